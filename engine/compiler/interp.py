@@ -1,0 +1,48 @@
+"""The interpreter: a program run node by node with NumPy. Slow, obvious, and the compiled code's oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.trace import Program, size
+from engine.ops import NUMPY
+
+
+def interpret(program: Program, *arguments: Any) -> Any:
+    """Results of ``program`` on arrays whose trailing dimensions are its argument shapes; leading ones broadcast.
+
+    >>> from engine.compiler.trace import trace
+    >>> float(interpret(trace(lambda x: x @ x, [(2,)]), [3.0, 4.0]))
+    25.0
+    """
+    arrays = [np.asarray(a, dtype=float) for a in arguments]
+    batch = np.broadcast_shapes(*[a.shape[: a.ndim - len(s)] for a, s in zip(arrays, program.shapes_in, strict=True)])
+    flat = [np.broadcast_to(a, batch + s).reshape(batch + (size(s),)) for a, s in zip(arrays, program.shapes_in, strict=True)]
+    inputs = np.moveaxis(np.concatenate(flat, axis=-1), -1, 0) if flat else np.empty((0,))
+    values = run(program, inputs)
+    results, k = [], 0
+    for shape in program.shapes_out:
+        part = [np.broadcast_to(np.asarray(v, dtype=float), batch) for v in values[k : k + size(shape)]]
+        results.append(np.stack(part, axis=-1).reshape(batch + shape) if part else np.empty(batch + shape))
+        k += size(shape)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def run(program: Program, inputs: Any) -> list[Any]:
+    """Every output scalar for the given input scalars, each a number or an array."""
+    value: list[Any] = []
+    with np.errstate(all="ignore"):
+        for op, *args in program.nodes:
+            if op == "input":
+                value.append(inputs[args[0]])
+            elif op == "const":
+                value.append(args[0])
+            elif op == "call":
+                value.append(run(program.functions[args[0]], [value[i] for i in args[1:]]))
+            elif op == "get":
+                value.append(value[args[0]][args[1]])
+            else:
+                value.append(NUMPY[op](*[value[i] for i in args]))
+    return [value[i] for i in program.outputs]

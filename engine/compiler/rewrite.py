@@ -1,0 +1,191 @@
+"""Folding: the rewrites applied as nodes are made, one rule a line.
+
+Structural zeros and ones are most of a robot's 6×6 matrices; with these rules a matrix product costs only what is not
+known beforehand. The rules are identities of the real numbers. What they give up of IEEE arithmetic:
+
+- ``0·x → 0`` and ``0/x → 0`` even where x is NaN, infinite or zero; ``x − x → 0`` and ``x/x → 1`` likewise;
+- the sign of a zero result (``x + 0 → x``, ``−(x − y) → y − x``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.expr import Expr, Graph
+from engine.ops import NUMPY
+
+
+class Folding(Graph):
+    """A graph that simplifies each operation before it records it.
+
+    >>> g = Folding()
+    >>> x = g.input(0)
+    >>> 0 * x, (x * 1).i == x.i, x - x, (-(-x)).i == x.i
+    (0.0, True, 0.0, True)
+    """
+
+    def make(self, op: str, *operands: Any) -> Any:
+        rule = RULES.get(op)
+        if rule is not None:
+            result = rule(*operands)
+            if result is not None:
+                return result
+        if not any(type(x) is Expr for x in operands):
+            return constant(op, *operands)
+        return Graph.make(self, op, *operands)
+
+
+def constant(op: str, *operands: Any) -> Any:
+    with np.errstate(all="ignore"):  # what is not finite shows in the result, as it would at run time
+        x = NUMPY[op](*operands)
+    return bool(x) if isinstance(x, (bool, np.bool_)) else float(x)
+
+
+def node(x: Any) -> Any:
+    """(op, operands…) of a traced scalar, or a node that matches nothing."""
+    return x.g.nodes[x.i] if type(x) is Expr else ("number",)
+
+
+def same(a: Any, b: Any) -> bool:
+    return type(a) is Expr and type(b) is Expr and a.i == b.i
+
+
+def negated(x: Any) -> Any:
+    """y where x is recorded as −y, else None."""
+    if type(x) is Expr:
+        n = x.g.nodes[x.i]
+        if n[0] == "neg":
+            return Expr(x.g, n[1])
+    return None
+
+
+def add(a: Any, b: Any) -> Any:
+    if type(a) is not Expr:
+        a, b = b, a
+    if type(b) is not Expr:
+        if type(a) is not Expr: return None
+        if b == 0: return a                                                    # x + 0 → x
+        return None
+    if (y := negated(b)) is not None: return a - y                             # x + (−y) → x − y
+    if (x := negated(a)) is not None: return b - x                             # (−x) + y → y − x
+    return None
+
+
+def sub(a: Any, b: Any) -> Any:
+    if same(a, b): return 0.0                                                  # x − x → 0
+    if type(b) is not Expr:
+        if type(a) is Expr and b == 0: return a                                # x − 0 → x
+    elif type(a) is not Expr:
+        if a == 0: return -b                                                   # 0 − x → −x
+    if (y := negated(b)) is not None: return a + y                             # x − (−y) → x + y
+    if (x := negated(a)) is not None: return -(x + b)                          # (−x) − y → −(x + y)
+    return None
+
+
+def mul(a: Any, b: Any) -> Any:
+    if type(a) is not Expr:
+        a, b = b, a
+    if type(b) is not Expr:
+        if type(a) is not Expr: return None
+        if b == 0: return 0.0                                                  # x·0 → 0
+        if b == 1: return a                                                    # x·1 → x
+        if b < 0: return -(a * -b)                                             # x·(−c) → −(x·c)
+        if (x := negated(a)) is not None: return -(x * b)                      # (−x)·c → −(x·c)
+        return None
+    if (x := negated(a)) is not None: return -(x * b)                          # (−x)·y → −(x·y)
+    if (y := negated(b)) is not None: return -(a * y)                          # x·(−y) → −(x·y)
+    for x, y in ((a, b), (b, a)):
+        n = node(y)
+        if n[0] == "div" and n[2] == x.i:                                      # x·(c/x) → c
+            return operand(y, 1)
+    return None
+
+
+def div(a: Any, b: Any) -> Any:
+    if same(a, b): return 1.0                                                  # x / x → 1
+    if type(b) is not Expr:
+        if b == 1: return a                                                    # x / 1 → x
+        if b and np.log2(abs(b)) % 1 == 0: return a * (1.0 / b)                # x / 2ᵏ → x·2⁻ᵏ, exact
+    elif type(a) is not Expr and a == 0: return 0.0                            # 0 / x → 0
+    if (x := negated(a)) is not None: return -(x / b)                          # (−x) / y → −(x / y)
+    if (y := negated(b)) is not None: return -(a / y)                          # x / (−y) → −(x / y)
+    return None
+
+
+def neg(a: Any) -> Any:
+    if (x := negated(a)) is not None: return x                                 # −(−x) → x
+    n = node(a)
+    if n[0] == "sub":                                                          # −(x − y) → y − x
+        return operand(a, 2) - operand(a, 1)
+    return None
+
+
+def sin(a: Any) -> Any:
+    if (x := negated(a)) is not None: return -x.sin()                          # sin(−x) → −sin x
+    return None
+
+
+def cos(a: Any) -> Any:
+    if (x := negated(a)) is not None: return x.cos()                           # cos(−x) → cos x
+    return None
+
+
+def absolute(a: Any) -> Any:
+    if (x := negated(a)) is not None: return abs(x)                            # |−x| → |x|
+    return None
+
+
+def power(a: Any, b: Any) -> Any:
+    if type(b) is Expr:
+        return None
+    if b == 0.5 and type(a) is Expr: return a.sqrt()                           # x^½ → √x
+    if b == int(b) and abs(b) <= 64:                                           # xⁿ → x·x·…
+        if b < 0:
+            return 1.0 / power(a, -b)
+        result = 1.0
+        for bit in bin(int(b))[2:]:
+            result = result * result
+            if bit == "1":
+                result = result * a
+        return result
+    return None
+
+
+def select(c: Any, a: Any, b: Any) -> Any:
+    if type(c) is not Expr: return a if c else b                               # the condition is known
+    if same(a, b): return a                                                    # both branches are one
+    if type(a) is not Expr and type(b) is not Expr and a == b: return a
+    return None
+
+
+def both(a: Any, b: Any) -> Any:
+    for x, y in ((a, b), (b, a)):
+        if type(x) is not Expr: return y if x else False                       # true ∧ y → y, false ∧ y → false
+    return a if same(a, b) else None
+
+
+def either(a: Any, b: Any) -> Any:
+    for x, y in ((a, b), (b, a)):
+        if type(x) is not Expr: return True if x else y                        # true ∨ y → true, false ∨ y → y
+    return a if same(a, b) else None
+
+
+def minmax(a: Any, b: Any) -> Any:
+    return a if same(a, b) else None
+
+
+def operand(x: Expr, k: int) -> Any:
+    """Operand k of a recorded node: a number if it is constant."""
+    i = x.g.nodes[x.i][k]
+    n = x.g.nodes[i]
+    return n[1] if n[0] == "const" else Expr(x.g, i)
+
+
+
+
+RULES: dict[str, Any] = {
+    "add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "sin": sin, "cos": cos, "abs": absolute, "pow": power,
+    "select": select, "and": both, "or": either, "min": minmax, "max": minmax,
+}  # fmt: skip

@@ -1,0 +1,111 @@
+"""Articulated-body algorithm: the motion that joint forces make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.dynamics.crba import crba
+from engine.dynamics.kinematics import GRAVITY, body_wrenches
+from engine.dynamics.rnea import rnea
+from engine.model import Model
+from engine.spatial.inertia import mirrored, transformed
+from engine.spatial.se3 import ad, to_child, to_parent
+
+Array = np.ndarray
+
+
+def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
+    """Forward dynamics: v̇ with M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F.
+
+    Three sweeps over the bodies, all in body frames::
+
+        V_i = Ad(T_i)⁻¹ V_p + S_i v_i,   c_i = Ṡ_i v_i + ad(V_i) S_i v_i                     (1)
+        IA_i = G_i,   pA_i = −ad(V_i)ᵀ G_i V_i − F_ext,i                                      (2)
+        U = IA_i S_i,   D = S_iᵀ U,   u = τ_i − S_iᵀ pA_i                                     (3)
+        Ia = IA_i − U D⁻¹ Uᵀ,   pa = pA_i + Ia c_i + U D⁻¹ u                                  (4)
+        IA_p ← IA_p + Ad(T_i)⁻ᵀ Ia Ad(T_i)⁻¹,   pA_p ← pA_p + Ad(T_i)⁻ᵀ pa                    (5)
+        a = Ad(T_i)⁻¹ A_p + c_i,   v̇_i = D⁻¹ (u − Uᵀ a),   A_i = a + S_i v̇_i                  (6)   A_world = [0; −g]
+
+    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv).
+
+    Returns
+    -------
+    vdot : accelerations (nv)
+
+    Notes
+    -----
+    O(nlinks); traceable; singular where the joint-space inertia is (a joint that moves no mass). Mimic joints couple bodies across
+    the tree; a model with any solves M v̇ = tau − bias instead (:func:`coupled`).
+
+    References
+    ----------
+    Featherstone, *Rigid Body Dynamics Algorithms*, §7.3.
+
+    Examples
+    --------
+    A 2 kg point at the end of a massless 3 m rod falls, when let go from the horizontal, with g/3:
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> aba(arm.model(), np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
+    array([-3.27])
+    """
+    q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
+    if any(body.mimics for body in model.bodies):
+        return coupled(model, q, v, tau, gravity, wrenches)
+    F_ext = body_wrenches(model, wrenches)
+    n = len(model.bodies)
+    V: list[Any] = []
+    c: list[Any] = []
+    IA: list[Any] = [body.inertia for body in model.bodies]
+    pA: list[Any] = []
+    Dinv_U: list[Any] = [None] * n
+    Dinv_u: list[Any] = [None] * n
+    T = [body.pose(q) for body in model.bodies]
+    S = [body.subspace(q) for body in model.bodies]
+    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -np.asarray(gravity)])
+    for i, body in enumerate(model.bodies):
+        V_J = S[i] @ v[body.v]
+        V.append(to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
+        c.append(ad(V[i]) @ V_J)
+        if (Sdot_v := body.bias(q, v)) is not None:
+            c[i] = c[i] + Sdot_v
+        pA.append(-(ad(V[i]).T @ (body.inertia @ V[i])) - F_ext[i])                                     # (2)
+    for i, body in reversed(list(enumerate(model.bodies))):
+        p = body.parent
+        U = IA[i] @ S[i]                                                                                # (3)
+        D = pivots(S[i].T @ U, body.joint.name)
+        u = tau[body.v] - S[i].T @ pA[i]
+        Dinv_u[i] = ops.solve(D, u)
+        if body.kind.nv == 6:  # a free joint carries no inertia: Ia = 0, pa = S⁻ᵀ τ, and S = 1
+            pa = tau[body.v]
+        else:
+            Dinv_U[i] = ops.solve(D, U.T)
+            Ia = mirrored(IA[i] - U @ Dinv_U[i])                                                        # (4)
+            pa = pA[i] + Ia @ c[i] + U @ Dinv_u[i]
+            if p >= 0:
+                IA[p] = IA[p] + transformed(T[i], Ia)                                                   # (5)
+        if p >= 0:
+            pA[p] = pA[p] + to_parent(T[i], pa)
+    A: list[Any] = []
+    vdot: list[Any] = []
+    for i, body in enumerate(model.bodies):
+        a = to_child(T[i], A[body.parent] if body.parent >= 0 else falling) + c[i]                      # (6)
+        vdot.append(Dinv_u[i] - (a if body.kind.nv == 6 else Dinv_U[i] @ a))
+        A.append(a + S[i] @ vdot[i])
+    return np.concatenate([np.zeros(0), *vdot])
+
+
+def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
+    """Forward dynamics by M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
+    bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
+    M = crba(model, q)
+    # numbered from the leaves, a branch fills in nothing that is not on a path to the root
+    return ops.solve(M[::-1, ::-1], (tau - bias)[::-1])[::-1]

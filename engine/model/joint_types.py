@@ -1,0 +1,206 @@
+"""The kinds of joint: what each adds to q and v, its pose T_JC(q), its motion subspace S(q) and its manifold.
+
+A kind is a :class:`Kind` in the table ``KINDS``; the algorithms know nothing else about it. ``S`` is 6×nv in the child's
+frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has the bias ``c = Ṡ v``. Pose, subspace and bias are
+traceable; ``integrate`` and ``difference`` also take batches ``(..., nq)`` and ``(..., nv)``.
+References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import ops
+from engine.spatial import quaternion, se3, so3
+
+if TYPE_CHECKING:
+    from engine.model.tree import Joint
+
+Array = np.ndarray
+ZERO3 = np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of joint: numbers of coordinates and velocities, and what they mean."""
+
+    name: str
+    nq: int
+    nv: int
+    pose: Callable[[Joint, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
+    subspace: Callable[[Joint, Array], Array]             # S(q), 6×nv
+    neutral: Callable[[], Array]
+    integrate: Callable[[Joint, Array, Array], Array]     # q ⊕ v (v already times dt)
+    difference: Callable[[Joint, Array, Array], Array]    # the v with q0 ⊕ v = q1
+    random: Callable[[Joint, np.random.Generator], Array]
+    bias: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ v, 6; None where S is constant
+
+
+def columns(*twists: Array) -> Array:
+    return np.stack(twists, axis=-1)
+
+
+def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float:
+    """Uniform between the limits where both are finite, else within ±reach of what is allowed."""
+    low, high = joint.limits.lower, joint.limits.upper
+    if not np.isfinite(low):
+        low = high - 2 * reach if np.isfinite(high) else -reach
+    if not np.isfinite(high):
+        high = low + 2 * reach
+    return float(rng.uniform(low, high))
+
+
+def plus(joint: Joint, q: Array, v: Array) -> Array:
+    return q + v
+
+
+def minus(joint: Joint, q0: Array, q1: Array) -> Array:
+    return q1 - q0
+
+
+# ---------------------------------------------------------------- one degree of freedom
+
+
+def revolute_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(so3.about(joint.axis, q[0]), ZERO3)
+
+
+def prismatic_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(np.eye(3), joint.axis * q[0])
+
+
+def screw_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(so3.about(joint.axis, q[0]), joint.axis * (joint.pitch * q[0]))
+
+
+def line(kind: str, reach: float, pose: Callable[..., Array], twist: Callable[[Joint], Array]) -> Kind:
+    """A joint with one coordinate q, one velocity q̇ and a constant twist."""
+    return Kind(kind, 1, 1, pose, lambda j, q: columns(twist(j)), lambda: np.zeros(1), plus, minus,
+                lambda j, rng: np.array([within_limits(j, rng, reach)]))  # fmt: skip
+
+
+def revolute_twist(joint: Joint) -> Array:
+    return np.concatenate([joint.axis, ZERO3])
+
+
+# ---------------------------------------------------------------- universal: axis fixed in the parent, axis2 in the child
+
+
+def universal_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(so3.about(joint.axis, q[0]) @ so3.about(joint.axis2, q[1]), ZERO3)
+
+
+def universal_subspace(joint: Joint, q: Array) -> Array:
+    first = so3.about(joint.axis2, q[1]).T @ joint.axis                        # R₂ᵀ a₁
+    return columns(np.concatenate([first, ZERO3]), np.concatenate([joint.axis2, ZERO3]))
+
+
+def universal_bias(joint: Joint, q: Array, v: Array) -> Array:
+    first = so3.about(joint.axis2, q[1]).T @ joint.axis
+    return np.concatenate([np.cross(first, joint.axis2) * (v[0] * v[1]), ZERO3])   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
+
+
+# ---------------------------------------------------------------- spherical
+
+
+def spherical_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(quaternion.to_matrix(quaternion.normalize(q)), ZERO3)
+
+
+def spherical_plus(joint: Joint, q: Array, v: Array) -> Array:
+    return quaternion.normalize(quaternion.product(q, quaternion.exp(v)))
+
+
+def spherical_minus(joint: Joint, q0: Array, q1: Array) -> Array:
+    return quaternion.log(quaternion.product(quaternion.conjugate(q0), q1))
+
+
+# ---------------------------------------------------------------- planar: q = [x y θ], v = [vx vy ω] in the child frame
+
+
+def planar_pose(joint: Joint, q: Array) -> Array:
+    e1, e2 = plane(joint.axis)
+    return se3.pose(so3.about(joint.axis, q[2]), e1 * q[0] + e2 * q[1])
+
+
+def planar_plus(joint: Joint, q: Array, v: Array) -> Array:
+    """SE(2): q ⊕ v = q · exp(v)."""
+    x, y, theta = (q[..., i] for i in range(3))
+    vx, vy, w = (v[..., i] for i in range(3))
+    A, B, _ = so3.coefficients(w * w)
+    dx, dy = A * vx - w * B * vy, w * B * vx + A * vy                          # ∫ R(w t) (vx, vy) dt
+    c, s = ops.cos(theta * 1.0), ops.sin(theta * 1.0)
+    return ops.array([x + c * dx - s * dy, y + s * dx + c * dy, theta + w])
+
+
+def planar_minus(joint: Joint, q0: Array, q1: Array) -> Array:
+    d = q1 - q0
+    c, s = ops.cos(q0[..., 2] * 1.0), ops.sin(q0[..., 2] * 1.0)
+    w = d[..., 2]
+    dx, dy = c * d[..., 0] + s * d[..., 1], c * d[..., 1] - s * d[..., 0]
+    A, B, _ = so3.coefficients(w * w)
+    k = 1.0 / (A * A + w * w * B * B)                                          # of [[A, −wB], [wB, A]]
+    return ops.array([k * (A * dx + w * B * dy), k * (A * dy - w * B * dx), w * 1.0])
+
+
+def plane(normal: Array) -> tuple[Array, Array]:
+    """Axes e1, e2 with e1 × e2 = normal: (x, y) for z, and cyclically."""
+    k = int(np.argmax(np.abs(normal)))
+    e1 = np.eye(3)[(k + 1) % 3]
+    e1 = e1 - normal * (normal @ e1)
+    e1 = e1 / np.linalg.norm(e1)
+    return e1, np.cross(normal, e1)
+
+
+def planar_subspace(joint: Joint, q: Array) -> Array:
+    e1, e2 = plane(joint.axis)
+    return columns(np.concatenate([ZERO3, e1]), np.concatenate([ZERO3, e2]), np.concatenate([joint.axis, ZERO3]))
+
+
+# ---------------------------------------------------------------- floating: q = [quaternion, p], v the body twist
+
+
+def floating_pose(joint: Joint, q: Array) -> Array:
+    return se3.pose(quaternion.to_matrix(quaternion.normalize(q[:4])), q[4:])
+
+
+def floating_plus(joint: Joint, q: Array, v: Array) -> Array:
+    """SE(3): T ⊕ V = T exp([V])."""
+    w = v[..., :3]
+    A, B, C = so3.coefficients(np.vecdot(w, w))
+    u = np.cross(w, v[..., 3:])
+    n = np.cross(w, u)
+    p = ops.array([v[..., 3 + i] + B * u[..., i] + C * n[..., i] for i in range(3)])
+    r = spherical_plus(joint, q[..., :4], w)
+    return np.concatenate([r, q[..., 4:] + quaternion.rotate(q[..., :4], p)], axis=-1)
+
+
+def floating_minus(joint: Joint, q0: Array, q1: Array) -> Array:
+    w = spherical_minus(joint, q0[..., :4], q1[..., :4])
+    p = quaternion.rotate(quaternion.conjugate(q0[..., :4]), q1[..., 4:] - q0[..., 4:])
+    return np.concatenate([w, np.matvec(so3.dexp_inv(w), p)], axis=-1)
+
+
+KINDS: dict[str, Kind] = {
+    k.name: k
+    for k in (
+        line("revolute", np.pi, revolute_pose, revolute_twist),
+        line("continuous", np.pi, revolute_pose, revolute_twist),
+        line("prismatic", 1.0, prismatic_pose, lambda j: np.concatenate([ZERO3, j.axis])),
+        line("screw", np.pi, screw_pose, lambda j: np.concatenate([j.axis, j.pitch * j.axis])),
+        Kind("fixed", 0, 0, lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda: np.zeros(0), plus, minus,
+             lambda j, rng: np.zeros(0)),
+        Kind("universal", 2, 2, universal_pose, universal_subspace, lambda: np.zeros(2), plus, minus,
+             lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_bias),
+        Kind("planar", 3, 3, planar_pose, planar_subspace, lambda: np.zeros(3), planar_plus, planar_minus,
+             lambda j, rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi))),
+        Kind("spherical", 4, 3, spherical_pose, lambda j, q: np.eye(6)[:, :3], quaternion.identity, spherical_plus,
+             spherical_minus, lambda j, rng: quaternion.random(rng)),
+        Kind("floating", 7, 6, floating_pose, lambda j, q: np.eye(6), lambda: np.append(quaternion.identity(), ZERO3),
+             floating_plus, floating_minus, lambda j, rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3))),
+    )
+}  # fmt: skip

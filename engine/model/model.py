@@ -1,0 +1,286 @@
+"""The frozen model: a validated tree, its coordinates, and the moving bodies that the algorithms run over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from engine.model.joint_types import Kind
+from engine.model.tree import Joint, Link, ModelError, frozen, nearest
+from engine.spatial import inertia, se3
+
+Array = np.ndarray
+FLOATING_BASE = "floating_base"
+
+
+class StateError(ValueError):
+    """A configuration, velocity or force of the wrong shape or value; the text says which entry of what."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What moves as one: a joint that is not fixed, its child link, and every link welded to that child.
+
+    Attributes
+    ----------
+    joint : the moving joint above the body
+    parent : index of the parent body, −1 for the world
+    placement : T_PJ, pose of the joint frame in the parent body's frame
+    inertia : G of all welded links about the body's origin, 6×6
+    q, v : where the joint's coordinates lie in the model's q and v (a mimic joint's: its source's)
+    ratio, offset : the mimic relation, composed along a chain of mimics (1 and 0 for an ordinary joint)
+    """
+
+    joint: Joint
+    parent: int
+    placement: Array
+    inertia: Array
+    q: slice
+    v: slice
+    ratio: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def kind(self) -> Kind:
+        return self.joint.type
+
+    @property
+    def mimics(self) -> bool:
+        return self.joint.mimic is not None
+
+    def coordinates(self, q: Array) -> Array:
+        """The joint's own coordinates out of the model's q: ratio · q + offset for a mimic."""
+        own = q[self.q]
+        return self.ratio * own + self.offset if self.mimics else own
+
+    def pose(self, q: Array) -> Array:
+        """T_PC(q): pose of the body in its parent body."""
+        return self.placement @ self.kind.pose(self.joint, self.coordinates(q))
+
+    def subspace(self, q: Array) -> Array:
+        """S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""
+        S = self.kind.subspace(self.joint, self.coordinates(q))
+        return self.ratio * S if self.mimics else S
+
+    def bias(self, q: Array, v: Array) -> Array | None:
+        """Ṡ v, or None where S is constant."""
+        return self.kind.bias(self.joint, self.coordinates(q), v[self.v]) if self.kind.bias else None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A kinematic tree, frozen. Make one with :func:`engine.load_urdf` or :meth:`Model.from_graph`.
+
+    Attributes
+    ----------
+    graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen
+    links, joints : in topological order, depth first, children as declared; a floating base's joint comes first
+    nq, nv : number of coordinates and of velocities
+    bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
+    carrier : for each link the body that carries it (−1: the world) and its pose in it
+    """
+
+    name: str
+    graph: Any
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    bodies: tuple[Body, ...]
+    carrier: tuple[tuple[int, Array], ...]
+    nq: int
+    nv: int
+
+    @classmethod
+    def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
+        """The model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
+
+        With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base';
+        without, the root link is the world.
+        """
+        root = _validated(graph)
+        links = [graph.nodes[n]["link"] for n in nx.dfs_preorder_nodes(graph, root)]
+        joints = [graph.edges[p, c]["joint"] for p, c in nx.dfs_edges(graph, root)]
+        if floating_base:
+            if any(j.name == FLOATING_BASE for j in joints):
+                raise ModelError(f"joint '{FLOATING_BASE}' has the name of the floating base; rename it")
+            joints.insert(0, Joint(FLOATING_BASE, "floating", "", root))
+        mimics = _mimics(joints)
+        q, v, nq, nv = {}, {}, 0, 0
+        for j in joints:
+            if j.name not in mimics:
+                q[j.name], v[j.name] = slice(nq, nq + j.type.nq), slice(nv, nv + j.type.nv)
+                nq, nv = nq + j.type.nq, nv + j.type.nv
+        above = {j.child: j for j in joints}
+        bodies: list[Body] = []
+        carrier: dict[str, tuple[int, Array]] = {}
+        welded: list[list[Array]] = []
+        for link in links:
+            joint = above.get(link.name)
+            body, T = carrier.get(joint.parent, (-1, np.eye(4))) if joint else (-1, np.eye(4))
+            if joint:
+                T = tidy(T @ joint.placement)
+            if joint and joint.kind != "fixed":
+                source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
+                bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
+                welded.append([])
+                body, T = len(bodies) - 1, np.eye(4)
+            carrier[link.name] = body, frozen(T, (4, 4), "pose")
+            if body >= 0 and link.inertia.any():
+                welded[body].append(inertia.transformed(T, link.inertia))
+        total = [frozen(_without_dust(sum(w, np.zeros((6, 6)))), (6, 6), "inertia") for w in welded]
+        bodies = [Body(b.joint, b.parent, b.placement, G, b.q, b.v, b.ratio, b.offset) for b, G in zip(bodies, total, strict=True)]
+        name = graph.graph.get("name", "") or "robot"
+        held = nx.freeze(graph.copy())
+        return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv)
+
+    # ------------------------------------------------------------ names
+
+    def link(self, name: str) -> Link:
+        return self.links[self.link_index(name)]
+
+    def joint(self, name: str) -> Joint:
+        found = next((j for j in self.joints if j.name == name), None)
+        if found is None:
+            raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
+        return found
+
+    def link_index(self, name: str) -> int:
+        for i, link in enumerate(self.links):
+            if link.name == name:
+                return i
+        raise ModelError(f"no link '{name}' in '{self.name}'{nearest(str(name), [n.name for n in self.links])}")
+
+    def q_slice(self, name: str) -> slice:
+        """Where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""
+        self.joint(name)
+        return next((b.q for b in self.bodies if b.joint.name == name), slice(0, 0))
+
+    def v_slice(self, name: str) -> slice:
+        """Where a joint's velocities (and forces) lie in v (and tau)."""
+        self.joint(name)
+        return next((b.v for b in self.bodies if b.joint.name == name), slice(0, 0))
+
+    # ------------------------------------------------------------ the manifold
+
+    def _own(self) -> Iterator[Body]:
+        return (b for b in self.bodies if not b.mimics)
+
+    def neutral(self) -> Array:
+        """The q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
+        return np.concatenate([np.zeros(0), *[b.kind.neutral() for b in self._own()]])
+
+    def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
+        q = np.concatenate([np.zeros(0), *[b.kind.random(b.joint, rng) for b in self._own()]])
+        return q, rng.standard_normal(self.nv)
+
+    def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
+        """q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
+        q, v = self.checked("q", q, batched=True), self.checked("v", v, batched=True)
+        d = v * np.asarray(dt)[..., None]
+        batch = np.broadcast_shapes(q.shape[:-1], d.shape[:-1])
+        parts = [b.kind.integrate(b.joint, q[..., b.q], d[..., b.v]) for b in self._own()]
+        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
+        q0, q1 = self.checked("q0", q0, batched=True), self.checked("q1", q1, batched=True)
+        batch = np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1])
+        parts = [b.kind.difference(b.joint, q0[..., b.q], q1[..., b.q]) for b in self._own()]
+        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+
+    # ------------------------------------------------------------ checking what comes in
+
+    def entries(self, name: str) -> tuple[str, ...]:
+        """What each entry of q (or else of v) belongs to, for messages."""
+        part = "q" if name.startswith("q") else "v"
+        return tuple(b.joint.name for b in self._own() for _ in range(getattr(b.kind, "n" + part)))
+
+    def checked(self, name: str, x: Any, batched: bool = False) -> Array:
+        """x as an array of nq (names that begin with q) or nv entries, finite; traced arrays pass by their shape."""
+        n = self.nq if name.startswith("q") else self.nv
+        a = np.asarray(x)
+        if a.dtype != object:
+            if a.dtype.kind not in "fiub":
+                raise StateError(f"{name} holds {a.dtype}; expected real numbers")
+            a = a.astype(float, copy=False)
+        if a.shape[-1:] != (n,) or (a.ndim > 1 and not batched):
+            raise StateError(f"{name} has shape {a.shape}; expected {'(..., ' if batched else '('}{n}{')' if batched else ',)'} for '{self.name}'")
+        if a.dtype != object and not np.isfinite(a).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
+            place = ", ".join(map(str, where))
+            raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
+        return a
+
+
+def tidy(A: Array) -> Array:
+    """A with entries within 1e-12 of −1, 0 or 1 put there: cos(1.5707963267948966) is no structure, 0 is."""
+    A = np.asarray(A, dtype=float)
+    near = np.round(A)
+    return np.where((np.abs(A - near) < 1e-12) & (np.abs(near) <= 1), near, A) + 0.0
+
+
+def _without_dust(G: Array) -> Array:
+    """G with the rounding errors of a rotation (below 1e-15 of the block's largest entry) made structural zeros."""
+    blocks = G.reshape(2, 3, 2, 3)
+    largest = np.abs(blocks).max(axis=(1, 3), keepdims=True)
+    return np.where(np.abs(blocks) < 1e-15 * largest, 0.0, blocks).reshape(6, 6)
+
+
+def _validated(graph: Any) -> str:
+    """Name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
+    if not isinstance(graph, nx.DiGraph):
+        raise ModelError(f"the model's graph is a {type(graph).__name__}; expected a networkx.DiGraph")
+    if not len(graph):
+        raise ModelError("the model has no links; expected at least one")
+    for name, link in graph.nodes.data("link"):
+        if not isinstance(link, Link) or link.name != name:
+            raise ModelError(f"node '{name}' holds {link!r}; expected link=Link('{name}', ...)")
+    seen: dict[str, Joint] = {}
+    for parent, child, joint in graph.edges.data("joint"):
+        if not isinstance(joint, Joint):
+            raise ModelError(f"the edge from '{parent}' to '{child}' holds {joint!r}; expected joint=Joint(...)")
+        if (joint.parent, joint.child) != (parent, child):
+            raise ModelError(f"joint '{joint.name}' says it joins '{joint.parent}' to '{joint.child}', its edge '{parent}' to '{child}'")
+        if joint.name in seen:
+            raise ModelError(f"joint '{joint.name}' is there twice; expected unique names")
+        seen[joint.name] = joint
+    for name in graph:
+        above = [j for j in graph.pred[name]]
+        if len(above) > 1:
+            raise ModelError(f"link '{name}' has {len(above)} parents ({', '.join(map(repr, above))}); expected a tree, with one joint above each link")
+    try:
+        loop = [f"'{p}'" for p, _ in nx.find_cycle(graph)]
+        raise ModelError(f"links {' → '.join([*loop, loop[0]])} form a cycle; expected a tree")
+    except nx.NetworkXNoCycle:
+        pass
+    roots = [n for n, d in graph.in_degree() if d == 0]
+    if len(roots) > 1:
+        raise ModelError(f"the model has {len(roots)} roots ({', '.join(map(repr, roots[:5]))}); expected one tree: joints that connect them are missing")
+    return str(roots[0])
+
+
+def _mimics(joints: list[Joint]) -> dict[str, tuple[str, float, float]]:
+    """For each mimic joint that moves: the joint at the end of its chain, and the composed ratio and offset."""
+    by_name = {j.name: j for j in joints}
+    result = {}
+    for joint in joints:
+        if joint.mimic is None or joint.kind == "fixed":
+            continue
+        source, ratio, offset, chain = joint, 1.0, 0.0, [joint.name]
+        while source.mimic is not None:
+            name = source.mimic.source
+            offset, ratio = offset + ratio * source.mimic.offset, ratio * source.mimic.ratio
+            if name not in by_name:
+                raise ModelError(f"joint '{source.name}' mimics '{name}', which is not there{nearest(name, by_name)}")
+            if name in chain:
+                raise ModelError(f"joints {' → '.join([*chain, name])} mimic one another in a circle")
+            chain.append(name)
+            source = by_name[name]
+        if source.kind == "fixed" or source.type.nv != 1:
+            raise ModelError(f"joint '{joint.name}' mimics '{source.name}', which is {source.kind}; expected a joint with one coordinate")
+        result[joint.name] = (source.name, ratio, offset)
+    return result

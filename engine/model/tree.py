@@ -1,0 +1,209 @@
+"""Links and joints: the data a kinematic tree is made of, and the builder that puts one together by hand."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from engine.model.joint_types import KINDS, Kind
+
+Array = np.ndarray
+
+
+class ModelError(ValueError):
+    """A link, a joint or the tree they form is not what a mechanism can be; the text says which and why."""
+
+
+def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
+    """A read-only float array of the given shape, all finite."""
+    try:
+        a = np.array(x, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {x!r}; expected an array of {shape} numbers") from None
+    if a.shape != shape:
+        raise ModelError(f"{what} has shape {a.shape}; expected {shape}")
+    if not np.isfinite(a).all():
+        raise ModelError(f"{what} is {a.tolist()}; expected finite numbers")
+    a.flags.writeable = False
+    return a
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file."""
+
+    name: str = ""
+    color: tuple[float, float, float, float] | None = None
+    texture: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A shape carried by a link: ``kind`` is box, cylinder, sphere or mesh.
+
+    ``size`` is (x, y, z) for a box, (radius, length) for a cylinder, (radius,) for a sphere and the scale (x, y, z) of a
+    mesh, in metres; ``placement`` is its pose in the link's frame. A mesh's file is read when someone asks for it (``engine.io``).
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    placement: Array = field(default_factory=lambda: np.eye(4))
+    mesh: Path | None = None
+    material: Material | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid link: its name, its spatial inertia G (6×6, about the link's origin) and what it looks like.
+
+    >>> Link("tool").mass
+    0.0
+    """
+
+    name: str
+    inertia: Array = field(default_factory=lambda: np.zeros((6, 6)))
+    visuals: tuple[Geometry, ...] = ()
+    collisions: tuple[Geometry, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise ModelError(f"a link is named {self.name!r}; expected a text")
+        G = frozen(self.inertia, (6, 6), f"link '{self.name}': inertia")
+        if np.abs(G - G.T).max() > 1e-9 * np.abs(G).max():
+            raise ModelError(f"link '{self.name}': inertia is not symmetric (by up to {np.abs(G - G.T).max():.3g})")
+        if G[5, 5] < 0:
+            raise ModelError(f"link '{self.name}': mass is {G[5, 5]:g} kg; expected zero or more")
+        object.__setattr__(self, "inertia", G)
+
+    @property
+    def mass(self) -> float:
+        return float(self.inertia[5, 5])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on a joint's coordinate (rad or m), speed and force; infinite where there are none."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another: q = ratio · q_source + offset."""
+
+    source: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint from link ``parent`` to link ``child``.
+
+    Parameters
+    ----------
+    kind : one of ``KINDS``: revolute, continuous, prismatic, screw, fixed, universal, planar, spherical, floating
+    placement : T_PJ, pose of the joint frame (the child's frame at q neutral) in the parent's frame, 4×4
+    axis, axis2 : directions in the joint frame, normalised here; ``axis2`` is the universal joint's second
+    pitch : metres per radian of a screw
+    damping, friction : N·m·s/rad and N·m (N·s/m and N), per velocity of the joint
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Array = field(default_factory=lambda: np.eye(4))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    axis2: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    pitch: float = 0.0
+    limits: Limits = Limits()
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+
+    def __post_init__(self) -> None:
+        here = f"joint '{self.name}'"
+        if not self.name or not isinstance(self.name, str):
+            raise ModelError(f"a joint is named {self.name!r}; expected a text")
+        if self.kind not in KINDS:
+            raise ModelError(f"{here}: kind is {self.kind!r}{nearest(str(self.kind), KINDS)}; expected one of {', '.join(KINDS)}")
+        T = frozen(self.placement, (4, 4), f"{here}: placement")
+        if np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3)).max() > 1e-9 or np.linalg.det(T[:3, :3]) < 0 or np.abs(T[3] - [0, 0, 0, 1]).max() > 0:
+            raise ModelError(f"{here}: placement is no pose; expected a rotation, a position and the last row 0 0 0 1")
+        object.__setattr__(self, "placement", T)
+        for which in ("axis", "axis2"):
+            a = frozen(getattr(self, which), (3,), f"{here}: {which}")
+            length = float(np.linalg.norm(a))
+            if length < 1e-9:
+                raise ModelError(f"{here}: {which} is {a.tolist()}; expected a direction")
+            object.__setattr__(self, which, frozen(a if abs(length - 1) < 1e-15 else a / length, (3,), which))
+        if self.kind == "universal" and np.linalg.norm(np.cross(self.axis, self.axis2)) < 1e-6:
+            raise ModelError(f"{here}: axis and axis2 are parallel; expected two directions")
+        for which in ("pitch", "damping", "friction"):
+            if not np.isfinite(getattr(self, which)):
+                raise ModelError(f"{here}: {which} is {getattr(self, which)}; expected a finite number")
+        if self.mimic is not None and self.kind not in ("revolute", "continuous", "prismatic", "screw", "fixed"):
+            raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")
+
+    @property
+    def type(self) -> Kind:
+        return KINDS[self.kind]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """', did you mean …?' where a name is close to one there is."""
+    close = difflib.get_close_matches(name, list(names), 1, 0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+class Builder:
+    """A kinematic tree put together by hand; ``Model.from_graph(builder.graph)`` makes it a model.
+
+    >>> from engine.spatial import inertia
+    >>> arm = Builder("pendulum")
+    >>> _ = arm.add_link("base")
+    >>> _ = arm.add_link("bob", inertia=inertia.from_mass(1.0, [0, 0, -1.0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
+    >>> arm.model().nv
+    1
+    """
+
+    def __init__(self, name: str = "robot") -> None:
+        self.graph = nx.DiGraph(name=name)
+
+    def add_link(self, name: str, **properties: Any) -> Link:
+        """Add a :class:`Link`; properties are its fields."""
+        if name in self.graph:
+            raise ModelError(f"link '{name}' is there twice; expected unique names")
+        link = Link(name, **properties)
+        self.graph.add_node(name, link=link)
+        return link
+
+    def add_joint(self, name: str, kind: str, parent: str, child: str, **properties: Any) -> Joint:
+        """Add a :class:`Joint` between two links that are there; properties are its fields."""
+        for end in (parent, child):
+            if end not in self.graph:
+                raise ModelError(f"joint '{name}' names the link '{end}', which is not there{nearest(end, self.graph)}")
+        if any(name == j.name for _, _, j in self.graph.edges.data("joint")):
+            raise ModelError(f"joint '{name}' is there twice; expected unique names")
+        if self.graph.has_edge(parent, child):
+            raise ModelError(f"joint '{name}': links '{parent}' and '{child}' are joined already; expected one joint between two links")
+        joint = Joint(name, kind, parent, child, **properties)
+        self.graph.add_edge(parent, child, joint=joint)
+        return joint
+
+    def model(self, floating_base: bool = False) -> Any:
+        from engine.model.model import Model
+
+        return Model.from_graph(self.graph, floating_base=floating_base)

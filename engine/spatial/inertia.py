@@ -1,0 +1,135 @@
+"""Spatial inertias: symmetric 6×6 matrices G = [[I, [h]], [−[h], m 1]] about a frame's origin, rotation first.
+
+h = m c is the first moment of mass, I the rotational inertia about the origin, m the mass. F = G V is the momentum of twist V.
+A general symmetric 6×6 (added mass, an articulated inertia) is as welcome as a rigid body's.
+References: Featherstone, *Rigid Body Dynamics Algorithms*, §2.13; Traversaro et al., *Identification of fully physical
+consistent inertial parameters*, IROS 2016 (the triangle inequality).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.spatial import se3, so3
+
+Array = np.ndarray
+
+
+def from_mass(mass: float, center: Array, tensor: Array) -> Array:
+    """G of a rigid body: mass (kg), centre of mass c (3, m) and tensor about the **centre of mass** (3×3, kg·m²).
+
+    >>> from_mass(2.0, np.array([0.0, 0.0, 1.0]), np.eye(3))[:3, :3].diagonal()
+    array([3., 3., 1.])
+    """
+    C = so3.hat(np.asarray(center, dtype=float))
+    m = float(mass)
+    return np.block([[np.asarray(tensor, dtype=float) - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
+
+
+def box(mass: float, size: Array) -> Array:
+    """Solid box with full edge lengths (3, m), about its centre: m (w² + h²)/12.
+
+    >>> box(12.0, [1.0, 2.0, 3.0]).diagonal()
+    array([13., 10.,  5., 12., 12., 12.])
+    """
+    x, y, z = (float(s) ** 2 for s in size)
+    return from_mass(mass, np.zeros(3), mass / 12 * np.diag([y + z, z + x, x + y]))
+
+
+def cylinder(mass: float, radius: float, length: float) -> Array:
+    """Solid cylinder along z, about its centre: Ixx = Iyy = m (3r² + H²)/12, Izz = m r²/2."""
+    across = mass * (3 * radius**2 + length**2) / 12
+    return from_mass(mass, np.zeros(3), np.diag([across, across, mass * radius**2 / 2]))
+
+
+def ellipsoid(mass: float, semiaxes: Array) -> Array:
+    """Solid ellipsoid with semi-axes (3, m), about its centre: m (b² + c²)/5."""
+    a, b, c = (float(s) ** 2 for s in semiaxes)
+    return from_mass(mass, np.zeros(3), mass / 5 * np.diag([b + c, c + a, a + b]))
+
+
+def sphere(mass: float, radius: float) -> Array:
+    """Solid sphere about its centre: 2 m r²/5."""
+    return ellipsoid(mass, np.full(3, radius))
+
+
+def from_mesh(mesh: Any, density: float) -> Array:
+    """G of a closed mesh (a ``trimesh.Trimesh``, in metres) filled with the density (kg/m³), about the mesh's origin.
+
+    Raises ValueError if the mesh encloses no volume (open, or inside out).
+    """
+    if not mesh.is_watertight or mesh.volume <= 0:
+        raise ValueError(f"the mesh is not a closed surface (volume {mesh.volume:.3g} m³); expected one that encloses a volume")
+    volume = float(mesh.volume)
+    return from_mass(density * volume, mesh.center_mass, density / float(mesh.density) * np.asarray(mesh.moment_inertia))
+
+
+def mass(G: Array) -> Any:
+    return G[..., 5, 5]
+
+
+def first_moment(G: Array) -> Array:
+    """h = m c."""
+    return so3.vee(G[..., :3, 3:])
+
+
+def center(G: Array) -> Array:
+    """Centre of mass c of a rigid body's inertia (the origin, for a body without mass)."""
+    m = mass(G)
+    massless = m == 0
+    return first_moment(G) / np.where(massless, 1.0, m)[..., None]
+
+
+def transformed(T_AB: Array, G_B: Array) -> Array:
+    """Ad(T_AB)⁻ᵀ G_B Ad(T_AB)⁻¹: the inertia of a body given in frame B, seen from frame A (shape (6, 6)).
+
+    By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
+    """
+    R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
+    I, H, M = rotated(R, G_B[:3, :3]), R @ G_B[:3, 3:] @ R.T, rotated(R, G_B[3:, 3:])
+    H_A = H + P @ M
+    I_A = I + P @ H.T - H_A @ P
+    return np.block([[mirrored(I_A), H_A], [H_A.T, M]])
+
+
+def mirrored(A: Array) -> Array:
+    """The symmetric matrix with A's upper triangle."""
+    n = len(A)
+    return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
+
+
+def rotated(R: Array, A: Array) -> Array:
+    """R A Rᵀ of a symmetric A."""
+    return mirrored(R @ mirrored(A) @ R.T)
+
+
+def faults(G: Array) -> list[str]:
+    """What makes a rigid body's inertia unphysical, in words; empty if nothing does.
+
+    >>> faults(from_mass(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
+    ['principal moments 1, 1, 3 kg·m² violate the triangle inequality (the largest exceeds the sum of the others)']
+    """
+    G = np.asarray(G, dtype=float)
+    if G.shape != (6, 6):
+        return [f"inertia has shape {G.shape}; expected (6, 6)"]
+    if not np.isfinite(G).all():
+        return ["inertia holds NaN or infinity"]
+    if not np.allclose(G, G.T, rtol=1e-9, atol=1e-12 * np.abs(G).max()):
+        return [f"inertia is not symmetric (by up to {np.abs(G - G.T).max():.3g})"]
+    m = float(mass(G))
+    if m < 0:
+        return [f"mass is {m:g} kg; expected a positive one"]
+    if m == 0:
+        return ["mass is zero but the rotational inertia is not"] if np.any(G) else []
+    c = center(G)
+    C = so3.hat(c)
+    moments = np.linalg.eigvalsh(G[:3, :3] + m * C @ C)                        # about the centre of mass
+    slack = 1e-9 * max(abs(moments).max(), 1e-300)
+    text = ", ".join(f"{x:.6g}" for x in moments)
+    if moments[0] < -slack:
+        return [f"principal moments {text} kg·m² are not all positive"]
+    if moments[0] + moments[1] < moments[2] - slack:
+        return [f"principal moments {text} kg·m² violate the triangle inequality (the largest exceeds the sum of the others)"]
+    return []

@@ -1,0 +1,122 @@
+"""Unit quaternions q = [qw, qx, qy, qz]: Hamilton, scalar first, body → world.
+
+Batches ``(..., 4)`` of floats, or unbatched traced arrays. q and −q are one rotation.
+Reference: Solà, *Quaternion kinematics for the error-state Kalman filter*, 2017, §1–4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.spatial import so3
+
+Array = np.ndarray
+
+
+def identity() -> Array:
+    return np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def product(p: Array, q: Array) -> Array:
+    """p ⊗ q, the rotation q followed by p.
+
+    >>> product(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 0.0]))
+    array([0., 0., 0., 1.])
+    """
+    pw, px, py, pz = (p[..., i] for i in range(4))
+    qw, qx, qy, qz = (q[..., i] for i in range(4))
+    return ops.array([pw * qw - px * qx - py * qy - pz * qz,
+                      pw * qx + px * qw + py * qz - pz * qy,
+                      pw * qy - px * qz + py * qw + pz * qx,
+                      pw * qz + px * qy - py * qx + pz * qw])  # fmt: skip
+
+
+def conjugate(q: Array) -> Array:
+    """q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
+    return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
+
+
+def normalize(q: Array) -> Array:
+    """q / |q|."""
+    r = 1.0 / ops.norm(q)
+    return ops.array([q[..., i] * r for i in range(4)])
+
+
+def to_matrix(q: Array) -> Array:
+    """R(q), shape (..., 3, 3), for unit q.
+
+    >>> to_matrix(np.array([0.0, 0.0, 0.0, 1.0])).diagonal()
+    array([-1., -1.,  1.])
+    """
+    w, x, y, z = (q[..., i] for i in range(4))
+    x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
+    xx, yy, zz, xy, yz, zx = x * x2, y * y2, z * z2, x * y2, y * z2, z * x2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return ops.array([[1.0 - (yy + zz), xy - wz, zx + wy],
+                      [xy + wz, 1.0 - (zz + xx), yz - wx],
+                      [zx - wy, yz + wx, 1.0 - (xx + yy)]])  # fmt: skip
+
+
+def from_matrix(R: Array) -> Array:
+    """Unit quaternion of a rotation matrix, with qw ≥ 0.
+
+    4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
+    """
+    r = [[R[..., i, j] for j in range(3)] for i in range(3)]
+    d = [1.0 + r[0][0] + r[1][1] + r[2][2], 1.0 + r[0][0] - r[1][1] - r[2][2],
+         1.0 - r[0][0] + r[1][1] - r[2][2], 1.0 - r[0][0] - r[1][1] + r[2][2]]  # fmt: skip
+    wx, wy, wz = r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1]
+    xy, yz, zx = r[0][1] + r[1][0], r[1][2] + r[2][1], r[2][0] + r[0][2]
+    columns = [[d[0], wx, wy, wz], [wx, d[1], xy, zx], [wy, xy, d[2], yz], [wz, zx, yz, d[3]]]
+    best, largest = columns[0], d[0]
+    for column, size in zip(columns[1:], d[1:], strict=True):
+        larger = largest < size
+        best = [ops.where(larger, c, b) for c, b in zip(column, best, strict=True)]
+        largest = ops.where(larger, size, largest)
+    sign = ops.where(best[0] < 0.0, -1.0, 1.0)
+    return normalize(ops.array([sign * b for b in best]))
+
+
+def exp(w: Array) -> Array:
+    """Unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
+
+    >>> exp(np.array([0.0, 0.0, 0.0]))
+    array([1., 0., 0., 0.])
+    """
+    A, B, _ = so3.coefficients(0.25 * np.vecdot(w, w))                        # of the half angle
+    half = 0.5 * A
+    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    return ops.array([1.0 - 0.25 * np.vecdot(w, w) * B, half * x, half * y, half * z])
+
+
+def log(q: Array) -> Array:
+    """Rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
+    sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
+    w, v = sign * q[..., 0], q[..., 1:]
+    v2 = np.vecdot(v, v)
+    small = v2 < 1e-8
+    n = ops.sqrt(ops.where(small, 1.0, v2))
+    ratio = v2 / ops.where(small, w * w, 1.0)                                 # tan² θ/2
+    scale = ops.where(small, 2.0 / ops.where(small, w, 1.0) * (1.0 - ratio * (1 / 3 - ratio * (1 / 5 - ratio / 7))),
+                      2.0 * ops.arctan2(n, w) / n) * sign  # fmt: skip
+    return ops.array([scale * v[..., i] for i in range(3)])
+
+
+def rotate(q: Array, x: Array) -> Array:
+    """R(q) x."""
+    return np.matvec(to_matrix(q), x)
+
+
+def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+    """Uniform over SO(3)."""
+    q = rng.standard_normal((*shape, 4))
+    return normalize(q)
+
+
+def rate(q: Array, w: Array) -> Array:
+    """q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
+    zero: Any = 0.0 * w[..., 0]
+    return 0.5 * product(q, ops.array([zero, w[..., 0], w[..., 1], w[..., 2]]))

@@ -1,0 +1,134 @@
+"""Rigid motions SE(3): poses T (4×4), twists V = [ω; v], wrenches F = [m; f], rotation first everywhere.
+
+``T_AB`` is the pose of frame B in frame A: ``p_A = T_AB p_B``, ``V_A = Ad(T_AB) V_B``, ``F_B = Ad(T_AB)ᵀ F_A``, power = F·V.
+Batches ``(..., 4, 4)`` and ``(..., 6)`` of floats, or unbatched traced arrays.
+References: Lynch & Park, *Modern Robotics*, §3.3 and ch. 8; Featherstone, *Rigid Body Dynamics Algorithms*, ch. 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import ops
+from engine.spatial import so3
+
+Array = np.ndarray
+
+
+def pose(R: Array, p: Array) -> Array:
+    """T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
+    o = 0.0 * p[..., 0]
+    rows = [[*(R[..., i, j] for j in range(3)), p[..., i]] for i in range(3)]
+    return ops.array([*rows, [o, o, o, o + 1.0]])
+
+
+def rotation(T: Array) -> Array:
+    return T[..., :3, :3]
+
+
+def position(T: Array) -> Array:
+    return T[..., :3, 3]
+
+
+def inv(T: Array) -> Array:
+    """T⁻¹ = [Rᵀ, −Rᵀ p].
+
+    >>> inv(pose(np.eye(3), np.array([1.0, 2.0, 3.0])))[:3, 3]
+    array([-1., -2., -3.])
+    """
+    Rt = np.swapaxes(rotation(T), -1, -2)
+    return pose(Rt, -np.matvec(Rt, position(T)))
+
+
+def hat(V: Array) -> Array:
+    """[V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
+    W = so3.hat(V[..., :3])
+    o = 0.0 * V[..., 0]
+    rows = [[*(W[..., i, j] for j in range(3)), V[..., 3 + i]] for i in range(3)]
+    return ops.array([*rows, [o, o, o, o]])
+
+
+def vee(M: Array) -> Array:
+    """V of [V], shape (..., 6)."""
+    return np.concatenate([so3.vee(M[..., :3, :3]), M[..., :3, 3]], axis=-1)
+
+
+def Ad(T: Array) -> Array:
+    """Ad(T) = [[R, 0], [[p] R, R]], shape (..., 6, 6).
+
+    >>> Ad(pose(np.eye(3), np.array([1.0, 0.0, 0.0]))) @ np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    array([ 0.,  0.,  1.,  0., -1.,  0.])
+    """
+    R = rotation(T)
+    return np.block([[R, np.zeros_like(R, dtype=float)], [so3.hat(position(T)) @ R, R]])
+
+
+def ad(V: Array) -> Array:
+    """ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
+    W, v = so3.hat(V[..., :3]), so3.hat(V[..., 3:])
+    return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
+
+
+def to_child(T_PC: Array, V_P: Array) -> Array:
+    """Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist of the parent frame seen from the child's."""
+    Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
+    return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + np.cross(w, position(T_PC)))], axis=-1)
+
+
+def to_parent(T_PC: Array, F_C: Array) -> Array:
+    """Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench of the child frame seen from the parent's."""
+    f = np.matvec(rotation(T_PC), F_C[..., 3:])
+    return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + np.cross(position(T_PC), f), f], axis=-1)
+
+
+def exp(V: Array) -> Array:
+    """Pose reached by the constant body twist V in unit time: [exp ω, dexp(ω) v].
+
+    >>> exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 0.0])).round(12)[:2, 3]
+    array([-2.,  0.])
+    """
+    w, v = V[..., :3], V[..., 3:]
+    A, B, C = so3.coefficients(np.vecdot(w, w))
+    u = np.cross(w, v)
+    n = np.cross(w, u)
+    p = [v[..., i] + B * u[..., i] + C * n[..., i] for i in range(3)]                    # dexp(ω) v
+    return pose(so3.quadratic(w, A, B), ops.array(p))
+
+
+def log(T: Array) -> Array:
+    """Twist V with exp(V) = T and |ω| ≤ π, shape (..., 6)."""
+    w = so3.log(rotation(T))
+    return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(T))], axis=-1)
+
+
+def dexp(V: Array) -> Array:
+    """Left Jacobian of exp, 6×6: d exp(V) exp(V)⁻¹ = [dexp(V) dV]. The right one is dexp(−V).
+
+    [[J, 0], [Q, J]] with J = so3.dexp(ω) and Barfoot's Q(ω, v); Barfoot, *State Estimation for Robotics*, eq. (7.86).
+    """
+    w = V[..., :3]
+    J = so3.dexp(w)
+    return np.block([[J, np.zeros_like(J, dtype=float)], [_Q(V), J]])
+
+
+def dexp_inv(V: Array) -> Array:
+    """Inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
+    Ji = so3.dexp_inv(V[..., :3])
+    return np.block([[Ji, np.zeros_like(Ji, dtype=float)], [-(Ji @ _Q(V) @ Ji), Ji]])
+
+
+def _Q(V: Array) -> Array:
+    """½ Y + C (WY + YW + WYW) + E (WWY + YWW − 3 WYW) + F (WYWW + WWYW), with W = [ω] and Y = [v]."""
+    w = V[..., :3]
+    theta2 = np.vecdot(w, w)
+    _, B, C = so3.coefficients(theta2)
+    small = theta2 < so3.SERIES_BELOW
+    safe = ops.where(small, 1.0, theta2)
+    E = ops.where(small, so3.series(theta2, so3.alternating(4)), (0.5 - B) / safe)       # (θ² + 2 cos θ − 2)/(2θ⁴)
+    weighted = [(k + 1) * c for k, c in enumerate(so3.alternating(5))]
+    F = ops.where(small, so3.series(theta2, weighted), 0.5 * (3.0 * C - B) / safe)       # (2θ − 3 sin θ + θ cos θ)/(2θ⁵)
+    C, E, F = (np.asarray(x)[..., None, None] for x in (C, E, F))
+    W, Y = so3.hat(w), so3.hat(V[..., 3:])
+    WY, YW = W @ Y, Y @ W
+    WYW = WY @ W
+    return 0.5 * Y + C * (WY + YW + WYW) + E * (W @ WY + YW @ W - 3.0 * WYW) + F * (WYW @ W + W @ WYW)

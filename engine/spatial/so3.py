@@ -1,0 +1,140 @@
+"""Rotations SO(3): 3×3 matrices R, rotation vectors ω = θ n, and the maps between them.
+
+All functions take batches ``(..., 3)`` and ``(..., 3, 3)`` of floats, or unbatched traced arrays. Angles are in radians.
+References: Lynch & Park, *Modern Robotics*, §3.2; Iserles et al., *Lie-group methods*, Acta Numerica 2000, §B (dexp).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+
+Array = np.ndarray
+
+
+def hat(w: Array) -> Array:
+    """[ω] with [ω] x = ω × x, shape (..., 3, 3).
+
+    >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([1.0, 0.0, 0.0])
+    array([ 0.,  3., -2.])
+    """
+    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    o = 0.0 * x
+    return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
+
+
+def vee(W: Array) -> Array:
+    """ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
+    half = [W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1]]
+    return 0.5 * ops.array(half)
+
+
+#: below this θ² the coefficients are power series in θ², exact to rounding with nine terms
+SERIES_BELOW = 1.0
+
+
+def series(x: Any, coefficients: list[float]) -> Any:
+    """Σ c_k xᵏ by Horner's rule."""
+    result = coefficients[-1] + 0.0 * x
+    for c in coefficients[-2::-1]:
+        result = result * x + c
+    return result
+
+
+def alternating(first: int) -> list[float]:
+    """(−1)ᵏ / (2k + first)! for k = 0…8."""
+    factorial = [1.0]
+    for n in range(1, first + 18):
+        factorial.append(factorial[-1] * n)
+    return [(-1) ** k / factorial[2 * k + first] for k in range(9)]
+
+
+def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
+    """A = sin θ/θ, B = (1 − cos θ)/θ², C = (θ − sin θ)/θ³ as smooth functions of θ², accurate from 0 on.
+
+    >>> [float(x) for x in coefficients(0.0)]
+    [1.0, 0.5, 0.16666666666666666]
+    """
+    small = theta2 < SERIES_BELOW
+    safe = ops.where(small, 1.0, theta2)
+    theta = ops.sqrt(safe)
+    s = ops.sin(0.5 * theta)
+    c = ops.cos(0.5 * theta)
+    A = ops.where(small, series(theta2, alternating(1)), 2.0 * s * c / theta)      # sin θ = 2 sin θ/2 cos θ/2
+    B = ops.where(small, series(theta2, alternating(2)), 2.0 * s * s / safe)       # 1 − cos θ = 2 sin² θ/2
+    C = ops.where(small, series(theta2, alternating(3)), (1.0 - A) / safe)
+    return A, B, C
+
+
+def inverse_coefficient(theta2: Any) -> Any:
+    """D = (1 − (θ/2) cot(θ/2))/θ² of the inverse dexp, accurate from 0 to θ → 2π (where it is singular).
+
+    >>> bool(inverse_coefficient(0.0) == 1 / 12)
+    True
+    """
+    small = theta2 < SERIES_BELOW
+    safe = ops.where(small, 1.0, theta2)
+    half = 0.5 * ops.sqrt(safe)
+    closed = (1.0 - half * ops.cos(half) / ops.sin(half)) / safe
+    return ops.where(small, series(theta2, BERNOULLI), closed)
+
+
+#: |B₂ₖ|/(2k)! for k = 1, 2, …
+BERNOULLI = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600,
+             3617 / 10670622842880000, 43867 / 5109094217170944000, 174611 / 802857662698291200000]  # fmt: skip
+
+
+def exp(w: Array) -> Array:
+    """Rotation by the vector ω: 1 + A [ω] + B [ω]², shape (..., 3, 3).
+
+    >>> exp(np.array([0.0, 0.0, np.pi / 2])).round(12) @ np.array([1.0, 0.0, 0.0])
+    array([0., 1., 0.])
+    """
+    A, B, _ = coefficients(np.vecdot(w, w))
+    return quadratic(w, A, B)
+
+
+def quadratic(w: Array, a: Any, b: Any) -> Array:
+    """1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
+    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    xx, yy, zz, xy, yz, zx = b * x * x, b * y * y, b * z * z, b * x * y, b * y * z, b * z * x
+    ax, ay, az = a * x, a * y, a * z
+    return ops.array([[1.0 - (yy + zz), xy - az, zx + ay],
+                      [xy + az, 1.0 - (zz + xx), yz - ax],
+                      [zx - ay, yz + ax, 1.0 - (xx + yy)]])  # fmt: skip
+
+
+def about(axis: Array, angle: Any) -> Array:
+    """Rotation by an angle about a unit axis: n nᵀ + cos θ (1 − n nᵀ) + sin θ [n] (structural zeros of n fold away).
+
+    >>> about(np.array([0.0, 0.0, 1.0]), 0.0)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    s, c = ops.sin(angle), ops.cos(angle)
+    N = np.outer(axis, axis)
+    P, K = np.eye(3) - N, hat(np.asarray(axis, dtype=float))
+    return ops.array([[N[i, j] + c * P[i, j] + s * K[i, j] for j in range(3)] for i in range(3)])
+
+
+def log(R: Array) -> Array:
+    """Rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
+    from engine.spatial import quaternion  # here: quaternion is built on this module
+
+    return quaternion.log(quaternion.from_matrix(R))
+
+
+def dexp(w: Array) -> Array:
+    """Left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
+    _, B, C = coefficients(np.vecdot(w, w))
+    return quadratic(w, B, C)
+
+
+def dexp_inv(w: Array) -> Array:
+    """Inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
+    D = inverse_coefficient(np.vecdot(w, w))
+    return quadratic(w, -0.5 + 0.0 * D, D)
