@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import traceback
 from collections.abc import Callable, Sequence
@@ -32,13 +33,19 @@ class Program:
         self.shapes_in, self.shapes_out = shapes_in, shapes_out
         self.n_in = sum(size(s) for s in shapes_in)
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """SHA-256 of everything the program computes: the same key, the same results."""
         h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
         for f in self.functions:
             h.update(f.key.encode())
         return h.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def count(self) -> int:
         """Number of arithmetic operations, calls included."""

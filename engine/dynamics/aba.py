@@ -10,7 +10,7 @@ from engine import ops
 from engine.dynamics.crba import crba
 from engine.dynamics.kinematics import GRAVITY, body_wrenches
 from engine.dynamics.rnea import rnea
-from engine.model import Model
+from engine.model import Model, StateError
 from engine.spatial.inertia import mirrored, transformed
 from engine.spatial.se3 import ad, to_child, to_parent
 
@@ -81,7 +81,8 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     for i, body in reversed(list(enumerate(model.bodies))):
         p = body.parent
         U = IA[i] @ S[i]                                                                                # (3)
-        D = pivots(S[i].T @ U, body.joint.name)
+        D = S[i].T @ U
+        require_inertia(D, IA[i], body.joint.name)
         u = tau[body.v] - S[i].T @ pA[i]
         Dinv_u[i] = ops.solve(D, u)
         if body.kind.nv == 6:  # a free joint carries no inertia: Ia = 0, pa = S⁻ᵀ τ, and S = 1
@@ -101,6 +102,15 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         vdot.append(Dinv_u[i] - (a if body.kind.nv == 6 else Dinv_U[i] @ a))
         A.append(a + S[i] @ vdot[i])
     return np.concatenate([np.zeros(0), *vdot])
+
+
+def require_inertia(D: Array, IA: Array, joint: str) -> None:
+    """Refuse a joint whose motion no mass resists: its D is zero, or what rounding leaves of zero."""
+    known = [x for x in np.diagonal(D) if isinstance(x, (int, float))]
+    scale = np.abs(IA).max() if D.dtype != object else 0.0
+    if any(x <= 1e-15 * scale for x in known):
+        raise StateError(f"joint '{joint}' moves no mass: the joint-space inertia is singular, so forward dynamics has no answer; "
+                         f"expected a link with inertia at or after the joint")  # fmt: skip
 
 
 def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:

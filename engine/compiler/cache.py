@@ -1,0 +1,95 @@
+"""Machine code on disk: compile once per user, program and machine.
+
+A file holds a header line, the SHA-256 of the key and the object code, then the object code. The key names everything that the code
+depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite and this compiler's own
+text. A file that is damaged, belongs to another key, or lies where others may write is ignored, never executed.
+Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+HEADER = b"articulated-engine object 1\n"
+KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
+
+
+def folder() -> Path | None:
+    """The user's cache folder, made if it is missing; None if there is none to trust."""
+    chosen = os.environ.get("ENGINE_CACHE")
+    if chosen == "0":
+        return None
+    if chosen:
+        path = Path(chosen)
+    elif sys.platform == "darwin":
+        path = Path.home() / "Library" / "Caches" / "articulated-engine"
+    elif os.name == "nt":
+        path = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "articulated-engine"
+    else:
+        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "articulated-engine"
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = path.stat()
+    except OSError:
+        return None
+    if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+        return None
+    return path
+
+
+def digest(key: str, code: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + code).digest()
+
+
+def name(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest() + ".o"
+
+
+def load(key: str) -> bytes | None:
+    """The object code kept for a key, or None."""
+    where = folder()
+    if where is None:
+        return None
+    path = where / name(key)
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    start = len(HEADER) + 32
+    if data[: len(HEADER)] != HEADER or data[len(HEADER) : start] != digest(key, data[start:]):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return data[start:]
+
+
+def store(key: str, code: bytes) -> None:
+    """Keep object code for a key; a disk that is full or read-only is no error."""
+    where = folder()
+    if where is None:
+        return
+    with contextlib.suppress(OSError):
+        handle, temporary = tempfile.mkstemp(dir=where)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(HEADER + digest(key, code) + code)
+            os.replace(temporary, where / name(key))  # whole or not at all
+        except OSError:
+            os.unlink(temporary)
+            raise
+        prune(where)
+
+
+def prune(where: Path) -> None:
+    files = [(s.st_mtime, s.st_size, p) for p in where.glob("*.o") for s in [p.stat()]]
+    excess = sum(size for _, size, _ in files) - KEEP
+    for _, size, path in sorted(files):
+        if excess <= 0:
+            break
+        path.unlink(missing_ok=True)
+        excess -= size

@@ -1,0 +1,186 @@
+"""Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
+
+A program becomes ``void @f(ptr in, ptr out, ptr work)``. Memory is an array of lane vectors: input k of all W samples stands at
+``in + k``. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly;
+values that cross a border, the arguments and the results of calls live in ``work``. Only IEEE operations are emitted and none
+may be reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
+"""
+
+from __future__ import annotations
+
+from engine.compiler import vecmath
+from engine.compiler.expr import BOOLEAN, COMPARISONS, LOGIC
+from engine.compiler.schedule import crossing, fused, segments
+from engine.compiler.trace import Program, operands
+from engine.compiler.vecmath import intrinsic, literal, splat, vector
+
+#: nodes in one segment: longer ones cost compile time, shorter ones run time (flat between 500 and 2000)
+SEGMENT = 1000
+BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
+PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
+
+
+class Module:
+    """IR text of programs for one width: functions are emitted once, in the order they are needed."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.D, self.B = vector("double", width), vector("i1", width)
+        self.text: list[str] = []
+        self.declared: set[str] = set()
+        self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+
+    def once(self, name: str, text: str) -> str:
+        """Add a declaration or definition that several functions share."""
+        if name not in self.declared:
+            self.declared.add(name)
+            self.text.append(text)
+        return name
+
+    def intrinsic(self, name: str, arity: int = 1) -> str:
+        f = intrinsic(name, self.width)
+        return self.once(f, f"declare {self.D} {f}({', '.join([self.D] * arity)})")
+
+    def sincos(self) -> str:
+        self.intrinsic("fma", 3), self.intrinsic("fabs")
+        return self.once("@sincos", vecmath.sincos(self.width))
+
+    def libm(self, name: str) -> str:
+        arity = vecmath.LIBM[name]
+        self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
+        return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
+
+    def function(self, program: Program) -> tuple[str, int]:
+        """Name and size of work (in lane vectors) of the function for ``program``."""
+        if program.key not in self.functions:
+            nodes, outputs = fused(program)
+            callees = [self.function(f) for f in program.functions]
+            self.functions[program.key] = self._emit(program, nodes, outputs, callees)
+        return self.functions[program.key]
+
+    def _emit(self, program, nodes, outputs, callees) -> tuple[str, int]:
+        name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
+        slot, size = crossing(nodes, parts)
+        place: dict[int, int] = dict(slot)  # node -> where in work it lies
+        for i, node in enumerate(nodes):
+            if node[0] == "call":
+                place[i], size = size, size + len(program.functions[node[1]].outputs)
+            elif node[0] == "get":
+                place[i] = place[node[1]] + node[2]
+        arguments = size
+        size += max((f.n_in for f in program.functions), default=0)
+        callee_work = size
+        size += max((work for _, work in callees), default=0)
+        writes: dict[int, list[int]] = {}
+        for k, i in enumerate(outputs):
+            writes.setdefault(i, []).append(k)
+        boolean = kinds(nodes)
+        for s, part in enumerate(parts):
+            body = Body(self, nodes, slot, place, boolean)
+            for i in part:
+                body.emit(i, program, callees, arguments, callee_work)
+                for k in writes.get(i, ()):
+                    body.store(body.number(i), "%out", k)
+            head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
+            self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
+        calls = [f"  call void {name}.{s}(ptr %in, ptr %out, ptr %work)" for s in range(len(parts))]
+        self.text.append("\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work) nounwind {{", *calls, "  ret void", "}"]))
+        return name, size
+
+    def __str__(self) -> str:
+        return "\n".join(self.text)
+
+
+def kinds(nodes) -> list[bool]:
+    """Which nodes are truth values."""
+    result: list[bool] = []
+    for op, *args in nodes:
+        truth = op in BOOLEAN or (op == "const" and isinstance(args[0], bool)) or (op == "select" and result[args[1]])
+        result.append(truth)
+    return result
+
+
+class Body:
+    """The instructions of one segment."""
+
+    def __init__(self, module: Module, nodes, slot, place, boolean) -> None:
+        self.module, self.nodes, self.slot, self.place, self.boolean = module, nodes, slot, place, boolean
+        self.lines: list[str] = []
+        self.have: dict[int, str] = {}
+        self.angles: dict[int, str] = {}
+        self.count = 0
+
+    def put(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
+
+    def at(self, base: str, k: int) -> str:
+        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
+
+    def load(self, base: str, k: int) -> str:
+        return self.put(f"load {self.module.D}, ptr {self.at(base, k)}")
+
+    def store(self, value: str, base: str, k: int) -> None:
+        self.lines.append(f"  store {self.module.D} {value}, ptr {self.at(base, k)}")
+
+    def value(self, i: int) -> str:
+        """Operand for node i: what this segment has, or a constant, or a load."""
+        if i in self.have:
+            return self.have[i]
+        op, *args = self.nodes[i]
+        W, m = self.module.width, self.module
+        if op == "const":
+            return splat("i1", W, str(int(args[0]))) if isinstance(args[0], bool) else splat("double", W, literal(args[0]))
+        value = self.load("%in", args[0]) if op == "input" else self.load("%work", self.place[i])
+        if self.boolean[i]:
+            value = self.put(f"fcmp une {m.D} {value}, {splat('double', W, literal(0.0))}")
+        self.have[i] = value
+        return value
+
+    def number(self, i: int) -> str:
+        """Operand for node i as a number: truth as 1 and 0."""
+        value = self.value(i)
+        return self.put(f"uitofp {self.module.B} {value} to {self.module.D}") if self.boolean[i] else value
+
+    def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
+        node, m = self.nodes[i], self.module
+        op, D, B = node[0], m.D, m.B
+        if op in ("input", "const", "get"):
+            return
+        if op == "call":
+            for k, j in enumerate(operands(node)):
+                self.store(self.number(j), "%work", arguments + k)
+            places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
+            self.lines.append(f"  call void {callees[node[1]][0]}({', '.join(f'ptr {p}' for p in places)})")
+            return
+        args = [self.value(j) for j in operands(node)]
+        if op in BINARY:
+            value = self.put(f"{BINARY[op]} {D} {args[0]}, {args[1]}")
+        elif op == "neg":
+            value = self.put(f"fneg {D} {args[0]}")
+        elif op in INTRINSIC:
+            value = self.put(f"call {D} {m.intrinsic(INTRINSIC[op], len(args))}({', '.join(f'{D} {a}' for a in args)})")
+        elif op in ("sin", "cos"):
+            if node[1] not in self.angles:
+                self.angles[node[1]] = self.put(f"call {{{D}, {D}}} {m.sincos()}({D} {args[0]})")
+            value = self.put(f"extractvalue {{{D}, {D}}} {self.angles[node[1]]}, {int(op == 'cos')}")
+        elif op in vecmath.LIBM:
+            value = self.put(f"call {D} {m.libm(op)}({', '.join(f'{D} {a}' for a in args)})")
+        elif op in COMPARISONS:
+            value = self.put(f"fcmp {PREDICATE[op]} {D} {args[0]}, {args[1]}")
+        elif op in ("min", "max"):  # NaN if either is, as np.minimum
+            first = self.put(f"fcmp {'olt' if op == 'min' else 'ogt'} {D} {args[0]}, {args[1]}")
+            nan = self.put(f"fcmp uno {D} {args[0]}, {splat('double', m.width, literal(0.0))}")
+            value = self.put(f"select {B} {self.put(f'or {B} {first}, {nan}')}, {D} {args[0]}, {D} {args[1]}")
+        elif op in LOGIC:
+            value = self.put(f"xor {B} {args[0]}, {splat('i1', m.width, '1')}" if op == "not" else f"{op} {B} {args[0]}, {args[1]}")
+        elif op == "select":
+            T = B if self.boolean[i] else D
+            value = self.put(f"select {B} {args[0]}, {T} {args[1]}, {T} {args[2]}")
+        else:
+            raise AssertionError(f"no lowering for {op}")
+        self.have[i] = value
+        if i in self.slot:
+            self.store(self.number(i), "%work", self.slot[i])

@@ -1,0 +1,103 @@
+"""Elementary functions in LLVM IR: sine and cosine of whole vectors, everything else lane by lane from the C library.
+
+``sincos`` reduces its argument by multiples of π/2 held in three doubles (Cody and Waite, exact to rounding with fused
+multiply-adds for |x| < 2³⁰) and evaluates the minimax polynomials of fdlibm's kernels on [−π/4, π/4]: errors below 1 ulp.
+Larger arguments go to the C library, in a branch that is never taken in practice. Every operation is an IEEE one, so a lane's
+result does not depend on the others or on their number.
+"""
+
+from __future__ import annotations
+
+import struct
+
+#: fdlibm's k_sin.c and k_cos.c: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
+SIN = (1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
+       -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01)  # fmt: skip
+COS = (-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
+       2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02)  # fmt: skip
+#: π/2 in three doubles
+PIO2 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+TWO_OVER_PI = 0.6366197723675814
+ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it rounds to an integer, held in the low bits
+LARGE = float(2**30)
+
+#: functions that are called lane by lane in the C library
+LIBM = {"tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
+
+
+def literal(x: float) -> str:
+    """A double as LLVM writes it, bit for bit."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+def vector(scalar: str, width: int) -> str:
+    return scalar if width == 1 else f"<{width} x {scalar}>"
+
+
+def splat(scalar: str, width: int, value: str) -> str:
+    """A constant in every lane, as an operand without its type."""
+    return value if width == 1 else f"splat ({scalar} {value})"
+
+
+def intrinsic(name: str, width: int) -> str:
+    return f"@llvm.{name}.{'' if width == 1 else f'v{width}'}f64"
+
+
+def sincos(width: int) -> str:
+    """Definition of ``@sincos(x) -> {sin, cos}``, inlined where it is called."""
+    D, I, B = (vector(t, width) for t in ("double", "i64", "i1"))
+    lines = [f"define internal {{{D}, {D}}} @sincos({D} %x) alwaysinline {{", "entry:"]
+
+    def d(x: float) -> str:
+        return splat("double", width, literal(x))
+
+    def i(x: int) -> str:
+        return splat("i64", width, str(x))
+
+    def put(name: str, text: str) -> str:
+        lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    def fma(name: str, a: str, b: str, c: str) -> str:
+        return put(name, f"call {D} {intrinsic('fma', width)}({D} {a}, {D} {b}, {D} {c})")
+
+    shifted = fma("shifted", "%x", d(TWO_OVER_PI), d(ROUND))
+    k = put("k", f"fsub {D} {shifted}, {d(ROUND)}")
+    minus_k = put("minus_k", f"fneg {D} {k}")
+    r = "%x"
+    for n, part in enumerate(PIO2):
+        r = fma(f"r{n}", minus_k, d(part), r)
+    z = put("z", f"fmul {D} {r}, {r}")
+    s, c = d(SIN[0]), d(COS[0])
+    for n in range(1, 6):
+        s, c = fma(f"s{n}", s, z, d(SIN[n])), fma(f"c{n}", c, z, d(COS[n]))
+    rz = put("rz", f"fmul {D} {r}, {z}")
+    s = fma("s", rz, s, r)                                                     # r + r³ S
+    zz = put("zz", f"fmul {D} {z}, {z}")
+    c = fma("c", zz, c, fma("half", z, d(-0.5), d(1.0)))                       # 1 − z/2 + z² C
+    n = put("n", f"bitcast {D} {shifted} to {I}")                              # the quadrant, in the low two bits
+    odd = put("odd", f"trunc {I} {n} to {B}")
+    for out, a, b, quadrant in (("sin", c, s, n), ("cos", s, c, put("n1", f"add {I} {n}, {i(1)}"))):
+        value = put(f"{out}0", f"select {B} {odd}, {D} {a}, {D} {b}")
+        sign = put(f"{out}s", f"shl {I} {put(f'{out}b', f'and {I} {quadrant}, {i(2)}')}, {i(62)}")
+        bits = put(f"{out}i", f"xor {I} {put(f'{out}v', f'bitcast {D} {value} to {I}')}, {sign}")
+        put(out, f"bitcast {I} {bits} to {D}")
+    put("both0", f"insertvalue {{{D}, {D}}} undef, {D} %sin, 0")
+    put("both", f"insertvalue {{{D}, {D}}} %both0, {D} %cos, 1")
+    return "\n".join([*lines, f"  ret {{{D}, {D}}} %both", "}"])
+
+
+def lanewise(name: str, arity: int, width: int) -> str:
+    """Definition of ``@lanes.name``: the C library's ``name`` on each lane."""
+    D = vector("double", width)
+    lines = [f"define internal {D} @lanes.{name}({', '.join(f'{D} %x{k}' for k in range(arity))}) noinline {{"]
+    result = "undef"
+    for lane in range(width):
+        args = []
+        for k in range(arity):
+            lines.append(f"  %x{k}.{lane} = extractelement {D} %x{k}, i64 {lane}")
+            args.append(f"double %x{k}.{lane}")
+        lines.append(f"  %y{lane} = call double @{name}({', '.join(args)})")
+        lines.append(f"  %r{lane} = insertelement {D} {result}, double %y{lane}, i64 {lane}")
+        result = f"%r{lane}"
+    return "\n".join([*lines, f"  ret {D} {result}", "}"])
