@@ -75,8 +75,8 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         V_J = S[i] @ v[body.v]
         V.append(to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
         c.append(ad(V[i]) @ V_J)
-        if (Sdot_v := body.bias(q, v)) is not None:
-            c[i] = c[i] + Sdot_v
+        if (Sdot := body.subspace_rate(q, v)) is not None:
+            c[i] = c[i] + Sdot @ v[body.v]
         pA.append(-(ad(V[i]).T @ (body.inertia @ V[i])) - F_ext[i])                                     # (2)
     for i, body in reversed(list(enumerate(model.bodies))):
         p = body.parent

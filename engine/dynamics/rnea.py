@@ -71,8 +71,8 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
         V_J = S[i] @ v[body.v]
         V.append(to_child(T[i], V[p] if p >= 0 else rest) + V_J)                                                # (1)
         Vdot.append(to_child(T[i], Vdot[p] if p >= 0 else falling) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J)      # (2)
-        if (c := body.bias(q, v)) is not None:
-            Vdot[i] = Vdot[i] + c
+        if (Sdot := body.subspace_rate(q, v)) is not None:
+            Vdot[i] = Vdot[i] + Sdot @ v[body.v]
         F.append(body.inertia @ Vdot[i] - ad(V[i]).T @ (body.inertia @ V[i]) - F_ext[i])                        # (3)
     tau: list[Any] = [0.0] * model.nv
     for i, body in reversed(list(enumerate(model.bodies))):
@@ -82,3 +82,13 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
         if p >= 0:
             F[p] = F[p] + to_parent(T[i], F[i])
     return np.array(tau)
+
+
+def bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
+    """The forces at zero acceleration, C(q, v) v + g(q) − Σ Jᵀ F: :func:`rnea` with v̇ = 0; shape (nv)."""
+    return rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
+
+
+def gravity_forces(model: Model, q: Array, gravity: Any = GRAVITY) -> Array:
+    """g(q), the forces that hold the mechanism still: :func:`rnea` at rest; shape (nv)."""
+    return rnea(model, q, np.zeros(model.nv), np.zeros(model.nv), gravity)

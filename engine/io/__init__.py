@@ -1,0 +1,7 @@
+"""Robots from files: URDF, the meshes it names, and a report of what is wrong in it."""
+
+from engine.io.check import Finding, Report, check
+from engine.io.mesh import load_mesh
+from engine.io.urdf import RobotFileError, load_urdf
+
+__all__ = ["Finding", "Report", "RobotFileError", "check", "load_mesh", "load_urdf"]

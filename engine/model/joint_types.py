@@ -1,7 +1,7 @@
 """The kinds of joint: what each adds to q and v, its pose T_JC(q), its motion subspace S(q) and its manifold.
 
 A kind is a :class:`Kind` in the table ``KINDS``; the algorithms know nothing else about it. ``S`` is 6×nv in the child's
-frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has the bias ``c = Ṡ v``. Pose, subspace and bias are
+frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v). Pose, subspace and rate are
 traceable; ``integrate`` and ``difference`` also take batches ``(..., nq)`` and ``(..., nv)``.
 References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames.
 """
@@ -37,7 +37,7 @@ class Kind:
     integrate: Callable[[Joint, Array, Array], Array]     # q ⊕ v (v already times dt)
     difference: Callable[[Joint, Array, Array], Array]    # the v with q0 ⊕ v = q1
     random: Callable[[Joint, np.random.Generator], Array]
-    bias: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ v, 6; None where S is constant
+    subspace_rate: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
 
 
 def columns(*twists: Array) -> Array:
@@ -99,9 +99,9 @@ def universal_subspace(joint: Joint, q: Array) -> Array:
     return columns(np.concatenate([first, ZERO3]), np.concatenate([joint.axis2, ZERO3]))
 
 
-def universal_bias(joint: Joint, q: Array, v: Array) -> Array:
+def universal_rate(joint: Joint, q: Array, v: Array) -> Array:
     first = so3.about(joint.axis2, q[1]).T @ joint.axis
-    return np.concatenate([np.cross(first, joint.axis2) * (v[0] * v[1]), ZERO3])   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
+    return columns(np.concatenate([np.cross(first, joint.axis2) * v[1], ZERO3]), np.zeros(6))   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
 
 
 # ---------------------------------------------------------------- spherical
@@ -195,7 +195,7 @@ KINDS: dict[str, Kind] = {
         Kind("fixed", 0, 0, lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda: np.zeros(0), plus, minus,
              lambda j, rng: np.zeros(0)),
         Kind("universal", 2, 2, universal_pose, universal_subspace, lambda: np.zeros(2), plus, minus,
-             lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_bias),
+             lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_rate),
         Kind("planar", 3, 3, planar_pose, planar_subspace, lambda: np.zeros(3), planar_plus, planar_minus,
              lambda j, rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi))),
         Kind("spherical", 4, 3, spherical_pose, lambda j, q: np.eye(6)[:, :3], quaternion.identity, spherical_plus,

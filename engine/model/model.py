@@ -66,9 +66,10 @@ class Body:
         S = self.kind.subspace(self.joint, self.coordinates(q))
         return self.ratio * S if self.mimics else S
 
-    def bias(self, q: Array, v: Array) -> Array | None:
-        """Ṡ v, or None where S is constant."""
-        return self.kind.bias(self.joint, self.coordinates(q), v[self.v]) if self.kind.bias else None
+    def subspace_rate(self, q: Array, v: Array) -> Array | None:
+        """Ṡ(q, v), 6×nv, or None where S is constant."""
+        rate = self.kind.subspace_rate
+        return rate(self.joint, self.coordinates(q), v[self.v]) if rate else None
 
 
 @dataclass(frozen=True, eq=False)

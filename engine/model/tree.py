@@ -45,10 +45,11 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A shape carried by a link: ``kind`` is box, cylinder, sphere or mesh.
+    """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere or mesh.
 
-    ``size`` is (x, y, z) for a box, (radius, length) for a cylinder, (radius,) for a sphere and the scale (x, y, z) of a
-    mesh, in metres; ``placement`` is its pose in the link's frame. A mesh's file is read when someone asks for it (``engine.io``).
+    ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere and the scale (x, y, z)
+    of a mesh, in metres; ``placement`` is its pose in the link's frame. A mesh's file is read when someone asks for it
+    (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies, and where it was not found ``fault`` says why.
     """
 
     kind: str
@@ -57,6 +58,8 @@ class Geometry:
     mesh: Path | None = None
     material: Material | None = None
     name: str = ""
+    uri: str = ""
+    fault: str = ""
 
 
 @dataclass(frozen=True, eq=False)

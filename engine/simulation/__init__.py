@@ -1,0 +1,1 @@
+from engine.simulation.robot import Robot, compile

@@ -1,0 +1,293 @@
+"""A report of what is wrong, or looks wrong, in a robot file: every finding at once, none of them an exception."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import hypot, pi, sqrt
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from engine.io.mesh import load_mesh
+from engine.io.urdf import Reader, RobotFileError, place
+from engine.model import Geometry, Joint, Link, Model
+from engine.spatial import inertia, so3
+
+SEVERITIES = ("error", "warning", "note")
+MASSES = 1e-6, 1e5             # kg
+GYRATION = 1e-5, 10.0          # m
+FAR = 10.0                     # m
+WIDE = 4.001 * pi              # rad: two turns
+#: tag: (the tags it may hold, its attributes)
+KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, attributes in (
+    ("robot", "link joint material", "name version"),
+    ("link", "inertial visual collision", "name"),
+    ("inertial", "origin mass inertia", ""),
+    ("mass", "", "value"),
+    ("inertia", "", "ixx ixy ixz iyy iyz izz"),
+    ("origin", "", "xyz rpy"),
+    ("visual", "origin geometry material", "name"),
+    ("collision", "origin geometry", "name"),
+    ("geometry", "box cylinder capsule sphere mesh", ""),
+    ("box", "", "size"),
+    ("cylinder", "", "radius length"),
+    ("capsule", "", "radius length"),
+    ("sphere", "", "radius"),
+    ("mesh", "", "filename scale"),
+    ("material", "color texture", "name"),
+    ("color", "", "rgba"),
+    ("texture", "", "filename"),
+    ("joint", "origin parent child axis limit dynamics mimic", "name type"),
+    ("parent", "", "link"),
+    ("child", "", "link"),
+    ("axis", "", "xyz"),
+    ("limit", "", "lower upper velocity effort"),
+    ("dynamics", "", "damping friction"),
+    ("mimic", "", "joint multiplier offset"),
+)}  # fmt: skip
+MANY = ("link", "joint", "material", "visual", "collision")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note')."""
+
+    severity: str
+    place: str
+    message: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.severity:<8} {self.place}{f' (line {self.line})' if self.line else ''}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings about one file, errors first."""
+
+    file: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is an error."""
+        return not any(f.severity == "error" for f in self.findings)
+
+    def __str__(self) -> str:
+        count = Counter(f.severity for f in self.findings)
+        found = ", ".join(f"{count[s]} {s}{'s' * (count[s] > 1)}" for s in SEVERITIES if count[s])
+        return "\n".join([f"{self.file}: {found or 'nothing wrong found'}", *(f"  {f}" for f in self.findings)])
+
+
+def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False) -> Report:
+    """Everything suspicious in a URDF file; an error is what stops it from loading or from moving.
+
+    ``package_dirs`` are further folders for meshes; with ``meshes`` each of them is read, without they are only looked for.
+    Raises RobotFileError for arguments of the wrong type, never for what the file holds.
+    """
+    reader = Reader(path, package_dirs)
+    try:
+        root = reader.root()
+    except RobotFileError as problem:
+        return Report(reader.file, (finding_of(problem),))
+    findings = sorted(examine(reader, root, meshes), key=lambda f: (SEVERITIES.index(f.severity), f.line))
+    return Report(reader.file, tuple(dict.fromkeys(findings)))
+
+
+def examine(reader: Reader, root: Any, meshes: bool) -> Iterator[Finding]:
+    """All findings: each element by itself, then links and joints together, then the model they make."""
+    yield from unknown_parts(root)
+    broken = False
+    try:
+        reader.materials(root)
+    except RobotFileError as problem:
+        broken = True
+        yield finding_of(problem)
+    links: list[tuple[Any, Link]] = []
+    joints: list[tuple[Any, Joint]] = []
+    for e in [*root.findall("link"), *root.findall("joint")]:
+        try:
+            if e.tag == "link":
+                links.append((e, reader.link(e)))
+                yield from [*of_inertial(reader, e), *of_shapes(reader, *links[-1], meshes), *of_materials(reader, e)]
+            else:
+                joints.append((e, reader.joint(e)))
+                yield from of_joint(reader, *joints[-1])
+        except RobotFileError as problem:
+            broken = True
+            yield finding_of(problem)
+            if e.tag == "link" and e.get("name"):
+                links.append((e, Link(e.get("name"))))      # for its joints to hang on
+    clashes = [finding_of(problem) for problem in reader.clashes(links, joints)]
+    loose = [] if broken or clashes else list(of_trees(links, joints))
+    yield from [*clashes, *loose]
+    if not (broken or clashes or loose):
+        try:
+            yield from of_motion(reader.model(root, links, joints), {j.name: e for e, j in joints})
+        except RobotFileError as problem:
+            yield finding_of(problem)
+
+
+def finding(severity: str, e: Any, message: str) -> Finding:
+    return Finding(severity, place(e) or "robot", message, e.sourceline)
+
+
+def finding_of(problem: RobotFileError) -> Finding:
+    return Finding("error", problem.place or "robot", problem.reason, problem.line)
+
+
+# ---------------------------------------------------------------- the elements
+
+
+def unknown_parts(root: Any) -> Iterator[Finding]:
+    """Tags and attributes that are not read, and parts that are there twice."""
+    ignored: Counter[str] = Counter()
+    stack = [root]
+    while stack:
+        e = stack.pop()
+        tags, attributes = KNOWN[e.tag]
+        stack += [child for child in e if child.tag in tags]
+        for tag, count in Counter(child.tag for child in e).items():
+            where = f" in <{e.tag}>" if e is not root else ""
+            if tag not in tags and (meant := difflib.get_close_matches(tag, tags, 1, 0.8)):
+                yield finding("warning", e, f"<{tag}>{where} is not known and ignored; did you mean <{meant[0]}>?")
+            elif tag not in tags:
+                ignored[f"<{tag}>{where}"] += count
+            elif count > 1 and tag not in MANY:
+                yield finding("warning", e, f"<{tag}>{where} is there {count} times; the first counts")
+        for name in e.attrib:
+            if name not in attributes and (meant := difflib.get_close_matches(name, attributes, 1, 0.8)):
+                yield finding("warning", e, f"{name}=\"...\" of <{e.tag}> is not known and ignored; did you mean {meant[0]}?")
+            elif name not in attributes:
+                ignored[f"{name}=\"...\" of <{e.tag}>"] += 1
+    for what, count in ignored.items():
+        yield Finding("note", "robot", f"{what} is ignored ({count} time{'s' * (count > 1)})")
+    if not root.get("name"):
+        yield finding("note", root, "the robot has no name; it is called after the file")
+
+
+def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
+    """An inertia that no rigid body has, or none of a robot's."""
+    body = reader.body(e)
+    if body is None:
+        return
+    mass, center, tensor = body
+    at = e.find("inertial")
+    if mass == 0 and not tensor.any():
+        yield finding("note", at, "the inertial has no mass")
+        return
+    radius = sqrt(np.abs(np.linalg.eigvalsh(tensor)).max() / mass) if mass else 1.0
+    if radius >= GYRATION[0]:
+        yield from (finding("warning", at, fault) for fault in inertia.faults(inertia.from_mass(mass, np.zeros(3), tensor)))
+    if not GYRATION[0] <= radius <= GYRATION[1]:
+        yield finding("warning", at, f"the radius of gyration is {radius:.3g} m at a mass of {mass:g} kg; expected {GYRATION[0]:g} to {GYRATION[1]:g} m")
+    if mass and not MASSES[0] <= mass <= MASSES[1]:
+        yield finding("warning", at, f"mass is {mass:g} kg; expected {MASSES[0]:g} to {MASSES[1]:g} kg")
+    if (far := hypot(*center)) > FAR:
+        yield finding("warning", at, f"the centre of mass is {far:g} m from the link's origin; expected at most {FAR:g} m")
+
+
+def of_shapes(reader: Reader, e: Any, link: Link, meshes: bool) -> Iterator[Finding]:
+    """Shapes without extent; meshes that are not there, lie outside or cannot be read."""
+    for at, g in zip([*e.findall("visual"), *e.findall("collision")], [*link.visuals, *link.collisions], strict=True):
+        if min(g.size) <= 0 and g.kind != "mesh" or 0 in g.size:
+            yield finding("warning", at, f"the {g.kind} of a <{at.tag}> has the size {' '.join(f'{x:g}' for x in g.size)}; expected positive numbers")
+        if g.kind == "mesh":
+            yield from of_mesh(reader, at.find("geometry/mesh"), g, meshes)
+
+
+def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Finding]:
+    found = reader.finder.find(g.uri)
+    if found.fault:
+        yield finding("error" if found.escapes else "warning", at, f"mesh '{g.uri}' {found.fault}")
+    elif read:
+        try:
+            load_mesh(g)
+        except RobotFileError as problem:
+            yield finding("warning", at, f"mesh '{g.uri}': {problem.reason}")
+
+
+def of_materials(reader: Reader, link: Any) -> Iterator[Finding]:
+    """Materials that are named but nowhere defined, colours out of range, textures that are not there."""
+    for m in link.iterfind("visual/material"):
+        if not len(m) and m.get("name", "") not in reader.named:
+            yield finding("warning", m, f"material '{m.get('name', '')}' is not defined; expected a <color> or <texture> here or in the robot")
+        color, texture = m.find("color"), m.find("texture")
+        if color is not None and not all(0 <= x <= 1 for x in reader.numbers(color, "rgba", 4)):
+            yield finding("warning", color, f"colour is '{color.get('rgba')}'; expected numbers from 0 to 1")
+        if texture is not None and texture.get("filename") and (fault := reader.finder.find(texture.get("filename")).fault):
+            yield finding("warning", texture, f"texture '{texture.get('filename')}' {fault}")
+
+
+def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
+    """Limits that leave no room or none at all, axes of odd length, mimics that do nothing."""
+    if joint.kind == "fixed":
+        if joint.mimic:
+            yield finding("note", e.find("mimic"), f"mimics '{joint.mimic.source}' but is fixed, so that the mimic does nothing")
+        return
+    axis, limit, own = e.find("axis"), e.find("limit"), joint.limits
+    if axis is not None and joint.kind != "floating":
+        length = hypot(*reader.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        if abs(length - 1) > 1e-4:
+            yield finding("warning", axis, f"axis '{axis.get('xyz')}' has the length {length:.6g}; expected 1 (the direction counts)")
+    if min(joint.damping, joint.friction) < 0:
+        yield finding("warning", e.find("dynamics"), f"damping is {joint.damping:g} and friction {joint.friction:g}; expected zero or more")
+    bounded = joint.kind in ("revolute", "prismatic")
+    if limit is None:
+        if bounded:
+            yield finding("warning", e, f"the {joint.kind} joint has no <limit>; it moves without bounds")
+        return
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    if bounded and own.lower > own.upper:
+        yield finding("error", limit, f"the lower limit {own.lower:g} {unit} exceeds the upper one, {own.upper:g} {unit}")
+    elif bounded and own.lower == own.upper:
+        yield finding("warning", limit, f"both limits are {own.lower:g} {unit}; expected a range, or a fixed joint")
+    elif joint.kind == "revolute" and own.upper - own.lower > WIDE:
+        yield finding("warning", limit, f"the range is {own.upper - own.lower:.6g} rad, over two turns; expected less, or a continuous joint")
+    for name, value in (("velocity", own.velocity), ("effort", own.effort)):
+        if value <= 0:
+            yield finding("warning", limit, f"the {name} limit is {value:g}; expected a positive number")
+        elif name not in limit.attrib:
+            yield finding("note", limit, f"there is no {name} limit; it is taken as infinite")
+
+
+# ---------------------------------------------------------------- the mechanism
+
+
+def of_trees(links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> Iterator[Finding]:
+    """Links that hang on no joint, apart from the largest tree."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(link.name for _, link in links)
+    graph.add_edges_from((j.parent, j.child) for _, j in joints)
+    sizes = {root: len(nx.descendants(graph, root)) for root, above in graph.in_degree() if not above}
+    largest = max(sizes, key=sizes.__getitem__, default="")
+    for e, link in links:
+        if link.name in sizes and link.name != largest:
+            yield finding("error", e, f"no joint connects the link to the tree of '{largest}'; expected one tree")
+
+
+def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
+    """Joints whose joint-space inertia is zero or negative: nothing that has inertia moves along with them."""
+    inert = [not b.inertia.any() for b in model.bodies]
+    leaf = [True] * len(inert)
+    for i, body in reversed(list(enumerate(model.bodies))):
+        if body.parent >= 0:
+            inert[body.parent] &= inert[i]
+            leaf[body.parent] = False
+    idle = {v: all(inert[i] for i, b in enumerate(model.bodies) if b.v.start == v) for v in {b.v.start for b in model.bodies}}
+    leading = {b.v.start for b in model.bodies if b.mimics}
+    for i, body in enumerate(model.bodies):
+        e, G, S = elements[body.joint.name], body.inertia, body.subspace(model.neutral())
+        if idle[body.v.start] and not body.mimics:
+            yield finding("error", e, "moves no mass: no link that follows has any, so that the joint-space inertia is singular")
+        elif leaf[i] and body.v.start not in leading and (np.abs(np.diag(S.T @ G @ S)) <= 1e-15 * np.abs(G).max()).any():
+            yield finding("error", e, f"moves {G[5, 5]:g} kg without inertia along its motion, so that the joint-space inertia is singular")
+        C = so3.hat(inertia.center(G))
+        lowest = float(np.linalg.eigvalsh(G[:3, :3] + G[5, 5] * C @ C)[0])
+        if lowest < -1e-12 * np.abs(G).max():
+            yield finding("error", e, f"moves links that have together a negative moment of inertia ({lowest:.3g} kg·m²); expected positive ones")

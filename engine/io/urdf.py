@@ -1,0 +1,355 @@
+"""Robots in the Unified Robot Description Format: a strict reader that names file, line and link or joint of whatever is wrong.
+
+The file is untrusted. It is read without document types, entities or network; it is bounded in size and depth; nothing malformed is
+repaired. What does not touch the motion (a mesh that is not there, an unknown tag) does not stop a robot from loading;
+:func:`engine.io.check` reports it. References: the URDF XML specification, wiki.ros.org/urdf/XML; REP 103 (fixed-axis roll, pitch, yaw).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from math import cos, hypot, isfinite, sin
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from engine.io.paths import Finder
+from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, nearest
+from engine.spatial import inertia
+
+Array = np.ndarray
+MAX_BYTES = 64 * 2**20
+KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
+#: a sine or cosine this near to zero was meant to be zero: 1.57079632679 is a quarter turn
+QUARTER_TURN = 1e-11
+ZERO = (0.0, 0.0, 0.0)
+UNTURNED = np.eye(3)
+
+
+class RobotFileError(ValueError):
+    """A robot or mesh file that cannot be used: one sentence says which file, where in it, what is wrong and what was expected."""
+
+    def __init__(self, reason: str, file: str = "", line: int = 0, place: str = "") -> None:
+        self.reason, self.file, self.line, self.place = reason, file, line, place
+        super().__init__(": ".join(part for part in (f"{file}:{line}" if line else file, place, reason) if part))
+
+
+def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:
+    """The :class:`Model` of a URDF file.
+
+    Parameters
+    ----------
+    path : the .urdf file
+    floating_base : whether the root link moves freely in the world; else it is the world
+    package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
+
+    Raises
+    ------
+    RobotFileError : the file cannot be read, is no URDF, or describes no mechanism
+
+    Notes
+    -----
+    Children follow the order of the joints in the file, depth first. A revolute or prismatic joint without ``<limit>`` has infinite
+    limits, one whose ``<limit>`` names no bounds has [0, 0], as specified. Sines and cosines of roll, pitch and yaw within 1e-11 of zero are zero.
+    Meshes are found here but read only by :func:`engine.io.load_mesh`. Unphysical inertias load, negative masses do not.
+    """
+    reader = Reader(path, package_dirs)
+    root = reader.root()
+    links, joints = root.findall("link"), root.findall("joint")
+    reader.materials(root)
+    return reader.model(root, [(e, reader.link(e)) for e in links], [(e, reader.joint(e)) for e in joints], floating_base)
+
+
+class Reader:
+    """Reads the elements of one file; every complaint names the file, the line and the link or joint."""
+
+    def __init__(self, path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise RobotFileError(f"the robot file is {path!r}; expected a path (str or pathlib.Path)")
+        if isinstance(package_dirs, (str, os.PathLike)):
+            package_dirs = [package_dirs]
+        self.file = os.fsdecode(path)
+        if "\0" in self.file:
+            raise RobotFileError(f"the robot file's name {self.file!r} holds a null character; expected a path")
+        try:
+            self.finder = Finder(self.file, package_dirs)
+        except (TypeError, ValueError):
+            raise RobotFileError(f"package_dirs is {package_dirs!r}; expected folders (str or pathlib.Path)") from None
+        self.named: dict[str, Material] = {}
+
+    # ------------------------------------------------------------ the file
+
+    def error(self, element: Any, reason: str) -> RobotFileError:
+        """The error that says where: the file, the element's line and the link, joint or material it is in."""
+        return RobotFileError(reason, self.file, element.sourceline, place(element))
+
+    def contents(self) -> bytes:
+        if os.path.isdir(self.file):
+            raise RobotFileError("this is a folder; expected a URDF file", self.file)
+        if os.path.exists(self.file) and not os.path.isfile(self.file):
+            raise RobotFileError("this is no regular file; expected a URDF file", self.file)
+        try:
+            with open(self.file, "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            raise RobotFileError("there is no such file; expected a URDF file", self.file) from None
+        except OSError as e:
+            raise RobotFileError(f"the file cannot be read ({e.strerror}); expected a URDF file", self.file) from None
+        if len(data) > MAX_BYTES:
+            raise RobotFileError(f"the file is larger than {MAX_BYTES >> 20} MiB; expected a URDF file", self.file)
+        if not data.strip():
+            raise RobotFileError("the file is empty; expected a <robot> element", self.file)
+        return data
+
+    def root(self) -> Any:
+        """The <robot> element of well-formed XML without a document type."""
+        from lxml import etree
+
+        data = self.contents()
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, attribute_defaults=False,
+                                 huge_tree=False, recover=False, remove_comments=True, remove_pis=True)  # fmt: skip
+        typed = RobotFileError("the file declares a document type (<!DOCTYPE>), which is not read; expected XML without one", self.file)
+        try:
+            root = etree.fromstring(data, parser)
+        except etree.XMLSyntaxError as e:
+            if b"<!DOCTYPE" in data:
+                raise typed from None
+            reason = f"not well-formed XML ({short((e.msg or 'nothing in it').split(', line ')[0])}); expected a complete URDF file"
+            if "depth" in reason:
+                reason = "the elements are nested too deeply; expected a URDF file"
+            raise RobotFileError(reason, self.file, e.lineno or 1) from None
+        except (ValueError, LookupError) as e:
+            raise RobotFileError(f"not readable as XML ({short(str(e))}); expected a URDF file", self.file) from None
+        if root.getroottree().docinfo.doctype:
+            raise typed
+        if space := root.nsmap.get(None):
+            for e in root.iter("{" + space + "}*"):
+                e.tag = etree.QName(e).localname
+        if root.tag != "robot":
+            raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
+        return root
+
+    # ------------------------------------------------------------ attributes
+
+    def text(self, e: Any, name: str) -> str:
+        value = e.get(name)
+        if not value:
+            raise self.error(e, f"<{e.tag}> has no {name}; expected {name}=\"...\"")
+        return str(value)
+
+    def numbers(self, e: Any, name: str, count: int, default: Sequence[float] | None = None) -> Sequence[float]:
+        """The finite numbers of an attribute."""
+        text = e.get(name)
+        expected = "a finite number" if count == 1 else f"{count} finite numbers"
+        if text is None:
+            if default is None:
+                raise self.error(e, f"<{e.tag}> has no {name}; expected {expected}")
+            return default
+        try:
+            values = [float(x) for x in text.split()]
+        except ValueError:
+            values = []
+        if len(values) != count or not all(map(isfinite, values)) or "_" in text:
+            raise self.error(e, f"<{e.tag}> {name} is '{short(text)}'; expected {expected}")
+        return values
+
+    def number(self, e: Any, name: str, default: float | None = None) -> float:
+        return self.numbers(e, name, 1, None if default is None else (default,))[0]
+
+    def part(self, e: Any, tag: str) -> Any:
+        found = e.find(tag)
+        if found is None:
+            raise self.error(e, f"{'' if place(e).startswith(e.tag) else f'<{e.tag}> '}has no <{tag}>; expected one")
+        return found
+
+    def origin(self, e: Any) -> tuple[Array, Sequence[float]]:
+        """Rotation and position of the <origin> in an element."""
+        o = e.find("origin")
+        if o is None:
+            return UNTURNED, ZERO
+        angles = self.numbers(o, "rpy", 3, ZERO)
+        return rotation(*angles) if any(angles) else UNTURNED, self.numbers(o, "xyz", 3, ZERO)
+
+    def pose(self, e: Any) -> Array:
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = self.origin(e)
+        return T
+
+    # ------------------------------------------------------------ links
+
+    def link(self, e: Any) -> Link:
+        name = self.text(e, "name")
+        shapes = [tuple(self.geometry(g) for g in e.findall(tag)) for tag in ("visual", "collision")]
+        return self.made(e, Link, name, self.inertia(e), *shapes)
+
+    def inertia(self, link: Any) -> Array:
+        """G about the link's origin; zero where no <inertial> is given."""
+        body = self.body(link)
+        return np.zeros((6, 6)) if body is None else inertia.from_mass(*body)
+
+    def body(self, link: Any) -> tuple[float, Sequence[float], Array] | None:
+        """Mass, centre of mass, and the tensor about it along the link's axes (the file gives it along the inertial's)."""
+        e = link.find("inertial")
+        if e is None:
+            return None
+        mass = self.number(self.part(e, "mass"), "value")
+        if mass < 0:
+            raise self.error(e, f"mass is {mass:g} kg; expected zero or more")
+        tensor = self.part(e, "inertia")
+        xx, xy, xz, yy, yz, zz = (self.number(tensor, k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        R, center = self.origin(e)
+        return mass, center, I if R is UNTURNED else inertia.rotated(R, I)
+
+    def geometry(self, e: Any) -> Geometry:
+        """The shape of a <visual> or <collision>."""
+        shape = next((s for s in self.part(e, "geometry") if s.tag in SHAPES), None)
+        if shape is None:
+            raise self.error(e, f"the <geometry> of a <{e.tag}> holds none of the known shapes; expected one of {', '.join(SHAPES)}")
+        mesh, uri, fault = None, "", ""
+        if shape.tag == "mesh":
+            size, uri = self.numbers(shape, "scale", 3, (1.0, 1.0, 1.0)), self.text(shape, "filename")
+            mesh, fault, _ = self.finder.find(uri)
+            fault = fault and str(self.error(shape, f"mesh '{short(uri)}' {fault}"))
+        elif shape.tag == "box":
+            size = self.numbers(shape, "size", 3)
+        else:
+            size = [self.number(shape, k) for k in (("radius",) if shape.tag == "sphere" else ("radius", "length"))]
+        return Geometry(shape.tag, tuple(size), self.pose(e), mesh, self.material(e), e.get("name", ""), uri, fault)
+
+    # ------------------------------------------------------------ looks
+
+    def materials(self, root: Any) -> None:
+        """Collect what is defined: the robot's own materials first, then those in visuals, which others may name too."""
+        for e in [*root.findall("material"), *root.iterfind("link/visual/material")]:
+            if e.get("name") and len(e):
+                self.named.setdefault(e.get("name"), self.look(e))
+
+    def material(self, e: Any) -> Material | None:
+        m = e.find("material")
+        if m is None:
+            return None
+        return self.look(m) if len(m) else self.named.get(m.get("name", ""), Material(m.get("name", "")))
+
+    def look(self, e: Any) -> Material:
+        color, texture = e.find("color"), e.find("texture")
+        rgba = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
+        file = self.finder.find(texture.get("filename", "")).path if texture is not None else None
+        return Material(e.get("name", ""), rgba, file)
+
+    # ------------------------------------------------------------ joints
+
+    def joint(self, e: Any) -> Joint:
+        name, kind = self.text(e, "name"), self.text(e, "type")
+        if kind not in KINDS:
+            raise self.error(e, f"type is '{short(kind)}'{nearest(kind[:60], KINDS)}; expected one of {', '.join(KINDS)}")
+        parent, child = (self.text(self.part(e, end), "link") for end in ("parent", "child"))
+        moves = e.find("dynamics")
+        damping, friction = (0.0, 0.0) if moves is None else (self.number(moves, k, 0.0) for k in ("damping", "friction"))
+        return self.made(e, Joint, name, kind, parent, child, placement=self.pose(e), axis=self.axis(e, kind), limits=self.limits(e, kind),
+                         damping=damping, friction=friction, mimic=self.mimic(e))  # fmt: skip
+
+    def axis(self, e: Any, kind: str) -> Sequence[float]:
+        """The unit axis; [1, 0, 0] where none is given."""
+        a = e.find("axis")
+        if a is None or kind in ("fixed", "floating"):
+            return 1.0, 0.0, 0.0
+        x, y, z = self.numbers(a, "xyz", 3, (1.0, 0.0, 0.0))
+        length = hypot(x, y, z)
+        if length < 1e-9 or not isfinite(length):
+            raise self.error(a, f"axis is '{short(a.get('xyz'))}'; expected a direction")
+        return x / length, y / length, z / length
+
+    def limits(self, e: Any, kind: str) -> Limits:
+        limit = e.find("limit")
+        if limit is None:
+            return Limits()
+        velocity, effort = (self.number(limit, k, np.inf) if k in limit.attrib else np.inf for k in ("velocity", "effort"))
+        if kind not in ("revolute", "prismatic"):
+            return Limits(velocity=velocity, effort=effort)
+        return Limits(self.number(limit, "lower", 0.0), self.number(limit, "upper", 0.0), velocity, effort)
+
+    def mimic(self, e: Any) -> Mimic | None:
+        m = e.find("mimic")
+        if m is None:
+            return None
+        return Mimic(self.text(m, "joint"), self.number(m, "multiplier", 1.0), self.number(m, "offset", 0.0))
+
+    # ------------------------------------------------------------ the tree
+
+    def made(self, e: Any, kind: Any, *args: Any, **named: Any) -> Any:
+        try:
+            return kind(*args, **named)
+        except ModelError as problem:
+            raise RobotFileError(str(problem), self.file, e.sourceline) from None
+
+    def model(self, root: Any, links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]], floating_base: bool = False) -> Model:
+        """The links and joints as one tree."""
+        for problem in self.clashes(links, joints):
+            raise problem
+        graph = nx.DiGraph(name=root.get("name") or Path(self.file).stem)
+        graph.add_nodes_from((link.name, {"link": link}) for _, link in links)
+        graph.add_edges_from((j.parent, j.child, {"joint": j}) for _, j in joints)
+        try:
+            return Model.from_graph(graph, floating_base=floating_base)
+        except ModelError as problem:
+            raise RobotFileError(str(problem), self.file) from None
+
+    def clashes(self, links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> Iterable[RobotFileError]:
+        """What keeps links and joints from being put together: names there twice or missing, links with two joints above."""
+        seen: dict[tuple[str, str], int] = {}
+        for e, item in [*links, *joints]:
+            if (e.tag, item.name) in seen:
+                yield self.error(e, f"the name is taken by the {e.tag} in line {seen[e.tag, item.name]}; expected unique names")
+            seen.setdefault((e.tag, item.name), e.sourceline)
+        names, sources = ([name for tag, name in seen if tag == kind] for kind in ("link", "joint"))
+        above: dict[str, Joint] = {}
+        for e, joint in joints:
+            for end, tag in ((joint.parent, "parent"), (joint.child, "child")):
+                if ("link", end) not in seen:
+                    yield self.error(e.find(tag), f"{tag} link '{short(end)}' is not there{nearest(short(end), names)}; expected a link of this file")
+            if (other := above.setdefault(joint.child, joint)) is not joint:
+                yield self.error(e, f"link '{joint.child}' hangs on joint '{other.name}' already; expected one joint above each link")
+            source = joint.mimic.source if joint.mimic and joint.kind != "fixed" else None
+            if source and ("joint", source) not in seen:
+                yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{nearest(short(source), sources)}; expected a joint of this file")
+
+
+def place(element: Any) -> str:
+    """"link 'x'" or "joint 'x'": the part of the robot that an element lies in, or ''."""
+    while (parent := element.getparent()) is not None and parent.getparent() is not None:
+        element = parent
+    if element.getparent() is None:
+        return ""
+    return f"{element.tag} '{short(element.get('name') or '')}'"
+
+
+def short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def rotation(roll: float, pitch: float, yaw: float) -> Array:
+    """R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn to within 1e-11 is one exactly.
+
+    >>> rotation(0.0, 0.0, 1.57079632679)
+    array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  1.]])
+    """
+    (sr, cr), (sp, cp), (sy, cy) = (sine_cosine(a) for a in (roll, pitch, yaw))
+    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                     [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                     [-sp, cp * sr, cp * cr]]) + 0.0  # fmt: skip
+
+
+def sine_cosine(angle: float) -> tuple[float, float]:
+    s, c = sin(angle), cos(angle)
+    if abs(s) < QUARTER_TURN:
+        return 0.0, float(round(c))
+    if abs(c) < QUARTER_TURN:
+        return float(round(s)), 0.0
+    return s, c

@@ -1,0 +1,185 @@
+"""A model's dynamics, compiled: what ``engine.compile`` returns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.trace import Shape, trace
+from engine.dynamics import GRAVITY
+from engine.model import Model, StateError
+from engine.spatial import inertia
+
+Array = np.ndarray
+
+
+class Function(Gufunc):
+    """A compiled function of a model's state, whose results must be finite."""
+
+    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
+        model = robot.model
+        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6)}
+        names = arguments.split()
+        self.model, self.plain = model, functools.partial(fn, **options)
+        program = trace(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), [shapes.get(a, (model.nv,)) for a in names])
+        program.name = name or fn.__name__
+        sizes = [f"({','.join(map(str, s))})" for s in (*program.shapes_in, *program.shapes_out)]
+        n = len(names)
+        super().__init__(program, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), names)
+
+    def _not_finite(self, *args: Any) -> Any:
+        """Name what came in that is not finite, or else the singular joint."""
+        *given, result = args
+        for name, x in zip(self.arguments, given, strict=True):
+            bad = np.argwhere(~np.isfinite(x))
+            if len(bad):
+                where = tuple(int(i) for i in bad[0])
+                if name == "wrenches":
+                    what = f"link '{self.model.links[where[-2]].name}'"
+                else:
+                    what = f"joint '{self.model.entries(name)[where[-1]]}'"
+                raise StateError(f"{self.name}: {name}[{', '.join(map(str, where))}] ({what}) is {np.asarray(x)[where]}; expected a finite number")
+        results = result if isinstance(result, tuple) else (result,)
+        shape = self.program.shapes_out[0]
+        bad = np.argwhere(~np.isfinite(np.asarray(results[0])))
+        row = tuple(int(i) for i in bad[0][: bad.shape[1] - len(shape)]) if len(bad) else ()
+        one = [np.broadcast_to(x, (*np.shape(results[0])[: len(row)], *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
+        self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))  # raises what it knows better
+        raise StateError(f"{self.name}: the result{f' for row {row}' if row else ''} is not finite; expected a state within the numbers' range "
+                         f"(for aba, a joint-space inertia that is not singular)")  # fmt: skip
+
+
+class Forced(Function):
+    """A function that takes external wrenches after its arguments, or none."""
+
+    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, **options: Any) -> None:
+        super().__init__(robot, fn, arguments, **options)
+        self.forced = functools.cache(lambda: Function(robot, fn, arguments + " wrenches", **options))
+
+    def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
+        if len(args) == len(self.arguments) + 1:
+            *args, wrenches = args  # type: ignore[assignment]
+        return super()._general(*args, **kwargs) if wrenches is None else self.forced()(*args, wrenches, **kwargs)
+
+
+class Robot:
+    """Compiled dynamics of one model in one gravity; every function broadcasts over leading dimensions.
+
+    Each is traced and compiled when it is first used, is a :class:`~engine.compiler.gufunc.Gufunc`, and raises ``StateError``
+    where a result would hold NaN or infinity. Orders, frames and signs are those of NOTATION.md.
+
+    Attributes
+    ----------
+    rnea(q, v, vdot, wrenches=None) -> tau (..., nv)
+    aba(q, v, tau, wrenches=None) -> vdot (..., nv)
+    bias(q, v, wrenches=None) -> (..., nv); gravity_forces(q) -> (..., nv)
+    crba(q) -> M (..., nv, nv)
+    forward_kinematics(q) -> T (..., nlinks, 4, 4); twists(q, v) -> V (..., nlinks, 6)
+    energy(q, v) -> K, U; momentum(q, v) -> P (..., 6); center_of_mass(q) -> (..., 3)
+    """
+
+    def __init__(self, model: Model, gravity: Any = GRAVITY) -> None:
+        if not isinstance(model, Model):
+            raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
+        try:
+            g = np.array(gravity, dtype=float)
+        except (TypeError, ValueError):
+            g = np.full(3, np.nan)
+        if g.shape != (3,) or not np.isfinite(g).all():
+            raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
+        self.model, self.gravity = model, tuple(float(x) for x in g)
+        self._jacobians: dict[tuple[str, str], Function] = {}
+
+    @functools.cached_property
+    def rnea(self) -> Gufunc:
+        return Forced(self, dynamics.rnea, "q v vdot", gravity=self.gravity)
+
+    @functools.cached_property
+    def aba(self) -> Gufunc:
+        if any(inertia.mass(body.inertia) == 0 for body in self.model.bodies):  # a singular inertia shows at any generic state
+            q, _ = self.model.random(np.random.default_rng(0))
+            dynamics.aba(self.model, q, np.zeros(self.model.nv), np.zeros(self.model.nv))
+        return Forced(self, dynamics.aba, "q v tau", gravity=self.gravity)
+
+    @functools.cached_property
+    def bias(self) -> Gufunc:
+        return Forced(self, dynamics.bias, "q v", gravity=self.gravity)
+
+    @functools.cached_property
+    def gravity_forces(self) -> Gufunc:
+        return Function(self, dynamics.gravity_forces, "q", gravity=self.gravity)
+
+    @functools.cached_property
+    def crba(self) -> Gufunc:
+        return Function(self, dynamics.crba, "q")
+
+    @functools.cached_property
+    def forward_kinematics(self) -> Gufunc:
+        return Function(self, dynamics.forward_kinematics, "q")
+
+    @functools.cached_property
+    def twists(self) -> Gufunc:
+        return Function(self, dynamics.twists, "q v")
+
+    @functools.cached_property
+    def energy(self) -> Gufunc:
+        return Function(self, dynamics.energy, "q v", gravity=self.gravity)
+
+    @functools.cached_property
+    def momentum(self) -> Gufunc:
+        return Function(self, dynamics.momentum, "q v")
+
+    @functools.cached_property
+    def center_of_mass(self) -> Gufunc:
+        return Function(self, dynamics.center_of_mass, "q")
+
+    def jacobian(self, q: Array, link: str) -> Array:
+        """Body Jacobian J (..., 6, nv) of a link: V_link = J v, in the link's frame."""
+        return self._of_link(dynamics.jacobian, "q", link)(q)
+
+    def spatial_jacobian(self, q: Array, link: str) -> Array:
+        """Spatial Jacobian (..., 6, nv): the link's twist in world axes about the world's origin."""
+        return self._of_link(dynamics.spatial_jacobian, "q", link)(q)
+
+    def jacobian_dot(self, q: Array, v: Array, link: str) -> Array:
+        """Rate J̇ (..., 6, nv) of the body Jacobian: V̇_link = J v̇ + J̇ v."""
+        return self._of_link(dynamics.jacobian_dot, "q v", link)(q, v)
+
+    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> Function:
+        key = fn.__name__, link
+        if key not in self._jacobians:
+            self.model.link_index(link)
+            self._jacobians[key] = Function(self, fn, arguments, link=link)
+        return self._jacobians[key]
+
+    def __repr__(self) -> str:
+        return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}>"
+
+
+@functools.lru_cache(maxsize=64)
+def _robot(model: Model, gravity: tuple[float, ...]) -> Robot:
+    return Robot(model, gravity)
+
+
+def compile(model: Model, gravity: Any = GRAVITY) -> Robot:
+    """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
+
+    Returns a :class:`Robot`, whose functions are traced and compiled to machine code when first used (and found again in memory,
+    and on disk by later processes).
+
+    Examples
+    --------
+    >>> import engine
+    >>> arm = engine.Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.from_mass(2.0, [3, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> engine.compile(arm.model()).rnea(np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
+    array([58.86])
+    """
+    robot = Robot(model, gravity)
+    return _robot(model, robot.gravity)
