@@ -16,6 +16,7 @@ import numpy as np
 from numpy._core import _multiarray_umath as umath
 
 from engine.compiler import entry, machine
+from engine.compiler.rollout import rollout
 from engine.compiler.trace import Program, Shape, TraceError, name_of, size, trace
 
 #: operations in a batch from which several threads are worth their start
@@ -98,15 +99,27 @@ def _single_code(program: Program) -> int:
 def _batch_code(program: Program) -> Any:
     """The NumPy gufunc of a program."""
     code = machine.Code(f"batch{machine.width()}|{program.key}", lambda: entry.batch(program, machine.width()))
-    n_in, n_out = len(program.shapes_in), len(program.shapes_out)
+    frozen = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
+    return numpy_ufunc(code, program.name, "->".join(frozen))
+
+
+@functools.cache
+def rollout_ufunc(step: Program, observe: Program, width: int) -> Any:
+    """The NumPy gufunc ``(counts, t0, k, dt, x) -> records`` of :mod:`engine.compiler.rollout`."""
+    code = machine.Code(f"rollout{width}|{step.key}|{observe.key}", lambda: rollout(step, observe, width))
+    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({len(step.outputs)})->(r,{len(observe.outputs)})")
+
+
+def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
+    """A ``numpy.ufunc`` on the ``loop`` of loaded code."""
+    left, right = signature.split("->")
+    n_in, n_out = left.count("("), right.count("(")
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
                              ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)(_capsule(umath._UFUNC_API)[31])  # fmt: skip
     loops, data = (ctypes.c_void_p * 1)(code.function("loop")), (ctypes.c_void_p * 1)(None)
-    types, name = bytes([_DOUBLE] * (n_in + n_out)), program.name.encode()
-    frozen = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
-    signature = "->".join(frozen).encode()
-    _immortal.append((code, loops, data, types, name, signature))
-    return make(ctypes.addressof(loops), ctypes.addressof(data), types, 1, n_in, n_out, -1, name, None, 0, signature)
+    types, title, text = bytes([_DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
+    _immortal.append((code, loops, data, types, title, text))
+    return make(ctypes.addressof(loops), ctypes.addressof(data), types, 1, n_in, n_out, -1, title, None, 0, text)
 
 
 _immortal: list[Any] = []

@@ -87,6 +87,20 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
     return Program(nodes, outputs, [tuple(s) for s in shapes], [r.shape for r in arrays], graph.functions, name_of(fn))
 
 
+def calling(program: Program) -> Callable[..., Any]:
+    """A function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
+
+    def called(*arrays: Any) -> Any:
+        scalars = [x for a in arrays for x in np.asarray(a, dtype=object).ravel()]
+        graph = next(x.g for x in scalars if isinstance(x, Expr))
+        flat = np.array(graph.call(program, scalars), dtype=object)
+        ends = np.cumsum([size(s) for s in program.shapes_out])
+        results = [part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return called
+
+
 def name_of(fn: Callable[..., Any]) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
 
@@ -165,4 +179,4 @@ def verify(program: Program) -> None:
         verify(f)
 
 
-__all__ = ["Program", "TraceError", "live", "operands", "refuse", "renumbered", "size", "trace", "verify"]
+__all__ = ["Program", "TraceError", "calling", "live", "operands", "refuse", "renumbered", "size", "trace", "verify"]

@@ -2,7 +2,7 @@
 
 A kind is a :class:`Kind` in the table ``KINDS``; the algorithms know nothing else about it. ``S`` is 6×nv in the child's
 frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v). Pose, subspace and rate are
-traceable; ``integrate`` and ``difference`` also take batches ``(..., nq)`` and ``(..., nv)``.
+traceable; ``plus`` and ``minus`` also take batches ``(..., nq)`` and ``(..., nv)``, and unit quaternions.
 References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames.
 """
 
@@ -34,10 +34,11 @@ class Kind:
     pose: Callable[[Joint, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
     subspace: Callable[[Joint, Array], Array]             # S(q), 6×nv
     neutral: Callable[[], Array]
-    integrate: Callable[[Joint, Array, Array], Array]     # q ⊕ v (v already times dt)
-    difference: Callable[[Joint, Array, Array], Array]    # the v with q0 ⊕ v = q1
+    plus: Callable[[Joint, Array, Array], Array]          # q ⊕ d
+    minus: Callable[[Joint, Array, Array], Array]         # the d with q0 ⊕ d = q1
     random: Callable[[Joint, np.random.Generator], Array]
     subspace_rate: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
+    attitude: bool = False                                # q begins with a unit quaternion
 
 
 def columns(*twists: Array) -> Array:
@@ -112,7 +113,7 @@ def spherical_pose(joint: Joint, q: Array) -> Array:
 
 
 def spherical_plus(joint: Joint, q: Array, v: Array) -> Array:
-    return quaternion.normalize(quaternion.product(q, quaternion.exp(v)))
+    return quaternion.product(q, quaternion.exp(v))
 
 
 def spherical_minus(joint: Joint, q0: Array, q1: Array) -> Array:
@@ -199,8 +200,9 @@ KINDS: dict[str, Kind] = {
         Kind("planar", 3, 3, planar_pose, planar_subspace, lambda: np.zeros(3), planar_plus, planar_minus,
              lambda j, rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi))),
         Kind("spherical", 4, 3, spherical_pose, lambda j, q: np.eye(6)[:, :3], quaternion.identity, spherical_plus,
-             spherical_minus, lambda j, rng: quaternion.random(rng)),
+             spherical_minus, lambda j, rng: quaternion.random(rng), attitude=True),
         Kind("floating", 7, 6, floating_pose, lambda j, q: np.eye(6), lambda: np.append(quaternion.identity(), ZERO3),
-             floating_plus, floating_minus, lambda j, rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3))),
+             floating_plus, floating_minus, lambda j, rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)),
+             attitude=True),
     )
 }  # fmt: skip

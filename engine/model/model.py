@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.model.joint_types import Kind
 from engine.model.tree import Joint, Link, ModelError, frozen, nearest
-from engine.spatial import inertia, se3
+from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
@@ -178,19 +178,35 @@ class Model:
         q = np.concatenate([np.zeros(0), *[b.kind.random(b.joint, rng) for b in self._own()]])
         return q, rng.standard_normal(self.nv)
 
+    def normalized(self, q: Array) -> Array:
+        """q with its quaternions made unit ones; a quaternion of length zero is an error."""
+        q = self.checked("q", q, batched=True)
+        parts = []
+        for b in self._own():
+            own = q[..., b.q]
+            if b.kind.attitude:
+                if own.dtype != object and np.any(np.vecdot(own[..., :4], own[..., :4]) < 1e-12):
+                    raise StateError(f"q of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
+                own = np.concatenate([quaternion.normalize(own[..., :4]), own[..., 4:]], axis=-1)
+            parts.append(own)
+        return np.concatenate(parts, axis=-1) if parts else q
+
+    def plus(self, q: Array, d: Array) -> Array:
+        """q ⊕ d for unit quaternions, unchecked: what integrators are made of. Traceable."""
+        batch = np.broadcast_shapes(q.shape[:-1], d.shape[:-1])
+        parts = [b.kind.plus(b.joint, q[..., b.q], d[..., b.v]) for b in self._own()]
+        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+
     def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
         """q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
-        q, v = self.checked("q", q, batched=True), self.checked("v", v, batched=True)
-        d = v * np.asarray(dt)[..., None]
-        batch = np.broadcast_shapes(q.shape[:-1], d.shape[:-1])
-        parts = [b.kind.integrate(b.joint, q[..., b.q], d[..., b.v]) for b in self._own()]
-        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+        v = self.checked("v", v, batched=True)
+        return self.plus(self.normalized(q), v * np.asarray(dt)[..., None])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
-        q0, q1 = self.checked("q0", q0, batched=True), self.checked("q1", q1, batched=True)
+        q0, q1 = self.normalized(q0), self.normalized(q1)
         batch = np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1])
-        parts = [b.kind.difference(b.joint, q0[..., b.q], q1[..., b.q]) for b in self._own()]
+        parts = [b.kind.minus(b.joint, q0[..., b.q], q1[..., b.q]) for b in self._own()]
         return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
 
     # ------------------------------------------------------------ checking what comes in

@@ -1,1 +1,7 @@
+"""Compiled robots, simulation and what it records."""
+
 from engine.simulation.robot import Robot, compile
+from engine.simulation.simulator import SimulationError, Simulator
+from engine.simulation.trajectory import Trajectory
+
+__all__ = ["Robot", "SimulationError", "Simulator", "Trajectory", "compile"]

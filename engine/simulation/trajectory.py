@@ -1,0 +1,60 @@
+"""What a simulation leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+from engine.simulation.robot import Robot, compile
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Recorded states of one rollout, or of a batch of them.
+
+    Attributes
+    ----------
+    t : times (T), s
+    q, v : configurations (..., T, nq) and velocities (..., T, nv)
+    tau : the controller's forces at those states (..., T, nv)
+    """
+
+    model: Model
+    gravity: tuple[float, ...]
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def robot(self) -> Robot:
+        return compile(self.model, self.gravity)
+
+    def energy(self) -> tuple[Any, Any]:
+        """Kinetic and potential energy (..., T), J."""
+        return self.robot.energy(self.q, self.v)
+
+    def momentum(self) -> Array:
+        """Spatial momentum (..., T, 6) about the world's origin, world axes."""
+        return self.robot.momentum(self.q, self.v)
+
+    def poses(self) -> Array:
+        """Poses of all links (..., T, nlinks, 4, 4)."""
+        return self.robot.forward_kinematics(self.q)
+
+    def save(self, path: str | Path) -> Path:
+        """Write t, q, v, tau and the joints' names as a NumPy archive (``numpy.load`` reads it); returns its path."""
+        path = Path(path).with_suffix(".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, t=self.t, q=self.q, v=self.v, tau=self.tau, gravity=self.gravity, model=self.model.name,
+                            q_joints=self.model.entries("q"), v_joints=self.model.entries("v"))  # fmt: skip
+        return path
