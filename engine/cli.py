@@ -84,7 +84,7 @@ def summary(model: Model) -> Iterator[str]:
     yield f"{model.name}"
     yield f"  links   {len(model.links)}"
     yield f"  joints  {len(model.joints)}{': ' * bool(kinds)}{', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}"
-    yield f"  nq, nv  {model.nq}, {model.nv}{f' ({mimics} of the joints mimic{'s' * (mimics == 1)} another)' if mimics else ''}"
+    yield f"  nq, nv  {model.nq}, {model.nv}{f' (joints that follow others: {mimics})' if mimics else ''}"
     yield f"  mass    {sum(link.mass for link in model.links):.6g} kg"
 
 

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import hypot, pi, sqrt
 from typing import Any
 
@@ -50,6 +51,8 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
     ("dynamics", "", "damping friction"),
     ("mimic", "", "joint multiplier offset"),
 )}  # fmt: skip
+#: of what clashes, that many are told
+MOST = 100
 MANY = ("link", "joint", "material", "visual", "collision")
 
 
@@ -95,7 +98,8 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
         root = reader.root()
     except RobotFileError as problem:
         return Report(reader.file, (finding_of(problem),))
-    findings = sorted(examine(reader, root, meshes), key=lambda f: (SEVERITIES.index(f.severity), f.line))
+    with np.errstate(all="ignore"):     # absurd numbers overflow
+        findings = sorted(examine(reader, root, meshes), key=lambda f: (SEVERITIES.index(f.severity), f.line))
     return Report(reader.file, tuple(dict.fromkeys(findings)))
 
 
@@ -123,7 +127,7 @@ def examine(reader: Reader, root: Any, meshes: bool) -> Iterator[Finding]:
             yield finding_of(problem)
             if e.tag == "link" and e.get("name"):
                 links.append((e, Link(e.get("name"))))      # for its joints to hang on
-    clashes = [finding_of(problem) for problem in reader.clashes(links, joints)]
+    clashes = [finding_of(problem) for problem in islice(reader.clashes(links, joints), MOST)]
     loose = [] if broken or clashes else list(of_trees(links, joints))
     yield from [*clashes, *loose]
     if not (broken or clashes or loose):
@@ -279,11 +283,11 @@ def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
         if body.parent >= 0:
             inert[body.parent] &= inert[i]
             leaf[body.parent] = False
-    idle = {v: all(inert[i] for i, b in enumerate(model.bodies) if b.v.start == v) for v in {b.v.start for b in model.bodies}}
-    leading = {b.v.start for b in model.bodies if b.mimics}
+    busy = {b.v.start for b, idle in zip(model.bodies, inert, strict=True) if not idle}
+    q, leading = model.neutral(), {b.v.start for b in model.bodies if b.mimics}
     for i, body in enumerate(model.bodies):
-        e, G, S = elements[body.joint.name], body.inertia, body.subspace(model.neutral())
-        if idle[body.v.start] and not body.mimics:
+        e, G, S = elements[body.joint.name], body.inertia, body.subspace(q)
+        if body.v.start not in busy and not body.mimics:
             yield finding("error", e, "moves no mass: no link that follows has any, so that the joint-space inertia is singular")
         elif leaf[i] and body.v.start not in leading and (np.abs(np.diag(S.T @ G @ S)) <= 1e-15 * np.abs(G).max()).any():
             yield finding("error", e, f"moves {G[5, 5]:g} kg without inertia along its motion, so that the joint-space inertia is singular")

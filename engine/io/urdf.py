@@ -59,9 +59,11 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     """
     reader = Reader(path, package_dirs)
     root = reader.root()
-    links, joints = root.findall("link"), root.findall("joint")
     reader.materials(root)
-    return reader.model(root, [(e, reader.link(e)) for e in links], [(e, reader.joint(e)) for e in joints], floating_base)
+    with np.errstate(all="ignore"):     # absurd numbers overflow, and are refused by what they make
+        links = [(e, reader.link(e)) for e in root.findall("link")]
+        joints = [(e, reader.joint(e)) for e in root.findall("joint")]
+        return reader.model(root, links, joints, floating_base)
 
 
 class Reader:
@@ -306,7 +308,7 @@ class Reader:
             if (e.tag, item.name) in seen:
                 yield self.error(e, f"the name is taken by the {e.tag} in line {seen[e.tag, item.name]}; expected unique names")
             seen.setdefault((e.tag, item.name), e.sourceline)
-        names, sources = ([name for tag, name in seen if tag == kind] for kind in ("link", "joint"))
+        names, sources = ([name for tag, name in seen if tag == kind][:1000] for kind in ("link", "joint"))
         above: dict[str, Joint] = {}
         for e, joint in joints:
             for end, tag in ((joint.parent, "parent"), (joint.child, "child")):
@@ -316,7 +318,8 @@ class Reader:
                 yield self.error(e, f"link '{joint.child}' hangs on joint '{other.name}' already; expected one joint above each link")
             source = joint.mimic.source if joint.mimic and joint.kind != "fixed" else None
             if source and ("joint", source) not in seen:
-                yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{nearest(short(source), sources)}; expected a joint of this file")
+                others = [name for name in sources if name != joint.name]
+                yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{nearest(short(source), others)}; expected a joint of this file")
 
 
 def place(element: Any) -> str:
@@ -329,6 +332,8 @@ def place(element: Any) -> str:
 
 
 def short(text: str) -> str:
+    """The text in one line of at most 80 characters."""
+    text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."
 
 

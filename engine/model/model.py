@@ -98,16 +98,17 @@ class Model:
     def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
         """The model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
 
-        With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base';
-        without, the root link is the world.
+        With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base' ('floating_base_'
+        where the robot has a joint of that name); without, the root link is the world.
         """
         root = _validated(graph)
         links = [graph.nodes[n]["link"] for n in nx.dfs_preorder_nodes(graph, root)]
         joints = [graph.edges[p, c]["joint"] for p, c in nx.dfs_edges(graph, root)]
         if floating_base:
-            if any(j.name == FLOATING_BASE for j in joints):
-                raise ModelError(f"joint '{FLOATING_BASE}' has the name of the floating base; rename it")
-            joints.insert(0, Joint(FLOATING_BASE, "floating", "", root))
+            name = FLOATING_BASE
+            while any(j.name == name for j in joints):
+                name += "_"
+            joints.insert(0, Joint(name, "floating", "", root))
         mimics = _mimics(joints)
         q, v, nq, nv = {}, {}, 0, 0
         for j in joints:

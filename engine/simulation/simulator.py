@@ -64,28 +64,24 @@ class Simulator:
 
     def _programs(self) -> tuple[Program, Program]:
         """step(t0, k, dt, q, v) -> q, v and observe(t0, k, dt, q, v) -> t, q, v, tau."""
-        model, gravity = self.model, self.gravity
-        state = [(model.nq,), (model.nv,)]
+        model = self.model
         wrench = (len(model.links), 6)
-        plain = trace(lambda q, v, tau: dynamics.aba(model, q, v, tau, gravity), [*state, (model.nv,)])
-        free = calling(plain)
-
-        def forced(q: Array, v: Array, tau: Array, F: Array) -> Any:
-            program = trace(lambda q, v, tau, F: dynamics.aba(model, q, v, tau, gravity, F), [*state, (model.nv,), wrench])
-            return calling(program)(q, v, tau, F)
 
         def control(t: Any, q: Array, v: Array) -> Array:
             return np.zeros(model.nv) if self.controller is None else self._called(self.controller, (t, q, v), [(model.nv,)])
 
-        def field(t: Any, q: Array, v: Array) -> Array:
+        def acceleration(t: Any, q: Array, v: Array) -> Array:
             tau, F = control(t, q, v), None
             for force in self.forces:
                 f = self._called(force, (t, q, v), [(model.nv,), wrench])
-                if f.shape == (model.nv,):
-                    tau = tau + f
-                else:
+                if f.shape == wrench:
                     F = f if F is None else F + f
-            return free(q, v, tau) if F is None else forced(q, v, tau, F)
+                else:
+                    tau = tau + f
+            return dynamics.aba(model, q, v, tau, self.gravity, F)
+
+        state = [(), (model.nq,), (model.nv,)]
+        field = calling(trace(acceleration, state))  # one function in the machine code, called at every stage
 
         def step(t0: Any, k: Any, dt: Any, q: Array, v: Array) -> tuple[Array, Array]:
             q, v = integrate.step(self.method, field, model.plus, t0 + k * dt, dt, q, v)
@@ -95,7 +91,7 @@ class Simulator:
             t = t0 + k * dt
             return t, q, v, control(t, q, v)
 
-        shapes = [(), (), (), *state]
+        shapes = [(), (), *state]
         return trace(step, shapes), trace(observe, shapes)
 
     def _called(self, fn: Callable[..., Any], arguments: tuple[Any, ...], shapes: list[tuple[int, ...]]) -> Array:

@@ -1,0 +1,186 @@
+"""``python -m tests.bench [--json FILE] [--only PART …]``: every figure the README quotes, and the targets they are held to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+BATCH = 4096
+
+
+class Table:
+    """Rows of figures, printed as they come and kept for the JSON file."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict] = []
+
+    def add(self, part: str, what: str, value: float, unit: str, target: str = "", ok: bool | None = None, **more: float) -> None:
+        self.rows.append({"part": part, "what": what, "value": value, "unit": unit, "target": target, "ok": ok, **more})
+        verdict = "" if ok is None else "  ok" if ok else "  MISSED"
+        detail = ", ".join(f"{k} {v:.4g}" for k, v in more.items())
+        print(f"{part:10} {what:42} {value:10.4g} {unit:12} {target:10}{verdict:8} {detail}", flush=True)
+
+
+def single(table: Table) -> None:
+    """One call from Python against Pinocchio's, on the same state."""
+    import pinocchio as pin
+
+    import engine
+    from tests.bench.robots import FILES, pair
+    from tests.bench.timing import in_turn
+
+    rng = np.random.default_rng(0)
+    for name in FILES:
+        r = pair(name)
+        robot, data, order = engine.compile(r.model), r.peer.createData(), r.v_order
+        q, v = r.model.random(rng)
+        a = rng.standard_normal(r.model.nv)
+        qp, vp, ap = r.to_peer_q(q), v[order].copy(), a[order].copy()
+        upper = np.triu_indices(r.model.nv)
+        for what, ours, theirs, same, least in (
+            ("RNEA", lambda: robot.rnea(q, v, a), lambda: pin.rnea(r.peer, data, qp, vp, ap), lambda x, y: (x[order], y), 1.2),
+            ("CRBA", lambda: robot.crba(q), lambda: pin.crba(r.peer, data, qp), lambda x, y: (x[np.ix_(order, order)][upper], y[upper]), 1.0),
+            ("ABA", lambda: robot.aba(q, v, a), lambda: pin.aba(r.peer, data, qp, vp, ap), lambda x, y: (x[order], y), 3.0 if name == "TALOS" else 2.0),
+        ):
+            x, y = same(np.array(ours()), np.array(theirs()))
+            assert np.abs(x - y).max() <= 1e-9 * np.abs(y).max(), f"{name} {what}: results differ"
+            t, u = in_turn(ours, theirs)
+            table.add("single", f"{name} {what}, one call", u / t, "x Pinocchio", f">= {least}", u / t >= least, ours_us=t * 1e6, theirs_us=u * 1e6)
+
+
+def batch(table: Table) -> None:
+    """4096 rows of C-ordered arrays, one thread, against Pinocchio's parallel functions with one thread."""
+    import pinocchio as pin
+
+    import engine
+    from tests.bench.robots import FILES, pair
+    from tests.bench.timing import in_turn
+
+    engine.set_threads(1)
+    rng = np.random.default_rng(0)
+    for name in FILES:
+        r = pair(name)
+        robot, order, pool = engine.compile(r.model), r.v_order, pin.ModelPool(r.peer, 1)
+        q = np.array([r.model.random(rng)[0] for _ in range(BATCH)])
+        v, a = rng.standard_normal((2, BATCH, r.model.nv))
+        qp, vp, ap = (np.asfortranarray(x.T) for x in (r.to_peer_q(q), v[:, order], a[:, order]))
+        out = np.zeros((r.peer.nv, BATCH), order="F")
+        for what, ours, theirs in (("RNEA", robot.rnea, pin.rneaInParallel), ("ABA", robot.aba, pin.abaInParallel)):
+            theirs(1, pool, qp, vp, ap, out)
+            x = ours(q, v, a)[:, order].T
+            assert np.abs(x - out).max() <= 1e-8 * np.abs(out).max(), f"{name} {what}: results differ"
+            t, u = in_turn(lambda f=ours: f(q, v, a), lambda f=theirs: f(1, pool, qp, vp, ap, out), rounds=9)
+            table.add("batch", f"{name} {what}, {BATCH} rows, per row", u / t, "x Pinocchio", ">= 20", u / t >= 20,
+                      ours_ns=t / BATCH * 1e9, theirs_ns=u / BATCH * 1e9)  # fmt: skip
+
+
+FIRST = """
+import time, engine
+t = time.perf_counter()
+model = engine.load_urdf({path!r}, floating_base={floating})
+q, v = model.neutral(), [0.0] * model.nv
+engine.compile(model).aba(q, v, v)
+print(time.perf_counter() - t)
+"""
+
+
+def start(table: Table) -> None:
+    """From a file to the first compiled value, in fresh processes, with an empty cache and with a full one; and the import."""
+    from tests.bench.robots import FILES
+
+    def run(code: str, cache: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ENGINE_CACHE": cache}, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    for name, cold_limit, warm_limit in (("Panda", 0.6, 0.15), ("TALOS", 2.5, 0.5)):
+        path, floating = FILES[name]
+        code = FIRST.format(path=str(path), floating=floating)
+        cold, warm = [], []
+        for _ in range(5):
+            with tempfile.TemporaryDirectory() as cache:
+                cold.append(float(run(code, cache)))
+                warm.append(float(run(code, cache)))
+        for what, times, limit in (("empty cache", cold, cold_limit), ("warm cache", warm, warm_limit)):
+            t = statistics.median(times)
+            table.add("start", f"{name}, load_urdf to first ABA, {what}", t, "s", f"< {limit}", t < limit)
+    code = "import time; t = time.perf_counter(); import engine; print(time.perf_counter() - t)"
+    t = statistics.median(float(run(code, "0")) for _ in range(7))
+    table.add("start", "import engine", t, "s", "< 0.3", t < 0.3)
+
+
+def scaling(table: Table) -> None:
+    """Time per call and time to compile for chains of 10 to 500 joints."""
+    import engine
+    from tests.bench.robots import chain
+    from tests.bench.timing import median
+
+    rng = np.random.default_rng(0)
+    for what in ("rnea", "aba"):
+        per_joint = {}
+        for n in (10, 50, 100, 250, 500):
+            model = chain(n)
+            q, v = model.random(rng)
+            begun = time.perf_counter()
+            f = getattr(engine.compile(model), what)
+            f(q, v, v)
+            built = time.perf_counter() - begun
+            per_joint[n] = median(lambda f=f, q=q, v=v: f(q, v, v)) / n
+            table.add("scaling", f"{what.upper()}, chain of {n}, one call per joint", per_joint[n] * 1e9, "ns", compile_s=built)
+        growth = per_joint[500] / per_joint[50]
+        table.add("scaling", f"{what.upper()}, cost per joint at 500 over 50", growth, "x", "< 2", growth < 2)
+
+
+def steps(table: Table) -> None:
+    """Steps of the free-flyer per second, contact-free, against MuJoCo's RK4."""
+    import mujoco
+
+    import engine
+    from tests.bench.robots import FREE_FLYER, mujoco_model
+    from tests.bench.timing import in_turn
+
+    model = engine.load_urdf(FREE_FLYER, floating_base=True)
+    q, v = model.random(np.random.default_rng(0))
+    v *= 0.05
+    n, dt = 5000, 1e-3
+    simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0))
+    peer = mujoco_model(FREE_FLYER, "bus", dt)
+    assert peer.nv == model.nv
+    data = mujoco.MjData(peer)
+    data.qvel[:] = 0.02
+    t, u = in_turn(lambda: simulator.run(q, v, n * dt, record_every=100), lambda: mujoco.mj_step(peer, data, n), rounds=15)
+    table.add("steps", "free-flyer, CG4 against RK4", u / t, "x MuJoCo", ">= 4", u / t >= 4, ours_us=t / n * 1e6, theirs_us=u / n * 1e6)
+
+
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to run")
+    options = parser.parse_args()
+    table = Table()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["ENGINE_CACHE"] = cache
+        for part in options.only:
+            PARTS[part](table)
+    missed = [r["what"] for r in table.rows if r["ok"] is False]
+    if options.json:
+        machine = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
+        options.json.write_text(json.dumps({"machine": machine, "figures": table.rows}, indent=1) + "\n")
+    print(f"{sum(r['ok'] is True for r in table.rows)} targets met, {len(missed)} missed{': ' if missed else ''}{'; '.join(missed)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

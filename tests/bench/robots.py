@@ -1,0 +1,91 @@
+"""The benchmark robots, for the engine and for the peers, with the same joints and states."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+import engine
+
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+FREE_FLYER = Path(__file__).parents[2] / "assets" / "free_flyer" / "free_flyer.urdf"
+FILES = {
+    "UR5": (ROBOTS / "ur_description/urdf/ur5_robot.urdf", False),
+    "Panda": (ROBOTS / "panda_description/urdf/panda.urdf", False),
+    "G1": (ROBOTS / "g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
+    "TALOS": (ROBOTS / "talos_data/robots/talos_reduced.urdf", True),
+}
+
+
+@dataclass
+class Pair:
+    """One robot in both libraries, and how their coordinates correspond."""
+
+    name: str
+    model: engine.Model
+    peer: pin.Model
+    floating: bool
+
+    def to_peer_q(self, q: np.ndarray) -> np.ndarray:
+        """q (..., nq) in the peer's order: position first, quaternion scalar last, joints by name."""
+        out = np.zeros((*q.shape[:-1], self.peer.nq))
+        if self.floating:
+            out[..., :7] = q[..., [4, 5, 6, 1, 2, 3, 0]]
+        for joint in self.model.joints:
+            if joint.kind in ("revolute", "prismatic"):
+                out[..., self.peer.joints[self.peer.getJointId(joint.name)].idx_q] = q[..., self.model.q_slice(joint.name).start]
+        return out
+
+    @property
+    def v_order(self) -> np.ndarray:
+        """Indices with v_peer = v[v_order]."""
+        order = np.zeros(self.peer.nv, dtype=int)
+        if self.floating:
+            order[:6] = [3, 4, 5, 0, 1, 2]
+        for joint in self.model.joints:
+            if joint.kind in ("revolute", "prismatic"):
+                order[self.peer.joints[self.peer.getJointId(joint.name)].idx_v] = self.model.v_slice(joint.name).start
+        return order
+
+
+def pair(name: str) -> Pair:
+    """A benchmark robot; mimic relations are taken off, as the peer ignores them."""
+    path, floating = FILES[name]
+    graph = engine.load_urdf(path).graph.copy()
+    for parent, child, joint in list(graph.edges.data("joint")):
+        graph.edges[parent, child]["joint"] = replace(joint, mimic=None)
+    model = engine.Model.from_graph(graph, floating_base=floating)
+    peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(path))
+    assert (model.nq, model.nv) == (peer.nq, peer.nv)
+    return Pair(name, model, peer, floating)
+
+
+def chain(n: int) -> engine.Model:
+    """A fixed-base chain of n revolute joints about alternating axes."""
+    arm = engine.Builder(f"chain{n}")
+    arm.add_link("link0")
+    for k in range(1, n + 1):
+        arm.add_link(f"link{k}", inertia=engine.spatial.inertia.from_mass(1.0, [0.05, 0.01, 0.0], np.diag([2e-3, 3e-3, 4e-3])))
+        placement = engine.spatial.se3.pose(np.eye(3), np.array([0.1, 0.0, 0.0]))
+        arm.add_joint(f"joint{k}", "revolute", f"link{k - 1}", f"link{k}", axis=np.eye(3)[k % 3], placement=placement)
+    return arm.model()
+
+
+def mujoco_model(path: Path, root: str, dt: float) -> mujoco.MjModel:
+    """A URDF as a contact-free MuJoCo model with a free root link, zero gravity and RK4."""
+    text = re.sub(r"<(visual|collision)\b.*?</\1>", "", path.read_text(), flags=re.S)
+    opening = re.search(r"<robot[^>]*>", text).group(0)
+    free = f'<link name="space"/><joint name="free" type="floating"><parent link="space"/><child link="{root}"/></joint>'
+    text = text.replace(opening, f'{opening}<mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>{free}', 1)
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.gravity[:] = 0.0
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    model.opt.timestep = dt
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    return model
