@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from engine.dynamics.crba import crba
 from engine.dynamics.kinematics import GRAVITY, body_wrenches
 from engine.dynamics.rnea import rnea
 from engine.model import Model, StateError
-from engine.spatial.inertia import mirrored, transformed
+from engine.spatial.inertia import mirrored
 from engine.spatial.se3 import ad, to_child, to_parent
 
 Array = np.ndarray
@@ -82,7 +83,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         p = body.parent
         U = IA[i] @ S[i]                                                                                # (3)
         D = S[i].T @ U
-        require_inertia(D, IA[i], body.joint.name)
+        require_inertia(D, np.abs(IA[i]).max() if D.dtype != object else 0.0, [body.joint.name] * body.kind.nv)
         u = tau[body.v] - S[i].T @ pA[i]
         Dinv_u[i] = ops.solve(D, u)
         if body.kind.nv == 6:  # a free joint carries no inertia: Ia = 0, pa = S⁻ᵀ τ, and S = 1
@@ -92,7 +93,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
             Ia = mirrored(IA[i] - U @ Dinv_U[i])                                                        # (4)
             pa = pA[i] + Ia @ c[i] + U @ Dinv_u[i]
             if p >= 0:
-                IA[p] = IA[p] + transformed(T[i], Ia)                                                   # (5)
+                IA[p] = IA[p] + body.inertia_in_parent(q, Ia)                                                   # (5)
         if p >= 0:
             pA[p] = pA[p] + to_parent(T[i], pa)
     A: list[Any] = []
@@ -104,18 +105,24 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     return np.concatenate([np.zeros(0), *vdot])
 
 
-def require_inertia(D: Array, IA: Array, joint: str) -> None:
-    """Refuse a joint whose motion no mass resists: its D is zero, or what rounding leaves of zero."""
-    known = [x for x in np.diagonal(D) if isinstance(x, (int, float))]
-    scale = np.abs(IA).max() if D.dtype != object else 0.0
-    if any(x <= 1e-15 * scale for x in known):
-        raise StateError(f"joint '{joint}' moves no mass: the joint-space inertia is singular, so forward dynamics has no answer; "
-                         f"expected a link with inertia at or after the joint")  # fmt: skip
+def require_inertia(D: Array, scale: float, joints: Sequence[str]) -> None:
+    """Refuse a joint whose motion no mass resists: its pivot in LDLᵀ is zero, or what rounding leaves of zero.
+
+    ``scale`` is an inertia that D was made of, ``joints`` names the joint of each row. Of a traced D only what is known is looked at.
+    """
+    known = D.dtype != object
+    A = np.array(D)
+    for j, joint in enumerate(joints):
+        if isinstance(A[j, j], (int, float)) and A[j, j] <= max(1e-15 * scale, 1e-14 * D[j, j] * known * (j > 0)):
+            raise StateError(f"joint '{joint}' moves no mass: the joint-space inertia is singular, so forward dynamics has no answer; "
+                             f"expected a link with inertia at or after the joint")  # fmt: skip
+        if known:
+            A = A - np.outer(A[:, j], A[j]) / A[j, j]
 
 
 def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
     """Forward dynamics by M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
-    M = crba(model, q)
-    # numbered from the leaves, a branch fills in nothing that is not on a path to the root
-    return ops.solve(M[::-1, ::-1], (tau - bias)[::-1])[::-1]
+    M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
+    require_inertia(M, 0.0, model.entries("v")[::-1])
+    return ops.solve(M, (tau - bias)[::-1])[::-1]

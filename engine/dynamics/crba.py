@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
-from engine.spatial.inertia import transformed
 from engine.spatial.se3 import to_parent
 
 Array = np.ndarray
@@ -52,7 +51,7 @@ def crba(model: Model, q: Array) -> Array:
     M: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
     for i, body in reversed(list(enumerate(model.bodies))):
         if body.parent >= 0:
-            Ic[body.parent] = Ic[body.parent] + transformed(T[i], Ic[i])                    # (1)
+            Ic[body.parent] = Ic[body.parent] + body.inertia_in_parent(q, Ic[i])                    # (1)
         F = list((Ic[i] @ S[i]).T)
         j = i
         while j >= 0:

@@ -57,9 +57,17 @@ class Body:
         own = q[self.q]
         return self.ratio * own + self.offset if self.mimics else own
 
+    def joint_pose(self, q: Array) -> Array:
+        """T_JC(q): pose of the body in the joint's frame."""
+        return self.kind.pose(self.joint, self.coordinates(q))
+
     def pose(self, q: Array) -> Array:
-        """T_PC(q): pose of the body in its parent body."""
-        return self.placement @ self.kind.pose(self.joint, self.coordinates(q))
+        """T_PC(q) = T_PJ T_JC(q): pose of the body in its parent body."""
+        return self.placement @ self.joint_pose(q)
+
+    def inertia_in_parent(self, q: Array, G: Array) -> Array:
+        """Ad(T_PC)⁻ᵀ G Ad(T_PC)⁻¹, first through the joint, then through its placement: each has zeros that their product has not."""
+        return inertia.transformed(self.placement, inertia.transformed(self.joint_pose(q), G))
 
     def subspace(self, q: Array) -> Array:
         """S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""

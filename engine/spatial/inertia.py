@@ -88,21 +88,37 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
     """
     R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
-    I, H, M = rotated(R, G_B[:3, :3]), R @ G_B[:3, 3:] @ R.T, rotated(R, G_B[3:, 3:])
+    I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
     H_A = H + P @ M
     I_A = I + P @ H.T - H_A @ P
     return np.block([[mirrored(I_A), H_A], [H_A.T, M]])
+
+
+def rotated(R: Array, A: Array) -> Array:
+    """R A Rᵀ, with half the products where R turns about a coordinate axis.
+
+    In the plane of such a turn, the trace and the antisymmetric part of A stay, and the rest turns by 2θ.
+    """
+    turns = [k for k in range(3) if all(isinstance(R[k, l], float) and R[k, l] == R[l, k] == float(k == l) for l in range(3))]
+    if not turns:
+        return R @ A @ R.T
+    k = turns[0]
+    i, j = (k + 1) % 3, (k + 2) % 3
+    c, s = R[i, i], R[j, i]
+    d, o = A[i, i] - A[j, j], A[i, j] + A[j, i]
+    x, y = s * (s * d + c * o), s * (c * d - s * o)
+    B: list[list[Any]] = [[None] * 3 for _ in range(3)]
+    B[i][i], B[j][j], B[k][k] = A[i, i] - x, A[j, j] + x, A[k, k]
+    B[i][j], B[j][i] = A[i, j] + y, A[j, i] + y
+    B[i][k], B[j][k] = c * A[i, k] - s * A[j, k], s * A[i, k] + c * A[j, k]
+    B[k][i], B[k][j] = c * A[k, i] - s * A[k, j], s * A[k, i] + c * A[k, j]
+    return np.array(B)
 
 
 def mirrored(A: Array) -> Array:
     """The symmetric matrix with A's upper triangle."""
     n = len(A)
     return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
-
-
-def rotated(R: Array, A: Array) -> Array:
-    """R A Rᵀ of a symmetric A."""
-    return mirrored(R @ mirrored(A) @ R.T)
 
 
 def faults(G: Array) -> list[str]:

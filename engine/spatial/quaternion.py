@@ -86,10 +86,8 @@ def exp(w: Array) -> Array:
     >>> exp(np.array([0.0, 0.0, 0.0]))
     array([1., 0., 0., 0.])
     """
-    A, B, _ = so3.coefficients(0.25 * np.vecdot(w, w))                        # of the half angle
-    half = 0.5 * A
-    x, y, z = w[..., 0], w[..., 1], w[..., 2]
-    return ops.array([1.0 - 0.25 * np.vecdot(w, w) * B, half * x, half * y, half * z])
+    c, s = so3.half_angle(np.vecdot(w, w))
+    return ops.array([c, s * w[..., 0], s * w[..., 1], s * w[..., 2]])
 
 
 def log(q: Array) -> Array:
@@ -106,8 +104,15 @@ def log(q: Array) -> Array:
 
 
 def rotate(q: Array, x: Array) -> Array:
-    """R(q) x."""
-    return np.matvec(to_matrix(q), x)
+    """R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
+
+    >>> rotate(np.array([0.0, 0.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]))
+    array([-1., -2.,  3.])
+    """
+    u = q[..., 1:]
+    t = 2.0 * np.cross(u, x)
+    r = np.cross(u, t)
+    return ops.array([x[..., i] + q[..., 0] * t[..., i] + r[..., i] for i in range(3)])
 
 
 def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:

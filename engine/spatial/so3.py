@@ -52,6 +52,20 @@ def alternating(first: int) -> list[float]:
     return [(-1) ** k / factorial[2 * k + first] for k in range(9)]
 
 
+def half_angle(theta2: Any) -> tuple[Any, Any]:
+    """cos(θ/2) and sin(θ/2)/θ as smooth functions of θ²: the exponential of quaternions.
+
+    >>> [float(x) for x in half_angle(0.0)]
+    [1.0, 0.5]
+    """
+    small = theta2 < SERIES_BELOW
+    theta = ops.sqrt(ops.where(small, 1.0, theta2))
+    quarter = 0.25 * theta2
+    c = ops.where(small, series(quarter, alternating(0)), ops.cos(0.5 * theta))
+    s = ops.where(small, 0.5 * series(quarter, alternating(1)), ops.sin(0.5 * theta) / theta)
+    return c, s
+
+
 def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
     """A = sin θ/θ, B = (1 − cos θ)/θ², C = (θ − sin θ)/θ³ as smooth functions of θ², accurate from 0 on.
 
@@ -59,13 +73,9 @@ def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
     [1.0, 0.5, 0.16666666666666666]
     """
     small = theta2 < SERIES_BELOW
-    safe = ops.where(small, 1.0, theta2)
-    theta = ops.sqrt(safe)
-    s = ops.sin(0.5 * theta)
-    c = ops.cos(0.5 * theta)
-    A = ops.where(small, series(theta2, alternating(1)), 2.0 * s * c / theta)      # sin θ = 2 sin θ/2 cos θ/2
-    B = ops.where(small, series(theta2, alternating(2)), 2.0 * s * s / safe)       # 1 − cos θ = 2 sin² θ/2
-    C = ops.where(small, series(theta2, alternating(3)), (1.0 - A) / safe)
+    c, s = half_angle(theta2)
+    A, B = 2.0 * s * c, 2.0 * s * s                                           # sin θ = 2 sin θ/2 cos θ/2, 1 − cos θ = 2 sin² θ/2
+    C = ops.where(small, series(theta2, alternating(3)), (1.0 - A) / ops.where(small, 1.0, theta2))
     return A, B, C
 
 
