@@ -96,11 +96,12 @@ class Simulator:
 
     def _called(self, fn: Callable[..., Any], arguments: tuple[Any, ...], shapes: list[tuple[int, ...]]) -> Array:
         """What a user's function returns, checked."""
-        with contextlib.suppress(ValueError):  # some callables have no signature
-            try:
-                inspect.signature(fn).bind(*arguments)
-            except TypeError:
-                raise SimulationError(f"{name_of(fn)} does not take (t, q, v)") from None
+        try:
+            inspect.signature(fn).bind(*arguments)
+        except TypeError:
+            raise SimulationError(f"{name_of(fn)} takes {inspect.signature(fn)}; expected a function of (t, q, v)") from None
+        except ValueError:  # a builtin without a signature: the call will tell
+            pass
         result = np.asarray(fn(*arguments))
         if result.shape not in shapes:
             wanted = " or ".join(map(str, shapes))

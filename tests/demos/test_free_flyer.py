@@ -1,0 +1,43 @@
+"""The README's first command, shortened: what it prints is true, and its files hold what they should."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "demos/free_flyer.py", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_servicer(tmp_path):
+    done = run("--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    drifts = [float(x) for x in re.findall(r"relative drift (\S+)", done.stdout)]
+    assert len(drifts) == 2 and max(drifts) < 1e-10
+    assert float(re.search(r"balance to (\S+)", done.stdout).group(1)) < 1e-10
+    with np.load(tmp_path / "free_flyer.npz") as data:
+        assert data["t"][-1] == 20.0 and data["q"].shape == (20001, 14)
+        assert np.allclose(data["q"][-1, 7:], [0.5, 0.9, 0.3, 0.6, -0.2, 0.4, 0.8], atol=1e-6)      # the arm arrived
+        assert np.linalg.norm(data["q"][-1, 1:4]) > 0.1                                             # and turned the base
+    assert (tmp_path / "free_flyer.png").stat().st_size > 20_000
+
+
+def test_any_robot(tmp_path):
+    done = run("--urdf", ROBOTS / "panda_description/urdf/panda.urdf", "--duration", 2, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert max(float(x) for x in re.findall(r"relative drift (\S+)", done.stdout)) < 1e-8
+    assert (tmp_path / "panda.npz").exists()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(["--urdf", "nowhere.urdf"], "nowhere.urdf"), (["--dt", "-1"], "dt is -1.0")])
+def test_bad_input_is_one_sentence(tmp_path, arguments, message):
+    done = run(*arguments, "--out", tmp_path)
+    assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
