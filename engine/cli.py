@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--floating", action="store_true", help="let the root link move freely in the world")
     command.add_argument("--tree", action="store_true", help=f"print the tree also of a robot with more than {SMALL} links")
     command.add_argument("--meshes", action="store_true", help="read each mesh, not only look for it")
-    command.add_argument("--package-dir", metavar="DIR", action="append", default=[], help="a package, or a folder of packages; may be repeated")
+    command.add_argument("--package-dir", metavar="DIR", action="append", default=[], help="a package or a folder of packages (repeatable)")
     command.set_defaults(run=info)
     options = parser.parse_args(arguments)
     if not hasattr(options, "run"):

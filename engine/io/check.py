@@ -189,7 +189,8 @@ def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
     if radius >= GYRATION[0]:
         yield from (finding("warning", at, fault) for fault in inertia.faults(inertia.from_mass(mass, np.zeros(3), tensor)))
     if not GYRATION[0] <= radius <= GYRATION[1]:
-        yield finding("warning", at, f"the radius of gyration is {radius:.3g} m at a mass of {mass:g} kg; expected {GYRATION[0]:g} to {GYRATION[1]:g} m")
+        expected = f"expected {GYRATION[0]:g} to {GYRATION[1]:g} m"
+        yield finding("warning", at, f"the radius of gyration is {radius:.3g} m at a mass of {mass:g} kg; {expected}")
     if mass and not MASSES[0] <= mass <= MASSES[1]:
         yield finding("warning", at, f"mass is {mass:g} kg; expected {MASSES[0]:g} to {MASSES[1]:g} kg")
     if (far := hypot(*center)) > FAR:
@@ -199,8 +200,9 @@ def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
 def of_shapes(reader: Reader, e: Any, link: Link, meshes: bool) -> Iterator[Finding]:
     """Shapes without extent; meshes that are not there, lie outside or cannot be read."""
     for at, g in zip([*e.findall("visual"), *e.findall("collision")], [*link.visuals, *link.collisions], strict=True):
-        if min(g.size) <= 0 and g.kind != "mesh" or 0 in g.size:
-            yield finding("warning", at, f"the {g.kind} of a <{at.tag}> has the size {' '.join(f'{x:g}' for x in g.size)}; expected positive numbers")
+        if 0 in g.size or (g.kind != "mesh" and min(g.size) < 0):
+            size = " ".join(f"{x:g}" for x in g.size)
+            yield finding("warning", at, f"the {g.kind} of a <{at.tag}> has the size {size}; expected positive numbers")
         if g.kind == "mesh":
             yield from of_mesh(reader, at.find("geometry/mesh"), g, meshes)
 
@@ -220,7 +222,7 @@ def of_materials(reader: Reader, link: Any) -> Iterator[Finding]:
     """Materials that are named but nowhere defined, colours out of range, textures that are not there."""
     for m in link.iterfind("visual/material"):
         if not len(m) and m.get("name", "") not in reader.named:
-            yield finding("warning", m, f"material '{m.get('name', '')}' is not defined; expected a <color> or <texture> here or in the robot")
+            yield finding("warning", m, f"material '{m.get('name', '')}' is not defined; expected its <color> or <texture> in the file")
         color, texture = m.find("color"), m.find("texture")
         if color is not None and not all(0 <= x <= 1 for x in reader.numbers(color, "rgba", 4)):
             yield finding("warning", color, f"colour is '{color.get('rgba')}'; expected numbers from 0 to 1")
@@ -252,7 +254,7 @@ def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
     elif bounded and own.lower == own.upper:
         yield finding("warning", limit, f"both limits are {own.lower:g} {unit}; expected a range, or a fixed joint")
     elif joint.kind == "revolute" and own.upper - own.lower > WIDE:
-        yield finding("warning", limit, f"the range is {own.upper - own.lower:.6g} rad, over two turns; expected less, or a continuous joint")
+        yield finding("warning", limit, f"the range is {own.upper - own.lower:.6g} rad, over two turns; expected less or 'continuous'")
     for name, value in (("velocity", own.velocity), ("effort", own.effort)):
         if value <= 0:
             yield finding("warning", limit, f"the {name} limit is {value:g}; expected a positive number")
@@ -294,4 +296,4 @@ def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
         C = so3.hat(inertia.center(G))
         lowest = float(np.linalg.eigvalsh(G[:3, :3] + G[5, 5] * C @ C)[0])
         if lowest < -1e-12 * np.abs(G).max():
-            yield finding("error", e, f"moves links that have together a negative moment of inertia ({lowest:.3g} kg·m²); expected positive ones")
+            yield finding("error", e, f"what it moves has together a negative moment of inertia, {lowest:.3g} kg·m²; expected positive")

@@ -37,7 +37,7 @@ def load_mesh(geometry: Geometry) -> Any:
         capsule = creation.capsule(geometry.size[1], geometry.size[0])
         return capsule.apply_translation(-capsule.bounds.mean(axis=0))
     if geometry.mesh is None:
-        raise RobotFileError(geometry.fault or f"the {geometry.kind} '{geometry.name}' has no mesh file; expected Geometry.mesh to be a path")
+        raise RobotFileError(geometry.fault or f"the {geometry.kind} '{geometry.name}' has no file; expected Geometry.mesh to be a path")
     mesh = triangles(str(geometry.mesh.resolve())).copy()
     if tuple(geometry.size) != (1.0, 1.0, 1.0):
         mesh.apply_transform(np.diag([*geometry.size, 1.0]))
@@ -59,7 +59,8 @@ def triangles(path: str) -> Any:
     except Exception as e:  # whatever the many readers raise at a file that is not theirs
         if isinstance(e, ImportError) and e.name == "collada":
             raise RobotFileError("COLLADA files need the package 'pycollada'; expected it to be installed", path) from None
-        raise RobotFileError(f"the mesh cannot be read ({short(f'{type(e).__name__}: {e}')}); expected a whole {suffix(path)} file", path) from None
+        said = short(f"{type(e).__name__}: {e}")
+        raise RobotFileError(f"the mesh cannot be read ({said}); expected a whole {suffix(path)} file", path) from None
     if not count or not finite:
         raise RobotFileError(f"the mesh holds {'no triangles' if finite else 'vertices that are not finite'}; expected a surface", path)
     return mesh

@@ -45,7 +45,8 @@ class Finder:
     @cached_property
     def around(self) -> tuple[list[str], dict[str, list[str]]]:
         """The package folders that are allowed anyway, and the folders that each package name may stand for."""
-        allowed, named = [], {}
+        allowed: list[str] = []
+        named: dict[str, list[str]] = {}
         for home in self.homes:
             above = [home, *map(str, Path(home).parents)]
             depth = next((i for i, d in enumerate(above) if os.path.isfile(os.path.join(d, "package.xml"))), None)

@@ -54,8 +54,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     Notes
     -----
     Children follow the order of the joints in the file, depth first. A revolute or prismatic joint without ``<limit>`` has infinite
-    limits, one whose ``<limit>`` names no bounds has [0, 0], as specified. Sines and cosines of roll, pitch and yaw within 1e-11 of zero are zero.
-    Meshes are found here but read only by :func:`engine.io.load_mesh`. Unphysical inertias load, negative masses do not.
+    limits, one whose ``<limit>`` names no bounds has [0, 0], as specified. Sines and cosines of roll, pitch and yaw within 1e-11
+    of zero are zero. Meshes are found here but read only by :func:`engine.io.load_mesh`. Unphysical inertias load, negative masses do not.
     """
     reader = Reader(path, package_dirs)
     root = reader.root()
@@ -90,10 +90,9 @@ class Reader:
         return RobotFileError(reason, self.file, element.sourceline, place(element))
 
     def contents(self) -> bytes:
-        if os.path.isdir(self.file):
-            raise RobotFileError("this is a folder; expected a URDF file", self.file)
         if os.path.exists(self.file) and not os.path.isfile(self.file):
-            raise RobotFileError("this is no regular file; expected a URDF file", self.file)
+            what = "a folder" if os.path.isdir(self.file) else "no regular file"
+            raise RobotFileError(f"this is {what}; expected a URDF file", self.file)
         try:
             with open(self.file, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -129,8 +128,8 @@ class Reader:
         if root.getroottree().docinfo.doctype:
             raise typed
         if space := root.nsmap.get(None):
-            for e in root.iter("{" + space + "}*"):
-                e.tag = etree.QName(e).localname
+            for element in root.iter("{" + space + "}*"):
+                element.tag = etree.QName(element).localname
         if root.tag != "robot":
             raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
         return root
@@ -146,32 +145,28 @@ class Reader:
     def numbers(self, e: Any, name: str, count: int, default: Sequence[float] | None = None) -> Sequence[float]:
         """The finite numbers of an attribute."""
         text = e.get(name)
-        expected = "a finite number" if count == 1 else f"{count} finite numbers"
-        if text is None:
-            if default is None:
-                raise self.error(e, f"<{e.tag}> has no {name}; expected {expected}")
+        if text is None and default is not None:
             return default
         try:
-            values = [float(x) for x in text.split()]
+            values = [*map(float, text.split())] if text else ()
         except ValueError:
-            values = []
+            values = ()
         if len(values) != count or not all(map(isfinite, values)) or "_" in text:
-            raise self.error(e, f"<{e.tag}> {name} is '{short(text)}'; expected {expected}")
+            said = f"has no {name}" if text is None else f"{name} is '{short(text)}'"
+            raise self.error(e, f"<{e.tag}> {said}; expected {'a finite number' if count == 1 else f'{count} finite numbers'}")
         return values
 
     def number(self, e: Any, name: str, default: float | None = None) -> float:
         return self.numbers(e, name, 1, None if default is None else (default,))[0]
 
     def part(self, e: Any, tag: str) -> Any:
-        found = e.find(tag)
-        if found is None:
-            raise self.error(e, f"{'' if place(e).startswith(e.tag) else f'<{e.tag}> '}has no <{tag}>; expected one")
+        if (found := e.find(tag)) is None:
+            raise self.error(e, f"<{e.tag}> has no <{tag}>; expected one")
         return found
 
     def origin(self, e: Any) -> tuple[Array, Sequence[float]]:
         """Rotation and position of the <origin> in an element."""
-        o = e.find("origin")
-        if o is None:
+        if (o := e.find("origin")) is None:
             return UNTURNED, ZERO
         angles = self.numbers(o, "rpy", 3, ZERO)
         return rotation(*angles) if any(angles) else UNTURNED, self.numbers(o, "xyz", 3, ZERO)
@@ -193,10 +188,9 @@ class Reader:
         body = self.body(link)
         return np.zeros((6, 6)) if body is None else inertia.from_mass(*body)
 
-    def body(self, link: Any) -> tuple[float, Sequence[float], Array] | None:
+    def body(self, link: Any) -> tuple[float, Array, Array] | None:
         """Mass, centre of mass, and the tensor about it along the link's axes (the file gives it along the inertial's)."""
-        e = link.find("inertial")
-        if e is None:
+        if (e := link.find("inertial")) is None:
             return None
         mass = self.number(self.part(e, "mass"), "value")
         if mass < 0:
@@ -205,7 +199,7 @@ class Reader:
         xx, xy, xz, yy, yz, zz = (self.number(tensor, k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
         I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         R, center = self.origin(e)
-        return mass, center, I if R is UNTURNED else inertia.rotated(R, I)
+        return mass, np.array(center), I if R is UNTURNED else inertia.rotated(R, I)
 
     def geometry(self, e: Any) -> Geometry:
         """The shape of a <visual> or <collision>."""
@@ -232,14 +226,13 @@ class Reader:
                 self.named.setdefault(e.get("name"), self.look(e))
 
     def material(self, e: Any) -> Material | None:
-        m = e.find("material")
-        if m is None:
+        if (m := e.find("material")) is None:
             return None
         return self.look(m) if len(m) else self.named.get(m.get("name", ""), Material(m.get("name", "")))
 
     def look(self, e: Any) -> Material:
         color, texture = e.find("color"), e.find("texture")
-        rgba = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
+        rgba: Any = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
         file = self.finder.find(texture.get("filename", "")).path if texture is not None else None
         return Material(e.get("name", ""), rgba, file)
 
@@ -267,8 +260,7 @@ class Reader:
         return x / length, y / length, z / length
 
     def limits(self, e: Any, kind: str) -> Limits:
-        limit = e.find("limit")
-        if limit is None:
+        if (limit := e.find("limit")) is None:
             return Limits()
         velocity, effort = (self.number(limit, k, np.inf) if k in limit.attrib else np.inf for k in ("velocity", "effort"))
         if kind not in ("revolute", "prismatic"):
@@ -276,8 +268,7 @@ class Reader:
         return Limits(self.number(limit, "lower", 0.0), self.number(limit, "upper", 0.0), velocity, effort)
 
     def mimic(self, e: Any) -> Mimic | None:
-        m = e.find("mimic")
-        if m is None:
+        if (m := e.find("mimic")) is None:
             return None
         return Mimic(self.text(m, "joint"), self.number(m, "multiplier", 1.0), self.number(m, "offset", 0.0))
 
@@ -304,22 +295,24 @@ class Reader:
     def clashes(self, links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> Iterable[RobotFileError]:
         """What keeps links and joints from being put together: names there twice or missing, links with two joints above."""
         seen: dict[tuple[str, str], int] = {}
-        for e, item in [*links, *joints]:
+        parts: list[tuple[Any, Any]] = [*links, *joints]
+        for e, item in parts:
             if (e.tag, item.name) in seen:
                 yield self.error(e, f"the name is taken by the {e.tag} in line {seen[e.tag, item.name]}; expected unique names")
             seen.setdefault((e.tag, item.name), e.sourceline)
         names, sources = ([name for tag, name in seen if tag == kind][:1000] for kind in ("link", "joint"))
         above: dict[str, Joint] = {}
         for e, joint in joints:
-            for end, tag in ((joint.parent, "parent"), (joint.child, "child")):
+            for tag, end in (("parent", joint.parent), ("child", joint.child)):
                 if ("link", end) not in seen:
-                    yield self.error(e.find(tag), f"{tag} link '{short(end)}' is not there{nearest(short(end), names)}; expected a link of this file")
+                    meant = nearest(short(end), names)
+                    yield self.error(e.find(tag), f"{tag} link '{short(end)}' is not there{meant}; expected a link of this file")
             if (other := above.setdefault(joint.child, joint)) is not joint:
                 yield self.error(e, f"link '{joint.child}' hangs on joint '{other.name}' already; expected one joint above each link")
             source = joint.mimic.source if joint.mimic and joint.kind != "fixed" else None
             if source and ("joint", source) not in seen:
-                others = [name for name in sources if name != joint.name]
-                yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{nearest(short(source), others)}; expected a joint of this file")
+                meant = nearest(short(source), [name for name in sources if name != joint.name])
+                yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{meant}; expected a joint of this file")
 
 
 def place(element: Any) -> str:

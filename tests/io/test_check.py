@@ -1,0 +1,171 @@
+"""The report: each thing that is wrong in a file is found, told with its place and its weight, and nothing is invented."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.io import Finding, Report, RobotFileError, check, load_urdf
+
+pin = pytest.importorskip("pinocchio")
+ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
+
+GOOD = '<inertial><origin xyz="0 0 0.1"/><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>'
+LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
+
+
+def inertial(mass: str = "1", moments: str = "0.01 0.01 0.01", at: str = "0 0 0") -> str:
+    x, y, z = moments.split()
+    return (f'<inertial><origin xyz="{at}"/><mass value="{mass}"/>'
+            f'<inertia ixx="{x}" ixy="0" ixz="0" iyy="{y}" iyz="0" izz="{z}"/></inertial>')  # fmt: skip
+
+
+def robot(link: str = GOOD, joint: str = LIMIT, kind: str = "revolute", more: str = "", root: str = "") -> str:
+    return (f'<robot name="r">\n<link name="a">{root}</link>\n<link name="b">{link}</link>\n'
+            f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n{more}</robot>')  # fmt: skip
+
+
+def report(folder: Path, text: str | bytes, **options) -> Report:
+    file = folder / "robot.urdf"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return check(file, **options)
+
+
+def test_a_good_robot_has_no_findings(tmp_path):
+    found = report(tmp_path, robot())
+    assert found.ok and found.findings == () and str(found) == f"{tmp_path}/robot.urdf: nothing wrong found"
+
+
+def limit(lower="-1", upper="1", velocity="1", effort="1") -> str:
+    return f'<limit lower="{lower}" upper="{upper}" velocity="{velocity}" effort="{effort}"/>'
+
+
+def shape(inside: str, material: str = "") -> str:
+    return f"{GOOD}<visual><geometry>{inside}</geometry>{material}</visual>"
+
+
+def joint(name: str, parent: str, child: str) -> str:
+    return f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>'
+
+
+BALL = '<sphere radius="1"/>'
+INERTIAL = {  # of the moving link b, in line 3
+    "triangle": (inertial(moments="0.01 0.01 0.03"), "warning", "violate the triangle inequality"),
+    "negative moment": (inertial(moments="-0.01 0.01 0.01"), "warning", "are not all positive"),
+    "tensor without mass": (inertial("0"), "warning", "mass is zero but the rotational inertia is not"),
+    "no mass": (inertial("0", "0 0 0"), "note", "the inertial has no mass"),
+    "point mass": (inertial("2", "0 0 0", "0 0.3 0"), "warning", "the radius of gyration is 0 m at a mass of 2 kg; expected 1e-05 to 10 m"),
+    "huge": (inertial("1e6", "1 1 1"), "warning", "mass is 1e+06 kg; expected 1e-06 to 100000 kg"),
+    "tiny": (inertial("1e-9", "1e-12 1e-12 1e-12"), "warning", "mass is 1e-09 kg"),
+    "millimetres": (inertial("1", "1000 1000 1000"), "warning", "the radius of gyration is 31.6 m"),
+    "far": (inertial(at="0 120 0"), "warning", "the centre of mass is 120 m from the link's origin; expected at most 10 m"),
+    "bad number": (inertial("heavy"), "error", "<mass> value is 'heavy'; expected a finite number"),
+    "two inertials": (GOOD + GOOD, "warning", "<inertial> in <link> is there 2 times; the first counts"),
+    "misspelt tag": ("<inertal/>", "warning", "<inertal> in <link> is not known and ignored; did you mean <inertial>?"),
+    "missing mesh": (shape('<mesh filename="x.stl"/>'), "warning", "mesh 'x.stl' is not there; looked for"),
+    "escaping mesh": (shape('<mesh filename="../../../../etc/passwd"/>'), "error", "expected a file inside"),
+    "flat box": (shape('<box size="1 0 1"/>'), "warning", "the box of a <visual> has the size 1 0 1; expected positive numbers"),
+    "inside out": (shape('<sphere radius="-1"/>'), "warning", "the sphere of a <visual> has the size -1"),
+    "undefined material": (shape(BALL, '<material name="m"/>'), "warning", "material 'm' is not defined"),
+    "colours of 255": (shape(BALL, '<material name="m"><color rgba="255 0 0 1"/></material>'), "warning", "colour is '255 0 0 1'"),
+    "texture": (shape(BALL, '<material name="m"><texture filename="t.png"/></material>'), "warning", "texture 't.png' is not there"),
+}
+JOINT = {  # of the joint j, in line 4
+    "limits crossed": (robot(joint=limit("1", "-1")), "error", "the lower limit 1 rad exceeds the upper one, -1 rad"),
+    "limits zero": (robot(joint='<limit velocity="1" effort="1"/>', kind="prismatic"), "warning", "both limits are 0 m; expected a range"),
+    "limits wide": (robot(joint=limit("-10", "10")), "warning", "the range is 20 rad, over two turns"),
+    "no limit": (robot(joint=""), "warning", "the revolute joint has no <limit>"),
+    "no speed": (robot(joint=limit(velocity="0")), "warning", "the velocity limit is 0; expected a positive number"),
+    "no effort": (robot(joint=limit(effort="0")), "warning", "the effort limit is 0"),
+    "effort unsaid": (robot(joint='<limit lower="-1" upper="1" velocity="1"/>'), "note", "there is no effort limit"),
+    "misspelt attribute": (robot(joint=LIMIT.replace("lower", "lowr")), "warning", 'lowr="..." of <limit> is not known'),
+    "long axis": (robot(joint=LIMIT + '<axis xyz="0 0 2"/>'), "warning", "axis '0 0 2' has the length 2; expected 1"),
+    "damping": (robot(joint=LIMIT + '<dynamics damping="-1"/>'), "warning", "damping is -1"),
+    "mimic on a fixed joint": (robot(joint='<mimic joint="gone"/>', kind="fixed"), "note", "mimics 'gone' but is fixed"),
+    "broken mimic": (robot(joint=LIMIT + '<mimic joint="gone"/>'), "error", "mimics 'gone', which is not there"),
+    "moves nothing": (robot(""), "error", "moves no mass"),
+    "moves a zero": (robot(inertial("0", "0 0 0")), "error", "moves no mass"),
+    "point on the axis": (robot(inertial("2", "0 0 0", "0.3 0 0")), "error", "moves 2 kg without inertia along its motion"),
+    "negative together": (robot(inertial(moments="-0.01 0.01 0.01")), "error", "together a negative moment of inertia, -0.01 kg·m²"),
+}
+FILE = {
+    "loose link": (robot(more='<link name="c"/>'), "error", "link 'c'", 5, "no joint connects the link to the tree of 'a'"),
+    "link twice": (robot(more='<link name="a"/>'), "error", "link 'a'", 5, "the name is taken by the link in line 2"),
+    "foreign tag": (robot(more="<gazebo/><gazebo/>"), "note", "robot", 0, "<gazebo> is ignored (2 times)"),
+    "no name": (robot().replace(' name="r"', ""), "note", "robot", 1, "the robot has no name"),
+    "malformed": (robot()[:-3], "error", "robot", 5, "not well-formed XML"),
+    "document type": ("<!DOCTYPE robot>" + robot(), "error", "robot", 0, "declares a document type"),
+    "empty": ("", "error", "robot", 0, "the file is empty"),
+    "cycle": (robot(more=joint("k", "b", "a")), "error", "robot", 0, "form a cycle"),
+}
+CASES = ({k: (robot(link), severity, "link 'b'", 3, said) for k, (link, severity, said) in INERTIAL.items()}
+         | {k: (text, severity, "joint 'j'", 4, said) for k, (text, severity, said) in JOINT.items()} | FILE)  # fmt: skip
+#: errors that do not keep a file from loading
+LOADS = {"escaping mesh", "limits crossed", "moves nothing", "moves a zero", "point on the axis", "negative together", "negative moment",
+         "no mass", "misspelt tag"}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finding(tmp_path, case):
+    text, severity, place, line, said = CASES[case]
+    found = report(tmp_path, text)
+    fitting = [f for f in found.findings if said in f.message]
+    assert [(f.severity, f.place, f.line) for f in fitting] == [(severity, place, line)], str(found)
+    assert found.ok == all(f.severity != "error" for f in found.findings)
+    assert f"  {severity:<8} {place}" in str(found)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_report_calls_unloadable_does_not_load_and_the_rest_does(tmp_path, case):
+    found = report(tmp_path, CASES[case][0])
+    if found.ok or case in LOADS:
+        load_urdf(found.file)
+    else:
+        with pytest.raises(RobotFileError):
+            load_urdf(found.file)
+
+
+def test_everything_is_found_at_once_errors_first(tmp_path):
+    more = '<link name="c"><inertial/></link><gazebo/>' + joint("k", "b", "d").replace("fixed", "revolute")
+    found = report(tmp_path, robot(inertial("heavy"), limit("1", "-1", "0", "x"), "wheel", more))
+    assert [f.place for f in found.findings] == ["link 'b'", "joint 'j'", "link 'c'", "joint 'k'", "joint 'k'", "robot"]
+    assert [f.severity for f in found.findings] == ["error"] * 4 + ["warning", "note"]
+    assert str(found).splitlines()[0].endswith("robot.urdf: 4 errors, 1 warning, 1 note") and len(str(found).splitlines()) == 7
+
+
+def test_a_mimic_that_follows_a_moving_mass_is_no_singularity(tmp_path):
+    more = '<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/>' + LIMIT + '<mimic joint="j"/></joint>'
+    assert report(tmp_path, robot(more=more)).findings == ()
+    assert report(tmp_path, robot("", more=more.replace('"c"/>', f'"c">{GOOD}</link>', 1))).findings == ()
+
+
+def test_a_finding_prints_in_one_line():
+    assert str(Finding("note", "link 'x'", "is there", 7)) == "note     link 'x' (line 7): is there"
+
+
+def test_only_arguments_of_the_wrong_type_raise(tmp_path):
+    assert [f.message for f in check(tmp_path / "none.urdf").findings] == ["there is no such file; expected a URDF file"]
+    assert not check(tmp_path).ok and not report(tmp_path, bytes(range(256))).ok
+    with pytest.raises(RobotFileError, match="expected a path"):
+        check(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("file, ok, said", [
+    ("panda_description/urdf/panda.urdf", True, "<safety_controller> in <joint> is ignored (7 times)"),
+    ("tiago_description/robots/tiago.urdf", True, "link 'base_antenna_left_link' (line 176): principal moments -3.53486e-08"),
+    ("romeo_description/urdf/romeo.urdf", False, "joint 'LHand' (line 1443): moves no mass"),
+    ("alex_description/urdf/alex_psyonic_hands.urdf", False, "joint 'Right_pinky_q2' (line 1606): mimics 'pinky_q1', which is not there"),
+    ("talos_data/robots/talos_reduced.urdf", True, "mimics 'gripper_left_joint' but is fixed"),
+    ("ur_description/urdf/ur3.urdf", False, "the model has no links"),
+])  # fmt: skip
+def test_real_robots(file, ok, said):
+    found = check(ROBOTS / file)
+    assert found.ok == ok and said in str(found)
+
+
+def test_reports_of_all_robots():
+    """Of 69 files 4 have errors, 16 have unphysical inertias and 36 have inertials without mass."""
+    found = [check(f) for f in ROBOTS.rglob("*.urdf")]
+    wrong = sorted(Path(r.file).stem for r in found if not r.ok)
+    assert wrong == ["alex_psyonic_hands", "romeo", "romeo_laas_small", "ur3"]
+    assert len(found) == 69
+    assert sum("principal moments" in str(r) for r in found) == 16 and sum("has no mass" in str(r) for r in found) == 36
