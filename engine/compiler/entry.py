@@ -1,6 +1,6 @@
 """How compiled functions are entered: the inner loop of a NumPy gufunc, and one call on plain arrays.
 
-``batch`` emits ``loop(args, dims, steps, data)``, NumPy's gufunc loop. It takes W samples at a time, transposes their rows into
+``batch`` emits ``loop(args, dims, steps, data)``, NumPy's gufunc loop. It takes two groups of W samples at a time, transposes their rows into
 lane vectors (any strides; rows that are contiguous go by W×W register transposes), runs the function, and transposes back.
 The last, incomplete group repeats its last row in the idle lanes. A result that is not finite raises the floating-point flag
 "invalid", which NumPy reports.
@@ -21,6 +21,7 @@ from engine.compiler.vecmath import literal, splat
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem",
        "Py_DecRef")  # fmt: skip
 ALL_FLAGS, INVALID = (0x1F if platform.machine() in ("arm64", "aarch64") else 0x3D), 1
+GROUPS = 2  # of W samples that a segment serves at once: a long program's code is fetched half as often
 HEADER = object.__basicsize__  # the fields of PyArrayObject follow Python's object header
 DATA, ND, DIMS, DESCR, FLAGS = (HEADER + k for k in (0, 8, 16, 40, 48))
 CARRAY = 0x0101  # C-contiguous and aligned
@@ -57,49 +58,55 @@ def batch(program: Program, width: int) -> str:
             expected *= n
         contiguous.append(flag)
     pad = width  # transposes write whole blocks of columns
-    total = (program.n_in + pad + n_out + pad + work) * width * 8 + 64
+    total = m.bytes(GROUPS * (program.n_in + n_out + work) + 2 * pad) + 64
     raw = put(f"call ptr @malloc(i64 {total})")
     above = put(f"add i64 {put(f'ptrtoint ptr {raw} to i64')}, 63")
     address = put(f"and i64 {above}, -64")
     inputs = put(f"inttoptr i64 {address} to ptr")
-    results = put(f"getelementptr i8, ptr {inputs}, i64 {(program.n_in + pad) * width * 8}")
-    scratch = put(f"getelementptr i8, ptr {results}, i64 {(n_out + pad) * width * 8}")
+    results = put(f"getelementptr i8, ptr {inputs}, i64 {m.bytes(GROUPS * program.n_in + pad)}")
+    scratch = put(f"getelementptr i8, ptr {results}, i64 {m.bytes(GROUPS * n_out + pad)}")
     zero = splat("double", width, literal(0.0))
+
+    def transfer(group: str, arguments: range, lanes: str, vectors: int, fast: str, slow: str, bad: str = "") -> str:
+        """Move one group of rows between the arrays and the lane vectors; the sum of what is not finite."""
+        first = put(f"mul i64 {group}, {width}")
+        left = put(f"sub i64 %left, {first}")
+        rows = put(f"select i1 {put(f'icmp slt i64 {left}, {width}')}, i64 {left}, i64 {width}")
+        k = put(f"add i64 %k, {first}")
+        here = put(f"getelementptr {D}, ptr {lanes}, i64 {put(f'mul i64 {group}, {vectors}')}")
+        for a in arguments:
+            n = size(shapes[a])
+            row = put(f"getelementptr i8, ptr {base[a]}, i64 {put(f'mul i64 {k}, {outer[a]}')}")
+            if bad:
+                bad = put(f"call {D} @finite(ptr {here}, i64 {n}, {D} {bad})")
+            if len(shapes[a]) > 3:
+                raise ValueError(f"an argument of shape {shapes[a]} has more than three dimensions; expected at most three")
+            axes = [(1, "0"), (1, "0"), (1, "0"), *zip(shapes[a], core[a], strict=True)][-3:]
+            dims = ", ".join(f"i64 {n}, i64 {s}" for n, s in axes)
+            lines.extend([f"  br i1 {contiguous[a]}, label %fast{a}, label %slow{a}", f"fast{a}:",
+                          f"  call void @{fast}(ptr {row}, i64 {outer[a]}, i64 {rows}, i64 {n}, ptr {here})", f"  br label %after{a}", f"slow{a}:",
+                          f"  call void @{slow}(ptr {row}, i64 {outer[a]}, i64 {rows}, {dims}, ptr {here})", f"  br label %after{a}", f"after{a}:"])
+            here = put(f"getelementptr {D}, ptr {here}, i64 {n}")
+        return bad
+
     lines += ["  br label %head", "head:",
-              "  %k = phi i64 [0, %entry], [%next, %tail]", f"  %bad = phi {D} [{zero}, %entry], [%worse, %tail]",
-              f"  %left = sub i64 {N}, %k", "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %block0, label %done", "block0:",
-              f"  %few = icmp slt i64 %left, {width}", f"  %rows = select i1 %few, i64 %left, i64 {width}"]  # fmt: skip
-    offset, blocks, worse = 0, 0, "%bad"
-    for a, shape in enumerate(shapes):
-        if a == n_in:
-            lines.append(f"  call void {name}(ptr {inputs}, ptr {results}, ptr {scratch})")
-            offset = 0
-        n = size(shape)
-        row = put(f"getelementptr i8, ptr {base[a]}, i64 {put(f'mul i64 %k, {outer[a]}')}")
-        here = put(f"getelementptr {D}, ptr {inputs if a < n_in else results}, i64 {offset}")
-        offset += n
-        fast, slow, after = (f"block{blocks + j}" for j in (1, 2, 3))
-        common = f"ptr {row}, i64 {outer[a]}, i64 %rows, i64 {n}, ptr {here}"
-        if a < n_in:
-            lines += [f"  br i1 {contiguous[a]}, label %{fast}, label %{slow}", f"{fast}:", f"  call void @pack({common})",
-                      f"  br label %{after}", f"{slow}:"]  # fmt: skip
-        else:
-            value = put(f"call {D} @finite(ptr {here}, i64 {n}, {D} {worse})")
-            worse = value
-            lines += [f"  br i1 {contiguous[a]}, label %{fast}, label %{slow}", f"{fast}:", f"  call void @unpack({common})",
-                      f"  br label %{after}", f"{slow}:"]  # fmt: skip
-        axes = [(1, "0"), (1, "0"), (1, "0"), *zip(shape, core[a], strict=True)][-3:]
-        if len(shape) > 3:
-            raise ValueError(f"an argument of shape {shape} has more than three dimensions; expected at most three")
-        dims = ", ".join(f"i64 {n}, i64 {s}" for n, s in axes)
-        lines += [f"  call void @{'gather' if a < n_in else 'scatter'}(ptr {row}, i64 {outer[a]}, i64 %rows, {dims}, ptr {here})",
-                  f"  br label %{after}", f"{after}:"]  # fmt: skip
-        blocks += 3
-    lines += ["  br label %tail", "tail:", f"  %worse = fadd {D} {worse}, {zero}", f"  %next = add i64 %k, {width}",
-              "  br label %head", "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})",
-              f"  %nan = fcmp uno {D} %bad, {zero}", f"  %nans = bitcast <{width} x i1> %nan to i{width}",
-              f"  %any = icmp ne i{width} %nans, 0", "  br i1 %any, label %invalid, label %end", "invalid:",
-              f"  call i32 @feraiseexcept(i32 {INVALID})", "  br label %end", "end:", "  ret void", "}"]  # fmt: skip
+              "  %k = phi i64 [0, %entry], [%nextk, %tail]", f"  %bad = phi {D} [{zero}, %entry], [%worst, %tail]",
+              f"  %left = sub i64 {N}, %k", "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done",
+              "load:", "  %g = phi i64 [0, %head], [%nextg, %loaded]", f"  %room = icmp slt i64 %g, {GROUPS}",
+              f"  %firstg = mul i64 %g, {width}", "  %any = icmp slt i64 %firstg, %left", "  %fill = and i1 %room, %any",
+              "  br i1 %fill, label %fetch, label %compute", "fetch:"]  # fmt: skip
+    transfer("%g", range(n_in), inputs, program.n_in, "pack", "gather")
+    lines += ["  br label %loaded", "loaded:", "  %nextg = add i64 %g, 1", "  br label %load", "compute:",
+              f"  call void {name}(ptr {inputs}, ptr {results}, ptr {scratch}, i64 %g)", "  br label %store", "store:",
+              "  %h = phi i64 [0, %compute], [%nexth, %stored]", f"  %worst = phi {D} [%bad, %compute], [%worse, %stored]",
+              "  %full = icmp slt i64 %h, %g", "  br i1 %full, label %put, label %tail", "put:"]  # fmt: skip
+    worse = transfer("%h", range(n_in, n_args), results, n_out, "unpack", "scatter", "%worst")
+    lines += ["  br label %stored", "stored:", f"  %worse = fadd {D} {worse}, {zero}", "  %nexth = add i64 %h, 1", "  br label %store",
+              "tail:", f"  %nextk = add i64 %k, {GROUPS * width}", "  br label %head", "done:", f"  call void @free(ptr {raw})",
+              f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", f"  %nan = fcmp uno {D} %bad, {zero}",
+              f"  %nans = bitcast <{width} x i1> %nan to i{width}", f"  %invalid = icmp ne i{width} %nans, 0",
+              "  br i1 %invalid, label %raise, label %end", "raise:", f"  call i32 @feraiseexcept(i32 {INVALID})", "  br label %end",
+              "end:", "  ret void", "}"]  # fmt: skip
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)", "declare i32 @feraiseexcept(i32)"]
     return "\n".join([str(m), *externals, *lines])
 
@@ -292,7 +299,7 @@ def single(program: Program) -> str:
         lines += [f"  %made{k} = icmp ne ptr {arrays[-1]}, null", f"  br i1 %made{k}, label %ok{blocks[0]}, label %nomemory", f"ok{blocks[0]}:"]
     direct = len(arrays) == 1
     target = field(arrays[0], DATA, "ptr") if direct else out
-    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {scratch})")
+    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {scratch}, i64 1)")
     put_finite(m)
     good = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
     here = 0

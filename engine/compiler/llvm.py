@@ -1,9 +1,10 @@
 """Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
 
-A program becomes ``void @f(ptr in, ptr out, ptr work)``. Memory is an array of lane vectors: input k of all W samples stands at
-``in + k``. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly;
-values that cross a border, the arguments and the results of calls live in ``work``. Only IEEE operations are emitted and none
-may be reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
+A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups)``. Memory is an array of lane vectors: input k of all W samples stands
+at ``in + k``; the inputs of the next group of W samples follow, and so do outputs and work. A long program is cut into segments,
+functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched once for several groups; values that cross
+a border, the arguments and the results of calls live in ``work``. Only IEEE operations are emitted and none may be reordered, so lanes are
+independent bit for bit of W, of the batch and of the threads.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from engine.compiler.schedule import crossing, fused, segments
 from engine.compiler.trace import Program, operands
 from engine.compiler.vecmath import intrinsic, literal, splat, vector
 
-#: nodes in one segment: longer ones cost compile time, shorter ones run time (flat between 500 and 2000)
-SEGMENT = 1000
+#: nodes in one segment: longer ones cost compile time, shorter ones run time (flat from 300 to 1000)
+SEGMENT = 500
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
 PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
@@ -37,6 +38,10 @@ class Module:
             self.declared.add(name)
             self.text.append(text)
         return name
+
+    def bytes(self, n: int) -> int:
+        """Size of n lane vectors."""
+        return n * self.width * 8
 
     def intrinsic(self, name: str, arity: int = 1) -> str:
         f = intrinsic(name, self.width)
@@ -84,8 +89,15 @@ class Module:
                     body.store(body.number(i), "%out", k)
             head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
             self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
-        calls = [f"  call void {name}.{s}(ptr %in, ptr %out, ptr %work)" for s in range(len(parts))]
-        self.text.append("\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work) nounwind {{", *calls, "  ret void", "}"]))
+        stride = [self.bytes(n) for n in (program.n_in, len(outputs), size)]
+        text = [f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %groups) nounwind {{", "entry:", "  br label %s0"]
+        for s in range(len(parts)):  # a segment serves all groups before the next one is fetched
+            text += [f"s{s}:", f"  %g{s} = phi i64 [0, %{'entry' if s == 0 else f's{s - 1}'}], [%n{s}, %s{s}]"]
+            for pointer, n in zip(("in", "out", "work"), stride, strict=True):
+                text += [f"  %{pointer}.o{s} = mul i64 %g{s}, {n}", f"  %{pointer}{s} = getelementptr i8, ptr %{pointer}, i64 %{pointer}.o{s}"]
+            text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s})", f"  %n{s} = add i64 %g{s}, 1",
+                     f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %s{s + 1}"]  # fmt: skip
+        self.text.append("\n".join([*text, f"s{len(parts)}:", "  ret void", "}"]))
         return name, size
 
     def __str__(self) -> str:
@@ -153,7 +165,7 @@ class Body:
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
             places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-            self.lines.append(f"  call void {callees[node[1]][0]}({', '.join(f'ptr {p}' for p in places)})")
+            self.lines.append(f"  call void {callees[node[1]][0]}({', '.join(f'ptr {p}' for p in places)}, i64 1)")
             return
         args = [self.value(j) for j in operands(node)]
         if op in BINARY:

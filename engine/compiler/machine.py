@@ -13,9 +13,8 @@ import llvmlite.binding as llvm
 from engine.compiler import cache
 
 
-@functools.cache
 def target() -> Any:
-    """The host as LLVM's target machine."""
+    """The host as LLVM's target machine: a new one each time, since the code that is loaded with it owns it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
@@ -41,9 +40,10 @@ def assemble(text: str) -> bytes:
     """Object code of IR text. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
     module = llvm.parse_assembly(text)
     module.verify()
-    builder = llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options(speed_level=0))
+    host = target()
+    builder = llvm.create_pass_builder(host, llvm.create_pipeline_tuning_options(speed_level=0))
     builder.getModulePassManager().run(module, builder)
-    return target().emit_object(module)
+    return host.emit_object(module)
 
 
 class Code:

@@ -57,11 +57,11 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     lines += ["  br label %advance", "advance:", "  %i = phi i64 [0, %count], [%nexti, %again]", "  %at = phi ptr [%now, %count], [%away, %again]",
               "  %away = phi ptr [%other, %count], [%at, %again]", f"  %morei = icmp slt i64 %i, {count}",
               "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
-    lines.append(f"  call void {f_step}(ptr %at, ptr {put(f'getelementptr {D}, ptr %away, i64 3')}, ptr {scratch})")
+    lines.append(f"  call void {f_step}(ptr %at, ptr {put(f'getelementptr {D}, ptr %away, i64 3')}, ptr {scratch}, i64 1)")
     k_here, k_there = put(f"getelementptr {D}, ptr %at, i64 1"), put(f"getelementptr {D}, ptr %away, i64 1")
     one_more = put(f"fadd {D} {put(f'load {D}, ptr {k_here}')}, {splat('double', width, literal(1.0))}")
     lines += [f"  store {D} {one_more}, ptr {k_there}", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
-              f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch})"]  # fmt: skip
+              f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 1)"]  # fmt: skip
     where = put(f"getelementptr i8, ptr {row[5]}, i64 {put(f'mul i64 %j, {step_record}')}")
     lines += [f"  call void @scatter(ptr {where}, i64 {outer[5]}, i64 %lanes, i64 1, i64 0, i64 1, i64 0, i64 {n_record}, i64 {step_column}, ptr {record})",
               "  %nextj = add i64 %j, 1", "  br label %records", "endrow:", f"  %nextrow = add i64 %row, {width}", "  br label %rows",
