@@ -184,7 +184,7 @@ class Gufunc:
         if kwargs:
             return self.ufunc(*arrays, **kwargs, **({} if out is None else {"out": out}))
         if not batch and out is None:
-            return self._single(*[np.ascontiguousarray(a).reshape(s) for a, s in zip(arrays, shapes, strict=True)])
+            return self._single(*[plain(a, s) for a, s in zip(arrays, shapes, strict=True)])
         results = self._allocated(out, batch)
         finite = self._run(arrays, leading, batch, results)
         returned = results if out is None or isinstance(out, tuple) else results
@@ -258,6 +258,13 @@ class Gufunc:
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature}, {self.operations} operations>"
+
+
+def plain(a: np.ndarray, shape: Shape) -> np.ndarray:
+    """A copy that single calls take: C-contiguous, aligned, of NumPy's own float64 (an unpickled dtype is another object)."""
+    x = np.empty(shape)
+    x[...] = a.reshape(shape)
+    return x
 
 
 def expected(shape: Shape) -> str:
