@@ -43,6 +43,7 @@ def set_threads(n: int) -> None:
 
 
 def get_threads() -> int:
+    """How many threads large batches use."""
     return _threads
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.dynamics.crba import crba
-from engine.dynamics.kinematics import GRAVITY, body_wrenches
+from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.dynamics.rnea import rnea
 from engine.model import Model, StateError
 from engine.spatial.inertia import mirrored
@@ -71,7 +71,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     Dinv_u: list[Any] = [None] * n
     T = [body.pose(q) for body in model.bodies]
     S = [body.subspace(q) for body in model.bodies]
-    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -np.asarray(gravity)])
+    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -checked_gravity(gravity)])
     for i, body in enumerate(model.bodies):
         V_J = S[i] @ v[body.v]
         V.append(to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
@@ -113,7 +113,7 @@ def require_inertia(D: Array, scale: float, joints: Sequence[str]) -> None:
     known = D.dtype != object
     A = np.array(D)
     for j, joint in enumerate(joints):
-        if isinstance(A[j, j], (int, float)) and A[j, j] <= max(1e-15 * scale, 1e-14 * D[j, j] * known * (j > 0)):
+        if isinstance(A[j, j], (int, float)) and A[j, j] <= max(1e-15 * scale, 1e-14 * D[j, j]):
             raise StateError(f"joint '{joint}' moves no mass: the joint-space inertia is singular, so forward dynamics has no answer; "
                              f"expected a link with inertia at or after the joint")  # fmt: skip
         if known:
@@ -124,5 +124,5 @@ def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches
     """Forward dynamics by M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
     M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
-    require_inertia(M, 0.0, model.entries("v")[::-1])
+    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[::-1])
     return ops.solve(M, (tau - bias)[::-1])[::-1]

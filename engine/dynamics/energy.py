@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, body_poses, body_twists
+from engine.dynamics.kinematics import GRAVITY, body_poses, body_twists, checked_gravity
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
 
@@ -30,7 +30,7 @@ def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[An
     [9.0, 0.0]
     """
     q, v = model.checked("q", q), model.checked("v", v)
-    g = np.asarray(gravity)
+    g = checked_gravity(gravity)
     K: Any = 0.0
     U: Any = 0.0
     for body, T, V in zip(model.bodies, body_poses(model, q), body_twists(model, q, v), strict=True):

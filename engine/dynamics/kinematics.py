@@ -51,6 +51,8 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
     if wrenches is None:
         return F
     W = np.asarray(wrenches)
+    if W.dtype.kind not in "fiubO":
+        raise StateError(f"wrenches holds {W.dtype}; expected real numbers")
     if W.shape != (len(model.links), 6):
         raise StateError(f"wrenches has shape {W.shape}; expected ({len(model.links)}, 6), one per link of '{model.name}'")
     if W.dtype != object and not np.isfinite(W).all():
@@ -60,3 +62,11 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
         if body >= 0:
             F[body] = F[body] + to_parent(T_BL, wrench)
     return F
+
+
+def checked_gravity(gravity: Any) -> Array:
+    """Gravity as three numbers; traced ones pass."""
+    g = np.asarray(gravity)
+    if g.shape != (3,) or g.dtype.kind not in "fiubO" or (g.dtype != object and not np.isfinite(g).all()):
+        raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
+    return g

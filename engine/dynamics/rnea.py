@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, body_wrenches
+from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.model import Model
 from engine.spatial.se3 import ad, to_child, to_parent
 
@@ -65,7 +65,7 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
     F: list[Any] = []
     T = [body.pose(q) for body in model.bodies]
     S = [body.subspace(q) for body in model.bodies]
-    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -np.asarray(gravity)])
+    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -checked_gravity(gravity)])
     for i, body in enumerate(model.bodies):
         p = body.parent
         V_J = S[i] @ v[body.v]

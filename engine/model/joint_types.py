@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,6 +52,10 @@ def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float
         low = high - 2 * reach if np.isfinite(high) else -reach
     if not np.isfinite(high):
         high = low + 2 * reach
+    if low > high:
+        from engine.model.tree import ModelError  # here: the tree is built on this module
+
+        raise ModelError(f"joint '{joint.name}': the lower limit {low:g} exceeds the upper one, {high:g}; there is no configuration within")
     return float(rng.uniform(low, high))
 
 
@@ -172,7 +176,7 @@ def floating_pose(joint: Joint, q: Array) -> Array:
 def floating_plus(joint: Joint, q: Array, v: Array) -> Array:
     """SE(3): T ⊕ V = T exp([V])."""
     w = v[..., :3]
-    A, B, C = so3.coefficients(np.vecdot(w, w))
+    _, B, C = so3.coefficients(np.vecdot(w, w))
     u = np.cross(w, v[..., 3:])
     n = np.cross(w, u)
     p = ops.array([v[..., 3 + i] + B * u[..., i] + C * n[..., i] for i in range(3)])

@@ -46,10 +46,12 @@ class Body:
 
     @property
     def kind(self) -> Kind:
+        """The joint's kind."""
         return self.joint.type
 
     @property
     def mimics(self) -> bool:
+        """Whether the joint follows another, and so has no coordinates of its own."""
         return self.joint.mimic is not None
 
     def coordinates(self, q: Array) -> Array:
@@ -131,7 +133,7 @@ class Model:
             joint = above.get(link.name)
             body, T = carrier.get(joint.parent, (-1, np.eye(4))) if joint else (-1, np.eye(4))
             if joint:
-                T = tidy(T @ joint.placement)
+                T = frozen(tidy(T @ joint.placement), (4, 4), "pose")
             if joint and joint.kind != "fixed":
                 source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
                 bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
@@ -149,15 +151,18 @@ class Model:
     # ------------------------------------------------------------ names
 
     def link(self, name: str) -> Link:
+        """The link of that name."""
         return self.links[self.link_index(name)]
 
     def joint(self, name: str) -> Joint:
+        """The joint of that name."""
         found = next((j for j in self.joints if j.name == name), None)
         if found is None:
             raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
         return found
 
     def link_index(self, name: str) -> int:
+        """Where the link lies in ``links``, and in whatever has a row per link."""
         for i, link in enumerate(self.links):
             if link.name == name:
                 return i
@@ -234,7 +239,7 @@ class Model:
                 raise StateError(f"{name} holds {a.dtype}; expected real numbers")
             a = a.astype(float, copy=False)
         if a.shape[-1:] != (n,) or (a.ndim > 1 and not batched):
-            raise StateError(f"{name} has shape {a.shape}; expected {'(..., ' if batched else '('}{n}{')' if batched else ',)'} for '{self.name}'")
+            raise StateError(f"{name} has shape {a.shape}; expected {f'(..., {n})' if batched else f'({n},)'} for '{self.name}'")
         if a.dtype != object and not np.isfinite(a).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
             place = ", ".join(map(str, where))
@@ -243,10 +248,13 @@ class Model:
 
 
 def tidy(A: Array) -> Array:
-    """A with entries within 1e-12 of −1, 0 or 1 put there: cos(1.5707963267948966) is no structure, 0 is."""
+    """A with entries within 1e-12 of 0, and within 1e-15 of ±1, put there: cos(1.5707963267948966) is no structure, 0 is.
+
+    The cosine of a small angle is nearer to 1 than its sine to 0: of a turn by 1e-6 rad both are kept.
+    """
     A = np.asarray(A, dtype=float)
     near = np.round(A)
-    return np.where((np.abs(A - near) < 1e-12) & (np.abs(near) <= 1), near, A) + 0.0
+    return np.where((np.abs(A - near) < np.where(near == 0, 1e-12, 1e-15)) & (np.abs(near) <= 1), near, A) + 0.0
 
 
 def _without_dust(G: Array) -> Array:
@@ -258,26 +266,27 @@ def _without_dust(G: Array) -> Array:
 
 def _validated(graph: Any) -> str:
     """Name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
-    if not isinstance(graph, nx.DiGraph):
+    if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
         raise ModelError(f"the model's graph is a {type(graph).__name__}; expected a networkx.DiGraph")
     if not len(graph):
         raise ModelError("the model has no links; expected at least one")
     for name, link in graph.nodes.data("link"):
         if not isinstance(link, Link) or link.name != name:
-            raise ModelError(f"node '{name}' holds {link!r}; expected link=Link('{name}', ...)")
+            held = f"the link '{link.name}'" if isinstance(link, Link) else f"{type(link).__name__} as its link"
+            raise ModelError(f"node '{name}' holds {held}; expected link=Link('{name}', ...)")
     seen: dict[str, Joint] = {}
     for parent, child, joint in graph.edges.data("joint"):
         if not isinstance(joint, Joint):
-            raise ModelError(f"the edge from '{parent}' to '{child}' holds {joint!r}; expected joint=Joint(...)")
+            raise ModelError(f"the edge from '{parent}' to '{child}' holds {type(joint).__name__} as its joint; expected joint=Joint(...)")
         if (joint.parent, joint.child) != (parent, child):
             raise ModelError(f"joint '{joint.name}' says it joins '{joint.parent}' to '{joint.child}', its edge '{parent}' to '{child}'")
         if joint.name in seen:
             raise ModelError(f"joint '{joint.name}' is there twice; expected unique names")
         seen[joint.name] = joint
     for name in graph:
-        above = [j for j in graph.pred[name]]
-        if len(above) > 1:
-            raise ModelError(f"link '{name}' has {len(above)} parents ({', '.join(map(repr, above))}); expected a tree, with one joint above each link")
+        above = ", ".join(map(repr, graph.pred[name]))
+        if len(graph.pred[name]) > 1:
+            raise ModelError(f"link '{name}' has {len(graph.pred[name])} parents ({above}); expected a tree: one joint above each link")
     try:
         loop = [f"'{p}'" for p, _ in nx.find_cycle(graph)]
         raise ModelError(f"links {' → '.join([*loop, loop[0]])} form a cycle; expected a tree")
@@ -285,7 +294,8 @@ def _validated(graph: Any) -> str:
         pass
     roots = [n for n, d in graph.in_degree() if d == 0]
     if len(roots) > 1:
-        raise ModelError(f"the model has {len(roots)} roots ({', '.join(map(repr, roots[:5]))}); expected one tree: joints that connect them are missing")
+        some = ", ".join(map(repr, roots[:5]))
+        raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")
     return str(roots[0])
 
 
@@ -297,7 +307,7 @@ def _mimics(joints: list[Joint]) -> dict[str, tuple[str, float, float]]:
         if joint.mimic is None or joint.kind == "fixed":
             continue
         source, ratio, offset, chain = joint, 1.0, 0.0, [joint.name]
-        while source.mimic is not None:
+        while source.mimic is not None and source.kind != "fixed":
             name = source.mimic.source
             offset, ratio = offset + ratio * source.mimic.offset, ratio * source.mimic.ratio
             if name not in by_name:

@@ -34,6 +34,12 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
     return a
 
 
+def finite(x: Any, what: str) -> None:
+    """Raise unless x is a finite number."""
+    if not isinstance(x, (int, float, np.integer, np.floating)) or not np.isfinite(x):
+        raise ModelError(f"{what} is {x!r}; expected a finite number")
+
+
 @dataclass(frozen=True, eq=False)
 class Material:
     """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file."""
@@ -87,6 +93,7 @@ class Link:
 
     @property
     def mass(self) -> float:
+        """m (kg)."""
         return float(self.inertia[5, 5])
 
 
@@ -139,10 +146,11 @@ class Joint:
         here = f"joint '{self.name}'"
         if not self.name or not isinstance(self.name, str):
             raise ModelError(f"a joint is named {self.name!r}; expected a text")
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ModelError(f"{here}: kind is {self.kind!r}{nearest(str(self.kind), KINDS)}; expected one of {', '.join(KINDS)}")
         T = frozen(self.placement, (4, 4), f"{here}: placement")
-        if np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3)).max() > 1e-9 or np.linalg.det(T[:3, :3]) < 0 or np.abs(T[3] - [0, 0, 0, 1]).max() > 0:
+        R = T[:3, :3]
+        if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0 or (T[3] != [0, 0, 0, 1]).any():
             raise ModelError(f"{here}: placement is no pose; expected a rotation, a position and the last row 0 0 0 1")
         object.__setattr__(self, "placement", T)
         for which in ("axis", "axis2"):
@@ -154,13 +162,18 @@ class Joint:
         if self.kind == "universal" and np.linalg.norm(np.cross(self.axis, self.axis2)) < 1e-6:
             raise ModelError(f"{here}: axis and axis2 are parallel; expected two directions")
         for which in ("pitch", "damping", "friction"):
-            if not np.isfinite(getattr(self, which)):
-                raise ModelError(f"{here}: {which} is {getattr(self, which)}; expected a finite number")
+            finite(getattr(self, which), f"{here}: {which}")
+        if any(np.isnan(x) for x in (self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort)):
+            raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
         if self.mimic is not None and self.kind not in ("revolute", "continuous", "prismatic", "screw", "fixed"):
             raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")
+        if self.mimic is not None:
+            finite(self.mimic.ratio, f"{here}: the ratio of its mimic")
+            finite(self.mimic.offset, f"{here}: the offset of its mimic")
 
     @property
     def type(self) -> Kind:
+        """The row of ``KINDS`` that says what the joint does."""
         return KINDS[self.kind]
 
 
@@ -207,6 +220,7 @@ class Builder:
         return joint
 
     def model(self, floating_base: bool = False) -> Any:
+        """The :class:`Model` of what has been added."""
         from engine.model.model import Model
 
         return Model.from_graph(self.graph, floating_base=floating_base)

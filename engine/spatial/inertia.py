@@ -67,6 +67,7 @@ def from_mesh(mesh: Any, density: float) -> Array:
 
 
 def mass(G: Array) -> Any:
+    """m (kg)."""
     return G[..., 5, 5]
 
 
@@ -142,7 +143,7 @@ def faults(G: Array) -> list[str]:
     c = center(G)
     C = so3.hat(c)
     moments = np.linalg.eigvalsh(G[:3, :3] + m * C @ C)                        # about the centre of mass
-    slack = 1e-9 * max(abs(moments).max(), 1e-300)
+    slack = 1e-9 * abs(moments).max() + 1e-14 * abs(G[:3, :3]).max()           # rounding is of m c², which may be the larger
     text = ", ".join(f"{x:.6g}" for x in moments)
     if moments[0] < -slack:
         return [f"principal moments {text} kg·m² are not all positive"]

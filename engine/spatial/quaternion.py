@@ -17,6 +17,7 @@ Array = np.ndarray
 
 
 def identity() -> Array:
+    """[1, 0, 0, 0]."""
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 

@@ -23,10 +23,12 @@ def pose(R: Array, p: Array) -> Array:
 
 
 def rotation(T: Array) -> Array:
+    """R of a pose, shape (..., 3, 3)."""
     return T[..., :3, :3]
 
 
 def position(T: Array) -> Array:
+    """p of a pose, shape (..., 3)."""
     return T[..., :3, 3]
 
 

@@ -1,0 +1,270 @@
+"""What goes wrong is said: which argument, which entry, which joint or link, and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ArgumentError, Builder, Mimic, Model, ModelError, StateError, dynamics
+from engine.spatial import inertia
+
+BOX, NOTHING = inertia.box(1.0, [0.1, 0.2, 0.3]), np.zeros((6, 6))
+
+
+def arm() -> Model:
+    """A free base that carries an arm and a hand: nq 9, nv 8."""
+    builder = Builder("arm")
+    for name in ("base", "forearm", "hand"):
+        builder.add_link(name, inertia=BOX)
+    builder.add_joint("elbow", "revolute", "base", "forearm")
+    builder.add_joint("wrist", "revolute", "forearm", "hand", axis=[1, 0, 0])
+    return builder.model(floating_base=True)
+
+
+MODEL = arm()
+Q, V = MODEL.neutral(), np.zeros(MODEL.nv)
+ROBOT = engine.compile(MODEL)
+
+
+def put(x: np.ndarray, k: int, value: float) -> np.ndarray:
+    return np.where(np.arange(len(x)) == k, value, x)
+
+
+# ---------------------------------------------------------------- shapes and types
+
+WRONG = {
+    "short": (Q[:-1], r"q has shape \(8,\); expected {9}"),
+    "long": (np.zeros(10), r"q has shape \(10,\); expected {9}"),
+    "scalar": (1.0, r"q has shape \(\); expected {9}"),
+    "velocities for coordinates": (V, r"q has shape \(8,\); expected {9}"),
+    "columns": (np.zeros((9, 2)), r"q has shape \(9, 2\); expected {9}"),
+    "text": ("neutral", r"q holds <U7; expected real numbers"),
+    "complex": (Q + 0j, r"q holds complex128; expected real numbers"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_configurations(wrong: str) -> None:
+    q, text = WRONG[wrong]
+    plain = [lambda: dynamics.rnea(MODEL, q, V, V), lambda: dynamics.aba(MODEL, q, V, V), lambda: dynamics.crba(MODEL, q),
+             lambda: dynamics.forward_kinematics(MODEL, q), lambda: dynamics.twists(MODEL, q, V), lambda: dynamics.energy(MODEL, q, V),
+             lambda: dynamics.momentum(MODEL, q, V), lambda: dynamics.center_of_mass(MODEL, q), lambda: dynamics.jacobian(MODEL, q, "hand"),
+             lambda: dynamics.spatial_jacobian(MODEL, q, "hand"), lambda: dynamics.jacobian_dot(MODEL, q, V, "hand"),
+             lambda: dynamics.bias(MODEL, q, V), lambda: dynamics.gravity_forces(MODEL, q)]  # fmt: skip
+    for call in plain:
+        with pytest.raises(StateError, match=text.replace("{9}", r"\(9,\) for 'arm'")):
+            call()
+    for call in (lambda: ROBOT.rnea(q, V, V), lambda: ROBOT.crba(q), lambda: ROBOT.jacobian(q, "hand")):
+        with pytest.raises(ArgumentError, match=text.replace("{9}", r"\(\.\.\., 9\)")):
+            call()
+
+
+@pytest.mark.parametrize(("name", "call", "compiled"), [
+    ("v", lambda x: dynamics.rnea(MODEL, Q, x, V), lambda x: ROBOT.rnea(Q, x, V)),
+    ("vdot", lambda x: dynamics.rnea(MODEL, Q, V, x), lambda x: ROBOT.rnea(Q, V, x)),
+    ("tau", lambda x: dynamics.aba(MODEL, Q, V, x), lambda x: ROBOT.aba(Q, V, x)),
+])  # fmt: skip
+def test_wrong_velocities_accelerations_and_forces(name: str, call: Callable[..., Any], compiled: Callable[..., Any]) -> None:
+    with pytest.raises(StateError, match=rf"{name} has shape \(9,\); expected \(8,\) for 'arm'"):
+        call(Q)
+    with pytest.raises(ArgumentError, match=rf"{name} has shape \(9,\); expected \(\.\.\., 8\)"):
+        compiled(Q)
+    with pytest.raises(StateError, match=rf"{name}\[6\] \(joint 'elbow'\) is nan; expected a finite number"):
+        call(put(V, 6, np.nan))
+    with pytest.raises(StateError, match=rf"{name}\[2\] \(joint 'floating_base'\) is -inf; expected a finite number"):
+        call(put(V, 2, -np.inf))
+    with pytest.raises(StateError, match=rf"{name}\[6\] \(joint 'elbow'\) is nan; expected a finite number"):
+        compiled(put(V, 6, np.nan))
+    with pytest.raises(StateError, match=rf"{name}\[2, 7\] \(joint 'wrist'\) is inf; expected a finite number"):
+        compiled(np.array([V, V, put(V, 7, np.inf), V]))
+
+
+def test_configurations_that_are_not_finite() -> None:
+    for k, joint in ((0, "floating_base"), (7, "elbow"), (8, "wrist")):
+        with pytest.raises(StateError, match=rf"q\[{k}\] \(joint '{joint}'\) is nan; expected a finite number"):
+            dynamics.rnea(MODEL, put(Q, k, np.nan), V, V)
+    with pytest.raises(StateError, match=r"rnea: q\[7\] \(joint 'elbow'\) is nan; expected a finite number"):
+        ROBOT.rnea(put(Q, 7, np.nan), V, V)
+    with pytest.raises(StateError, match=r"forward_kinematics: q\[1, 8\] \(joint 'wrist'\) is inf; expected a finite number"):
+        ROBOT.forward_kinematics(np.array([Q, put(Q, 8, np.inf)]))
+
+
+def test_whole_numbers_and_lists_will_do() -> None:
+    expected = dynamics.rnea(MODEL, Q, V, V)
+    for q in (list(Q), Q.astype(int), Q.astype(np.float32)):
+        np.testing.assert_array_equal(dynamics.rnea(MODEL, q, V, V), expected)
+        np.testing.assert_array_equal(ROBOT.rnea(q, V.astype(bool), V), ROBOT.rnea(Q, V, V))
+
+
+def test_batches_are_for_compiled_functions() -> None:
+    many = np.tile(Q, (3, 1))
+    with pytest.raises(StateError, match=r"q has shape \(3, 9\); expected \(9,\)"):
+        dynamics.rnea(MODEL, many, V, V)
+    assert ROBOT.rnea(many, V, V).shape == (3, 8)
+    with pytest.raises(ArgumentError, match=r"the batches of q \(3, 9\), v \(2, 8\), vdot \(8,\) do not broadcast"):
+        ROBOT.rnea(many, np.tile(V, (2, 1)), V)
+    with pytest.raises(ArgumentError, match="rnea got 2 arguments; expected 3: q, v, vdot"):
+        ROBOT.rnea(Q, V)
+
+
+def test_numbers_beyond_their_range() -> None:
+    with pytest.raises(StateError, match="rnea: the result is not finite"), np.errstate(all="ignore"):
+        ROBOT.rnea(Q, V + 1e200, V)
+    with pytest.raises(StateError, match=r"rnea: the result for row \(1,\) is not finite"), np.errstate(all="ignore"):
+        ROBOT.rnea(Q, np.array([V, V + 1e200]), V)
+
+
+# ---------------------------------------------------------------- wrenches, gravity, links
+
+
+@pytest.mark.parametrize(("wrenches", "text"), [
+    (np.zeros(18), r"wrenches has shape \(18,\); expected"), (np.zeros((2, 6)), r"wrenches has shape \(2, 6\); expected"),
+    (np.zeros((3, 3)), r"wrenches has shape \(3, 3\); expected"), (0.0, r"wrenches has shape \(\); expected"),
+    (np.zeros((3, 6)) + 0j, "wrenches holds complex128; expected real numbers"),
+])  # fmt: skip
+def test_wrong_wrenches(wrenches: Any, text: str) -> None:
+    for call in (dynamics.rnea, dynamics.aba):
+        with pytest.raises(StateError, match=text):
+            call(MODEL, Q, V, V, wrenches=wrenches)
+    for compiled in (ROBOT.rnea, ROBOT.aba):
+        with pytest.raises(ArgumentError, match=text):
+            compiled(Q, V, V, wrenches)
+        with pytest.raises(ArgumentError, match=text):
+            compiled(Q, V, V, wrenches=wrenches)
+    with pytest.raises(ArgumentError, match=text):
+        ROBOT.bias(Q, V, wrenches)
+
+
+def test_wrenches_that_are_not_finite() -> None:
+    wrenches = np.zeros((3, 6))
+    wrenches[1, 4] = np.nan
+    with pytest.raises(StateError, match=r"wrenches\[1\] \(link 'forearm'\) is .*nan.*; expected finite numbers"):
+        dynamics.rnea(MODEL, Q, V, V, wrenches=wrenches)
+    with pytest.raises(StateError, match=r"rnea: wrenches\[1, 4\] \(link 'forearm'\) is nan; expected a finite number"):
+        ROBOT.rnea(Q, V, V, wrenches)
+    with pytest.raises(StateError, match=r"aba: wrenches\[1, 1, 4\] \(link 'forearm'\) is nan; expected a finite number"):
+        ROBOT.aba(Q, V, V, np.array([np.zeros((3, 6)), wrenches]))
+
+
+@pytest.mark.parametrize("gravity", [(0, 0), -9.81, (0, 0, np.nan), "down", None, np.zeros((3, 1)), (0, 0, 1j)])
+def test_wrong_gravity(gravity: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: dynamics.rnea(MODEL, Q, V, V, gravity), lambda: dynamics.aba(MODEL, Q, V, V, gravity),
+        lambda: dynamics.bias(MODEL, Q, V, gravity), lambda: dynamics.gravity_forces(MODEL, Q, gravity),
+        lambda: dynamics.energy(MODEL, Q, V, gravity), lambda: engine.compile(MODEL, gravity=gravity),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(StateError, match=r"(?s)gravity is .*; expected three finite numbers, m/s² in world axes"):
+            call()
+
+
+def test_links_that_are_not_there() -> None:
+    for ask in (lambda link: dynamics.jacobian(MODEL, Q, link), lambda link: dynamics.spatial_jacobian(MODEL, Q, link),
+                lambda link: dynamics.jacobian_dot(MODEL, Q, V, link), lambda link: ROBOT.jacobian(Q, link),
+                lambda link: ROBOT.spatial_jacobian(Q, link), lambda link: ROBOT.jacobian_dot(Q, V, link)):  # fmt: skip
+        with pytest.raises(ModelError, match=r"no link 'fore_arm' in 'arm' \(did you mean 'forearm'\?\)"):
+            ask("fore_arm")
+        with pytest.raises(ModelError, match=r"no link 'xyz' in 'arm'$"):
+            ask("xyz")
+
+
+def test_only_models_are_compiled() -> None:
+    with pytest.raises(StateError, match="compile got a str; expected a Model"):
+        engine.compile("robot.urdf")
+
+
+# ---------------------------------------------------------------- singular inertia
+
+
+def chain(*joints: tuple[Any, ...], floating_base: bool = False, base: Any = BOX) -> Model:
+    """Links in a row, given as (kind, inertia of the link after it, properties of the joint)."""
+    builder = Builder("chain")
+    builder.add_link("l0", inertia=base)
+    for k, (kind, G, *properties) in enumerate(joints, 1):
+        builder.add_link(f"l{k}", inertia=G)
+        builder.add_joint(f"j{k}", kind, f"l{k - 1}", f"l{k}", **dict(*properties))
+    return builder.model(floating_base)
+
+
+def point(*center: float) -> np.ndarray:
+    return inertia.from_mass(1.3, np.array(center), np.zeros((3, 3)))
+
+
+SINGULAR = {
+    "massless leaf": ("j2", chain(("revolute", BOX), ("revolute", NOTHING))),
+    "massless chain": ("j3", chain(("revolute", BOX), ("revolute", NOTHING), ("prismatic", NOTHING))),
+    "massless chain with a fixed tip": ("j1", chain(("prismatic", NOTHING), ("fixed", NOTHING))),
+    "massless between axes in line": ("j1", chain(("revolute", NOTHING), ("revolute", BOX))),
+    "point on the axis": ("j1", chain(("revolute", point(0, 0, 0.7)))),
+    "point on an oblique axis": ("j1", chain(("revolute", point(0.36, 0.48, 0.8), {"axis": [0.36, 0.48, 0.8]}))),
+    "point on a ball joint": ("j1", chain(("spherical", point(0.3, 0.4, 0.7)))),
+    "point in the middle of a ball joint": ("j1", chain(("spherical", point(0, 0, 0)))),
+    "point on the second axis": ("j1", chain(("universal", point(0.7, 0, 0)))),
+    "point in a plane": ("j1", chain(("planar", point(0.7, 0.2, 0.1)))),
+    "free point": ("j1", chain(("floating", point(0.7, 0.2, 0.1)))),
+    "free nothing": ("j1", chain(("floating", NOTHING))),
+    "massless free base": ("floating_base", chain(("revolute", BOX), base=NOTHING, floating_base=True)),
+    "massless mimics": ("j1", chain(("revolute", NOTHING), ("revolute", NOTHING, {"mimic": Mimic("j1")}), floating_base=True)),
+    "massless leaf beside mimics": ("j3", chain(("revolute", BOX), ("revolute", BOX, {"mimic": Mimic("j1")}), ("revolute", NOTHING))),
+}
+
+
+@pytest.mark.parametrize("case", SINGULAR)
+def test_singular_inertia_names_the_joint(case: str) -> None:
+    joint, model = SINGULAR[case]
+    q, v = model.random(np.random.default_rng(0))
+    text = f"joint '{joint}' moves no mass: the joint-space inertia is singular.*expected a link with inertia at or after the joint"
+    with pytest.raises(StateError, match=text):
+        dynamics.aba(model, q, v, v)
+    robot = engine.compile(model)
+    with pytest.raises(StateError, match=text):
+        robot.aba(q, v, v)
+    with pytest.raises(StateError, match=text):
+        robot.aba(np.tile(q, (5, 1)), v, v)
+    assert np.isfinite(dynamics.rnea(model, q, v, v)).all()  # what needs no inverse works
+    assert np.isfinite(robot.rnea(q, v, v)).all()
+
+
+REGULAR = {
+    "massless at a right angle": chain(("revolute", NOTHING), ("revolute", BOX, {"axis": [1, 0, 0]})),
+    "massless with a fixed tip": chain(("prismatic", NOTHING), ("fixed", BOX)),
+    "massless in the middle": chain(("revolute", BOX), ("prismatic", NOTHING), ("revolute", BOX)),
+    "point beside the axis": chain(("revolute", point(1e-3, 0, 0.7))),
+    "thin rod on a ball joint": chain(("spherical", inertia.from_mass(1.0, [0.3, 0.4, 0.7], np.diag([1e-3, 1e-3, 1e-9])))),
+    "small parts on a large machine": chain(("prismatic", 1e4 * BOX), ("revolute", BOX), ("revolute", 1e-7 * BOX)),
+    "mimic with mass": chain(("revolute", NOTHING), ("revolute", BOX, {"mimic": Mimic("j1", -1.0), "axis": [1, 0, 0]})),
+}
+
+
+@pytest.mark.parametrize("case", REGULAR)
+def test_nearly_singular_inertia_is_none(case: str) -> None:
+    model = REGULAR[case]
+    q, v = model.random(np.random.default_rng(0))
+    vdot = np.random.default_rng(1).standard_normal(model.nv)
+    tau = dynamics.rnea(model, q, v, vdot)
+    for back in (dynamics.aba(model, q, v, tau), engine.compile(model).aba(q, v, tau)):
+        np.testing.assert_allclose(dynamics.rnea(model, q, v, back), tau, rtol=0, atol=1e-12 * np.abs(tau).max())
+
+
+def test_mass_is_needed_for_its_centre() -> None:
+    model = chain(("revolute", NOTHING))
+    with pytest.raises(StateError, match="'chain' moves no mass; expected a model with mass for its centre of mass"):
+        dynamics.center_of_mass(model, np.zeros(1))
+    with pytest.raises(StateError, match="'chain' moves no mass"):
+        engine.compile(model).center_of_mass(np.zeros(1))
+
+
+def test_singular_states_of_a_regular_model() -> None:
+    """Three axes, two of which line up where the middle joint is straight: the wrist's gimbal lock, without mass between them."""
+    model = chain(("revolute", NOTHING), ("revolute", NOTHING, {"axis": [1, 0, 0]}), ("revolute", BOX))
+    robot, v = engine.compile(model), np.ones(3)
+    bent, straight = np.array([0.3, 1.0, -0.7]), np.array([0.3, 0.0, -0.7])
+    np.testing.assert_allclose(robot.aba(bent, v, v), dynamics.aba(model, bent, v, v), rtol=1e-12)
+    both = np.array([bent, straight])
+    for call in (lambda: dynamics.aba(model, straight, v, v), lambda: robot.aba(straight, v, v), lambda: robot.aba(both, v, v)):
+        with pytest.raises(StateError, match="joint 'j1' moves no mass"):
+            call()

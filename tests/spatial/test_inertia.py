@@ -1,0 +1,221 @@
+"""Spatial inertias: clouds of points, Pinocchio's and trimesh's bodies, changes of frame, and what is unphysical."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from engine.spatial import inertia, quaternion, se3, so3
+from tests.numeric import check_lives, close
+
+SWAP = np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
+
+
+def cloud(masses, points):
+    """G of point masses by the definition of kinetic energy, ½ Σ m |v + ω × r|² = ½ Vᵀ G V."""
+    A = np.concatenate([-so3.hat(points), np.broadcast_to(np.eye(3), (len(points), 3, 3))], axis=-1)      # velocity of a point: A V
+    return np.einsum("n,nki,nkj->ij", masses, A, A)
+
+
+def random_poses(rng, n):
+    return se3.pose(quaternion.to_matrix(quaternion.random(rng, (n,))), rng.uniform(-1, 1, (n, 3)))
+
+
+def random_inertias(rng, n):
+    """Any symmetric positive definite ones, as with added mass."""
+    A = rng.standard_normal((n, 6, 6))
+    return A @ np.swapaxes(A, -1, -2)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(4)
+
+
+# ---------------------------------------------------------------- what bodies have
+
+
+def test_from_mass_is_a_cloud_of_points(rng):
+    m, r = rng.uniform(0.1, 1, 40), rng.standard_normal((40, 3))
+    c = m @ r / m.sum()
+    C = so3.hat(r - c)
+    tensor = -np.einsum("n,nij,njk->ik", m, C, C)
+    G = inertia.from_mass(m.sum(), c, tensor)
+    close(G, cloud(m, r), 2e-15)
+    close(G, G.T, 1e-16)
+    assert inertia.mass(G) == m.sum()
+    close(inertia.first_moment(G), m @ r, 1e-15)
+    close(inertia.center(G), c, 1e-15)
+    assert inertia.faults(G) == []
+
+
+def test_solids_are_gauss_integrals_of_their_volume():
+    """∫ over the volume is exact for the quadratic functions that an inertia is made of, with 2 points an axis of a box
+    and with 7 in radius, angle and height (or polar angle) of the round ones."""
+    x, wx = np.polynomial.legendre.leggauss(7)
+    u, wu = (x + 1) / 2, wx / 2
+    phi = np.arange(7) * 2 * np.pi / 7
+
+    size, g = np.array([0.3, 0.5, 0.7]), 3**-0.5
+    corners = np.array([[i, j, k] for i in (-g, g) for j in (-g, g) for k in (-g, g)]) * size / 2
+    close(inertia.box(2.5, size), cloud(np.full(8, 2.5 / 8), corners), 5e-16)
+
+    radius, length = 0.2, 0.9
+    points = np.array([[radius * r * np.cos(p), radius * r * np.sin(p), length * z / 2] for r in u for p in phi for z in x])
+    weights = np.array([2 * r * w / 7 * v / 2 for r, w in zip(u, wu, strict=True) for _ in phi for v in wx])
+    close(inertia.cylinder(2.5, radius, length), cloud(2.5 * weights, points), 2e-15)
+
+    axes = np.array([0.2, 0.3, 0.6])
+    points = np.array([r * axes * [(1 - z * z) ** 0.5 * np.cos(p), (1 - z * z) ** 0.5 * np.sin(p), z] for r in u for p in phi for z in x])
+    weights = np.array([3 * r * r * w / 7 * v / 2 for r, w in zip(u, wu, strict=True) for _ in phi for v in wx])
+    close(inertia.ellipsoid(2.5, axes), cloud(2.5 * weights, points), 2e-15)
+    close(inertia.sphere(2.5, 0.4), inertia.ellipsoid(2.5, [0.4] * 3), 0.0)
+
+
+def test_printed_values():
+    """The tables of mechanics: box m(w² + h²)/12, cylinder m(3r² + h²)/12 and mr²/2, ball 2mr²/5, rod mL²/3 about its end."""
+    np.testing.assert_allclose(inertia.box(12.0, [1, 2, 3]).diagonal(), [13, 10, 5, 12, 12, 12], rtol=2e-16)
+    np.testing.assert_allclose(inertia.cylinder(12.0, 2.0, 3.0).diagonal(), [21, 21, 24, 12, 12, 12], rtol=2e-16)
+    np.testing.assert_allclose(inertia.sphere(5.0, 3.0).diagonal(), [18, 18, 18, 5, 5, 5], rtol=2e-16)
+    np.testing.assert_allclose(inertia.ellipsoid(5.0, [1, 2, 3]).diagonal(), [13, 10, 5, 5, 5, 5], rtol=2e-16)
+    rod = inertia.transformed(se3.pose(np.eye(3), np.array([0, 0, 1.5])), inertia.cylinder(4.0, 0.0, 3.0))
+    np.testing.assert_allclose(rod[:3, :3], np.diag([12.0, 12.0, 0.0]), rtol=2e-16)
+    np.testing.assert_array_equal(inertia.first_moment(rod), [0, 0, 6])
+
+
+def test_bodies_are_pinocchios(rng):
+    pin = pytest.importorskip("pinocchio")
+    for ours, theirs in ((inertia.box(2.0, [0.3, 0.4, 0.5]), pin.Inertia.FromBox(2.0, 0.3, 0.4, 0.5)),
+                         (inertia.cylinder(2.0, 0.3, 0.8), pin.Inertia.FromCylinder(2.0, 0.3, 0.8)),
+                         (inertia.ellipsoid(2.0, [0.3, 0.4, 0.5]), pin.Inertia.FromEllipsoid(2.0, 0.3, 0.4, 0.5)),
+                         (inertia.sphere(2.0, 0.3), pin.Inertia.FromSphere(2.0, 0.3))):  # fmt: skip
+        close(ours, theirs.matrix()[SWAP], 5e-16)
+    for T in random_poses(rng, 10):
+        tensor = T[:3, :3] @ np.diag([1.0, 1.5, 2.0]) @ T[:3, :3].T
+        theirs = pin.Inertia(3.0, T[:3, 3], (tensor + tensor.T) / 2)
+        ours = inertia.from_mass(3.0, T[:3, 3], tensor)
+        close(ours, theirs.matrix()[SWAP], 2e-15)
+        close(inertia.transformed(T, ours), theirs.se3Action(pin.SE3(T)).matrix()[SWAP], 3e-15)
+
+
+def test_meshes_are_solids(rng):
+    trimesh = pytest.importorskip("trimesh")
+    box = trimesh.creation.box(extents=[0.3, 0.4, 0.5])
+    solid = inertia.box(1000 * 0.3 * 0.4 * 0.5, [0.3, 0.4, 0.5])
+    close(inertia.from_mesh(box, 1000.0), solid, 2e-15)
+    for T in random_poses(rng, 5):
+        moved = box.copy().apply_transform(T)
+        close(inertia.from_mesh(moved, 1000.0), inertia.transformed(T, solid), 1e-14)
+        moved.density = 7.0                                                    # the mesh's own density is not ours
+        close(inertia.from_mesh(moved, 1000.0), inertia.transformed(T, solid), 1e-14)
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    close(inertia.from_mesh(ball, 2.0), inertia.sphere(2.0 * ball.volume, 1.0), 1.3e-2)    # the facets lie inside
+
+
+def test_meshes_that_enclose_nothing():
+    trimesh = pytest.importorskip("trimesh")
+    box = trimesh.creation.box()
+    opened = trimesh.Trimesh(box.vertices, box.faces[1:], process=False)
+    with pytest.raises(ValueError, match="not a closed surface"):
+        inertia.from_mesh(opened, 1000.0)
+    inverted = trimesh.Trimesh(box.vertices, box.faces[:, ::-1], process=False)
+    with pytest.raises(ValueError, match="not a closed surface"):
+        inertia.from_mesh(inverted, 1000.0)
+
+
+def test_center_of_batches_and_of_nothing(rng):
+    G = np.array([inertia.from_mass(m, c, np.eye(3)) for m, c in zip([1.0, 2.0, 4.0], rng.standard_normal((3, 3)), strict=True)])
+    G[1] = 0.0
+    np.testing.assert_array_equal(inertia.center(G), [inertia.center(g) for g in G])
+    np.testing.assert_array_equal(inertia.center(G)[1], np.zeros(3))
+    np.testing.assert_array_equal(inertia.mass(G), [1, 0, 4])
+
+
+# ---------------------------------------------------------------- changes of frame
+
+
+def quarter_turns():
+    """The 24 rotations of a cube, exactly."""
+    return Rotation.create_group("O").as_matrix().round()
+
+
+def poses(rng):
+    about = [se3.pose(so3.about(n, t), rng.uniform(-1, 1, 3)) for n in np.eye(3) for t in (0.0, 0.7, -2.5, np.pi)]
+    turned = [se3.pose(R, p) for R in quarter_turns() for p in (np.zeros(3), rng.uniform(-1, 1, 3))]
+    return [*random_poses(rng, 10), *about, *turned]
+
+
+def test_transformed_is_its_definition(rng):
+    """Ad(T)⁻ᵀ G Ad(T)⁻¹, for any symmetric 6×6 and for turns about any axis and about x, y and z."""
+    for T in poses(rng):
+        G = random_inertias(rng, 1)[0]
+        X = np.linalg.inv(se3.Ad(T))
+        moved = inertia.transformed(T, G)
+        close(moved, X.T @ G @ X, 5e-15)
+        np.testing.assert_array_equal(moved, moved.T)
+        V = rng.standard_normal(6)                                            # the energy does not care about the frame
+        close((se3.Ad(T) @ V) @ moved @ (se3.Ad(T) @ V), V @ G @ V, 5e-14)
+        close(se3.to_parent(T, G @ V), moved @ (se3.Ad(T) @ V), 2e-14)        # nor does the momentum
+
+
+def test_transformed_is_an_action_of_the_group(rng):
+    for A, B, G in zip(random_poses(rng, 20), random_poses(rng, 20), random_inertias(rng, 20), strict=True):
+        close(inertia.transformed(A @ B, G), inertia.transformed(A, inertia.transformed(B, G)), 1e-14)
+        close(inertia.transformed(se3.inv(A), inertia.transformed(A, G)), G, 1e-14)
+        np.testing.assert_array_equal(inertia.transformed(np.eye(4), G), G)
+
+
+def test_transformed_moves_the_points(rng):
+    m, r = rng.uniform(0.1, 1, 9), rng.standard_normal((9, 3))
+    for T in poses(rng):
+        close(inertia.transformed(T, cloud(m, r)), cloud(m, r @ T[:3, :3].T + T[:3, 3]), 5e-15)
+
+
+def test_transformed_reads_the_upper_triangle(rng):
+    G = random_inertias(rng, 1)[0]
+    spoiled = np.where(np.tri(6, k=-1, dtype=bool), np.nan, G)
+    for T in poses(rng):
+        np.testing.assert_array_equal(inertia.transformed(T, spoiled), inertia.transformed(T, G))
+
+
+def test_mirrored_and_rotated(rng):
+    A = rng.standard_normal((3, 3))
+    np.testing.assert_array_equal(inertia.mirrored(A), np.triu(A) + np.triu(A, 1).T)
+    for T in poses(rng):
+        close(inertia.rotated(T[:3, :3], A), T[:3, :3] @ A @ T[:3, :3].T, 2e-15)
+
+
+# ---------------------------------------------------------------- what no body has
+
+
+@pytest.mark.parametrize(("G", "words"), [
+    (np.eye(5), "shape (5, 5); expected (6, 6)"),
+    (np.full((6, 6), np.nan), "NaN or infinity"),
+    (np.eye(6) + np.diag([0.5], 5), "not symmetric (by up to 0.5)"),
+    (inertia.from_mass(-2.0, np.zeros(3), np.eye(3)), "mass is -2 kg"),
+    (inertia.from_mass(0.0, np.zeros(3), np.eye(3)), "mass is zero but"),
+    (inertia.from_mass(1.0, np.ones(3), np.diag([1, -1, 1])), "principal moments -1, 1, 1 kg·m² are not all positive"),
+    (inertia.from_mass(1.0, np.ones(3), np.diag([1, 3, 1])), "principal moments 1, 1, 3 kg·m² violate the triangle inequality"),
+])  # fmt: skip
+def test_faults_say_what_is_wrong(G, words):
+    (fault,) = inertia.faults(G)
+    assert words in fault
+
+
+def test_bodies_at_the_edge_have_no_faults(rng):
+    """Massless, a point, a rod and a plate (where the triangle inequality is an equality), near and far from the origin."""
+    rod, plate, speck = inertia.cylinder(1.0, 0.0, 1.0), inertia.box(1.0, [1.0, 2.0, 0.0]), inertia.box(1e-6, [1e-3] * 3)
+    for G in (np.zeros((6, 6)), inertia.sphere(1.0, 0.0), rod, plate, speck):
+        for T in random_poses(rng, 10):
+            assert inertia.faults(inertia.transformed(T, G)) == []
+
+
+# ---------------------------------------------------------------- machine code
+
+
+def test_plain_interpreted_compiled_agree(rng):
+    T, G = random_poses(rng, 11), random_inertias(rng, 11)
+    check_lives(inertia.transformed, T, G, tolerance=5e-15)
+    check_lives(lambda G: (inertia.mass(G), inertia.first_moment(G)), G)
+    for n in np.eye(3):                                                       # turns that fold
+        turned = lambda t, p, G, n=n: inertia.transformed(se3.pose(so3.about(n, t), p), G)
+        check_lives(turned, np.array([0.0, 1e-12, 1e-9, 0.3, 2.0, np.pi, -1.0, -3.0, 5.0, 9.0, 0.1]), T[:, :3, 3], G, tolerance=5e-15)

@@ -1,0 +1,214 @@
+"""Who may import whom, what ``import engine`` loads, what lies at the top, and that public names are there and documented."""
+
+import ast
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import engine
+
+TOP = Path(__file__).parents[1]
+ENGINE = TOP / "engine"
+FILES = sorted(ENGINE.rglob("*.py"))
+PHYSICS = {"ops", "spatial", "model"}
+BELOW = {*PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io"}
+
+#: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
+ROOMS = {
+    "ops": (set(), set()),
+    "spatial": ({"ops"}, set()),
+    "model": ({"ops", "spatial"}, {"networkx"}),
+    "dynamics": (PHYSICS, set()),
+    "integrate": (PHYSICS, set()),
+    "rigid_body": (PHYSICS, set()),
+    "compiler": ({"ops"}, {"llvmlite"}),
+    "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh"}),
+    "simulation": (BELOW, {"h5py", "rich"}),
+    "viewer": ({"model", "spatial", "simulation"}, {"pyglet", "trimesh"}),
+    "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer", "rich"}),
+    "engine": ({*BELOW, "simulation", "viewer", "rigid_body"}, set()),
+}
+#: what is loaded where it is used, and never by ``import engine``
+LATER = {"pyglet", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "collada", "pinocchio", "mujoco"}
+
+
+def room_of(path: Path) -> str:
+    """The room a file belongs to; the public names' is 'engine', the command line's 'cli'."""
+    first = path.relative_to(ENGINE).parts[0].removesuffix(".py")
+    return {"__init__": "engine", "__main__": "cli"}.get(first, first)
+
+
+def imports(tree: ast.AST) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything imported; for ``from engine import x`` that is engine.x."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"line {node.lineno}: a relative import; expected 'from engine.room import …'"
+            found += [(node.lineno, f"engine.{a.name}") for a in node.names] if node.module == "engine" else [(node.lineno, node.module)]
+        elif isinstance(node, ast.Name) and node.id in ("__import__", "import_module"):
+            found.append((node.lineno, node.id))
+    return found
+
+
+def trespasses(path: Path, source: str) -> list[str]:
+    """Imports that the table does not allow, as 'file:line: what'."""
+    room = room_of(path)
+    assert room in ROOMS, f"engine/{room} is not in the table of rooms"
+    rooms, packages = ROOMS[room]
+    wrong = []
+    for line, name in imports(ast.parse(source)):
+        first, *rest = name.split(".")
+        if first == "engine":
+            fine = (rest[0] if rest else "engine") in {room, *rooms}
+        else:
+            fine = first in {"numpy", *packages} or (first in sys.stdlib_module_names and first != "importlib")
+        if not fine:
+            wrong.append(f"{path.relative_to(TOP)}:{line}: {room} imports {name}")
+    return wrong
+
+
+def at_the_top(tree: ast.Module) -> list[str]:
+    """Packages imported as soon as the module is: outside of functions and of ``if TYPE_CHECKING``."""
+    now = []
+    for node in tree.body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            now += [name.split(".")[0] for _, name in imports(node)]
+    return now
+
+
+# ---------------------------------------------------------------- rooms
+
+
+def test_rooms_import_only_what_the_table_allows():
+    assert len(FILES) > 40
+    wrong = [w for path in FILES for w in trespasses(path, path.read_text(encoding="utf-8"))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("file", "line"), [
+    ("ops.py", "from engine import spatial"),
+    ("spatial/so3.py", "from engine.model import Model"),
+    ("spatial/so3.py", "import scipy.linalg"),
+    ("spatial/se3.py", "so3 = __import__('so3')"),
+    ("model/tree.py", "import engine"),
+    ("model/model.py", "import importlib"),
+    ("dynamics/rnea.py", "def f():\n    from engine.compiler.trace import trace"),
+    ("integrate/tableau.py", "import llvmlite"),
+    ("compiler/expr.py", "import engine.spatial.so3"),
+    ("compiler/expr.py", "from engine import model as m"),
+    ("io/urdf.py", "from engine.simulation import Robot"),
+    ("simulation/robot.py", "from engine.cli import main"),
+    ("viewer/window.py", "from engine import compiler"),
+])  # fmt: skip
+def test_a_trespass_is_seen(file, line):
+    (wrong,) = trespasses(ENGINE / file, f"import os\nimport numpy as np\n{line}\n")
+    assert f"engine/{file}:" in wrong
+
+
+@pytest.mark.parametrize(("file", "line"), [
+    ("spatial/so3.py", "from engine import ops"),
+    ("dynamics/rnea.py", "from engine.model.tree import Joint"),
+    ("compiler/expr.py", "from engine.compiler import trace"),
+    ("simulation/robot.py", "from engine import compiler, dynamics"),
+    ("io/mesh.py", "import trimesh.creation"),
+    ("cli.py", "import engine"),
+    ("viewer/window.py", "import pyglet"),
+])  # fmt: skip
+def test_what_is_allowed_is_no_trespass(file, line):
+    assert not trespasses(ENGINE / file, line)
+
+
+def test_heavy_packages_are_imported_where_they_are_used():
+    for path in FILES:
+        if room_of(path) != "viewer":
+            early = LATER & {*at_the_top(ast.parse(path.read_text(encoding="utf-8")))}
+            assert not early, f"{path.relative_to(TOP)} loads {early} when it is imported"
+
+
+def test_the_command_line_starts_with_the_standard_library_alone():
+    assert {*at_the_top(ast.parse((ENGINE / "cli.py").read_text(encoding="utf-8")))} <= sys.stdlib_module_names
+
+
+def test_the_picture_names_every_room():
+    picture = (ENGINE / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for room in {room_of(path) for path in FILES} - {"engine"}:
+        assert f"| `{room}`" in picture or f", `{room}`" in picture, f"engine/ARCHITECTURE.md has no row for '{room}'"
+
+
+def test_tests_mirror_the_rooms():
+    folders = {path.parent.name for path in (TOP / "tests").glob("*/test_*.py")}
+    assert folders - {"bench", "demos", "assets"} <= {path.name for path in ENGINE.iterdir() if path.is_dir()}
+
+
+# ---------------------------------------------------------------- import engine
+
+
+def test_import_engine_is_light():
+    code = f"import engine, json, sys; print(json.dumps(sorted({LATER!r} & {{*sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+    assert done.stderr == ""
+
+
+# ---------------------------------------------------------------- the top level
+
+
+def test_the_top_level_holds_what_it_says():
+    try:
+        listing = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    top = {line.split("/")[0] for line in listing.splitlines()}
+    shown = {name for name in top if not name.startswith(".")} - {"LICENSE"}
+    assert shown <= {"pyproject.toml", "engine", "assets", "tests", "demos", "README.md"}
+    assert {"pyproject.toml", "engine", "README.md"} <= shown
+
+
+# ---------------------------------------------------------------- public names
+
+
+def test_public_names_are_there():
+    assert len(set(engine.__all__)) == len(engine.__all__)
+    for name in engine.__all__:
+        assert getattr(engine, name) is not None
+    for name in ("load_urdf", "compile", "gufunc", "Simulator", "Trajectory", "Model", "Builder", "spatial", "dynamics", "set_threads"):
+        assert name in engine.__all__
+    with pytest.raises(AttributeError):
+        engine.no_such_name  # noqa: B018
+
+
+def public(module: ModuleType) -> dict[str, object]:
+    """Functions and classes that a room offers: those of its ``__all__``, and those of modules in it."""
+    names = getattr(module, "__all__", None) or [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__]
+    found = {}
+    for name in names:
+        value = getattr(module, name)
+        if inspect.ismodule(value):
+            found |= public(value)
+        elif not name.startswith("_") and (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__.startswith("engine"):
+            found[f"{value.__module__}.{value.__qualname__}"] = value
+    return found
+
+
+@pytest.mark.parametrize("room", sorted({room_of(path) for path in FILES}))
+def test_what_is_public_is_documented(room):
+    offered = public(engine if room == "engine" else importlib.import_module(f"engine.{room}"))
+    assert offered, f"engine.{room} offers nothing; expected names in its __all__"
+    own_words = [name for name, x in offered.items() if x.__doc__ and not (inspect.isclass(x) and x.__doc__.startswith(f"{x.__name__}("))]
+    silent = sorted({*offered} - {*own_words})                                # a dataclass without one gets its signature
+    assert not silent, f"without a docstring: {', '.join(silent)}"
+
+
+def test_every_module_says_what_it_is():
+    for path in FILES:
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path.relative_to(TOP)} has no docstring"
