@@ -42,8 +42,7 @@ def _lifted(op: str, operands: int) -> Callable[..., Any]:
     def lifted(*xs: Any) -> Any:
         arrays = [np.asarray(x) for x in xs]
         if any(a.dtype == object for a in arrays):
-            with np.errstate(all="ignore"):  # comparing a NaN constant while folding sets flags that say nothing
-                return each(*arrays)
+            return each(*arrays)
         return function(*arrays)[()]
 
     lifted.__name__, lifted.__doc__ = op, f"``{getattr(function, '__name__', op)}``, elementwise."

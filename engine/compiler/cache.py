@@ -24,22 +24,24 @@ def folder() -> Path | None:
     chosen = os.environ.get("ENGINE_CACHE")
     if chosen == "0":
         return None
-    if chosen:
-        path = Path(chosen)
-    elif sys.platform == "darwin":
-        path = Path.home() / "Library" / "Caches" / "articulated-engine"
-    elif os.name == "nt":
-        path = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "articulated-engine"
-    else:
-        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "articulated-engine"
     try:
+        path = Path(chosen) if chosen else usual()
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         status = path.stat()
-    except OSError:
+    except (OSError, RuntimeError):  # not to be made; no home
         return None
     if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         return None
     return path
+
+
+def usual() -> Path:
+    """Where the system keeps a user's caches."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "articulated-engine"
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "articulated-engine"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "articulated-engine"
 
 
 def digest(key: str, code: bytes) -> bytes:
@@ -74,7 +76,7 @@ def store(key: str, code: bytes) -> None:
     if where is None:
         return
     with contextlib.suppress(OSError):
-        handle, temporary = tempfile.mkstemp(dir=where)
+        handle, temporary = tempfile.mkstemp(dir=where, suffix=".o")  # what a crash leaves behind is pruned like the rest
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(HEADER + digest(key, code) + code)

@@ -1,9 +1,9 @@
 """How compiled functions are entered: the inner loop of a NumPy gufunc, and one call on plain arrays.
 
-``batch`` emits ``loop(args, dims, steps, data)``, NumPy's gufunc loop. It takes two groups of W samples at a time, transposes their rows into
-lane vectors (any strides; rows that are contiguous go by W×W register transposes), runs the function, and transposes back.
+``batch`` emits ``loop(args, dims, steps, data)``, NumPy's gufunc loop. It takes two groups of W samples at a time, transposes their
+rows into lane vectors (any strides; rows that are contiguous go by W×W register transposes), runs the function, and transposes back.
 The last, incomplete group repeats its last row in the idle lanes. A result that is not finite raises the floating-point flag
-"invalid", which NumPy reports.
+"invalid", which NumPy reports; what idle lanes or branches not taken raised is cleared.
 
 ``single`` emits ``call(self, args, nargs, kwnames)``, a Python function that takes ordinary float64 arrays of exactly the right
 shape straight to the scalar code and hands everything else to ``self``: what NumPy's own dispatch costs would be most of the time.
@@ -11,20 +11,23 @@ shape straight to the scalar code and hands everything else to ``self``: what Nu
 
 from __future__ import annotations
 
+import itertools
+import os
 import platform
 
 from engine.compiler.llvm import Module
 from engine.compiler.trace import Program, size
-from engine.compiler.vecmath import literal, splat
 
-#: what compiled code knows of Python: a table filled in when it is loaded
-API = ("ndarray", "float64", "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem",
-       "Py_DecRef")  # fmt: skip
-ALL_FLAGS, INVALID = (0x1F if platform.machine() in ("arm64", "aarch64") else 0x3D), 1
-GROUPS = 2  # of W samples that a segment serves at once: a long program's code is fetched half as often
-HEADER = object.__basicsize__  # the fields of PyArrayObject follow Python's object header
+#: what compiled code knows of NumPy: a table filled in when it is loaded
+API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")
+#: <fenv.h>: all floating-point flags, and the one for invalid operations
+ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)
+HEADER = object.__basicsize__  # the fields of PyArrayObject and PyArray_Descr follow Python's object header
 DATA, ND, DIMS, DESCR, FLAGS = (HEADER + k for k in (0, 8, 16, 40, 48))
-CARRAY = 0x0101  # C-contiguous and aligned
+BYTEORDER, TYPE_NUM = HEADER + 10, HEADER + 12
+CARRAY, DOUBLE = 0x0101, 12  # C-contiguous and aligned; float64
+GROUPS = 2  # of W samples that a segment serves at once: a long program's code is fetched half as often
+STACK = 65536  # bytes that a single call takes from the stack; what needs more is taken from the heap
 
 
 def batch(program: Program, width: int) -> str:
@@ -35,7 +38,7 @@ def batch(program: Program, width: int) -> str:
     shapes = [*program.shapes_in, *program.shapes_out]
     n_args, n_in = len(shapes), len(program.shapes_in)
     n_out = len(program.outputs)
-    D = m.D
+    D = f"<{width} x double>"
     lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:"]
     put = Writer(lines).put
 
@@ -65,7 +68,7 @@ def batch(program: Program, width: int) -> str:
     inputs = put(f"inttoptr i64 {address} to ptr")
     results = put(f"getelementptr i8, ptr {inputs}, i64 {m.bytes(GROUPS * program.n_in + pad)}")
     scratch = put(f"getelementptr i8, ptr {results}, i64 {m.bytes(GROUPS * n_out + pad)}")
-    zero = splat("double", width, literal(0.0))
+    before = put(f"call i32 @fetestexcept(i32 {INVALID})")  # NumPy may call the loop several times before it looks
 
     def transfer(group: str, arguments: range, lanes: str, vectors: int, fast: str, slow: str, bad: str = "") -> str:
         """Move one group of rows between the arrays and the lane vectors; the sum of what is not finite."""
@@ -79,18 +82,18 @@ def batch(program: Program, width: int) -> str:
             row = put(f"getelementptr i8, ptr {base[a]}, i64 {put(f'mul i64 {k}, {outer[a]}')}")
             if bad:
                 bad = put(f"call {D} @finite(ptr {here}, i64 {n}, {D} {bad})")
-            if len(shapes[a]) > 3:
-                raise ValueError(f"an argument of shape {shapes[a]} has more than three dimensions; expected at most three")
             axes = [(1, "0"), (1, "0"), (1, "0"), *zip(shapes[a], core[a], strict=True)][-3:]
             dims = ", ".join(f"i64 {n}, i64 {s}" for n, s in axes)
-            lines.extend([f"  br i1 {contiguous[a]}, label %fast{a}, label %slow{a}", f"fast{a}:",
-                          f"  call void @{fast}(ptr {row}, i64 {outer[a]}, i64 {rows}, i64 {n}, ptr {here})", f"  br label %after{a}", f"slow{a}:",
-                          f"  call void @{slow}(ptr {row}, i64 {outer[a]}, i64 {rows}, {dims}, ptr {here})", f"  br label %after{a}", f"after{a}:"])
+            moved = f"ptr {row}, i64 {outer[a]}, i64 {rows}"
+            lines.extend([f"  br i1 {contiguous[a]}, label %fast{a}, label %slow{a}",
+                          f"fast{a}:", f"  call void @{fast}({moved}, i64 {n}, ptr {here})", f"  br label %after{a}",
+                          f"slow{a}:", f"  call void @{slow}({moved}, {dims}, ptr {here})", f"  br label %after{a}",
+                          f"after{a}:"])  # fmt: skip
             here = put(f"getelementptr {D}, ptr {here}, i64 {n}")
         return bad
 
     lines += ["  br label %head", "head:",
-              "  %k = phi i64 [0, %entry], [%nextk, %tail]", f"  %bad = phi {D} [{zero}, %entry], [%worst, %tail]",
+              "  %k = phi i64 [0, %entry], [%nextk, %tail]", f"  %bad = phi {D} [zeroinitializer, %entry], [%worst, %tail]",
               f"  %left = sub i64 {N}, %k", "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done",
               "load:", "  %g = phi i64 [0, %head], [%nextg, %loaded]", f"  %room = icmp slt i64 %g, {GROUPS}",
               f"  %firstg = mul i64 %g, {width}", "  %any = icmp slt i64 %firstg, %left", "  %fill = and i1 %room, %any",
@@ -101,13 +104,15 @@ def batch(program: Program, width: int) -> str:
               "  %h = phi i64 [0, %compute], [%nexth, %stored]", f"  %worst = phi {D} [%bad, %compute], [%worse, %stored]",
               "  %full = icmp slt i64 %h, %g", "  br i1 %full, label %put, label %tail", "put:"]  # fmt: skip
     worse = transfer("%h", range(n_in, n_args), results, n_out, "unpack", "scatter", "%worst")
-    lines += ["  br label %stored", "stored:", f"  %worse = fadd {D} {worse}, {zero}", "  %nexth = add i64 %h, 1", "  br label %store",
-              "tail:", f"  %nextk = add i64 %k, {GROUPS * width}", "  br label %head", "done:", f"  call void @free(ptr {raw})",
-              f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", f"  %nan = fcmp uno {D} %bad, {zero}",
-              f"  %nans = bitcast <{width} x i1> %nan to i{width}", f"  %invalid = icmp ne i{width} %nans, 0",
-              "  br i1 %invalid, label %raise, label %end", "raise:", f"  call i32 @feraiseexcept(i32 {INVALID})", "  br label %end",
-              "end:", "  ret void", "}"]  # fmt: skip
-    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)", "declare i32 @feraiseexcept(i32)"]
+    lines += ["  br label %stored", "stored:", f"  %worse = fadd {D} {worse}, zeroinitializer", "  %nexth = add i64 %h, 1",
+              "  br label %store", "tail:", f"  %nextk = add i64 %k, {GROUPS * width}", "  br label %head", "done:",
+              f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})",
+              f"  %nan = fcmp uno {D} %bad, zeroinitializer", f"  %nans = bitcast <{width} x i1> %nan to i{width}",
+              f"  %new = icmp ne i{width} %nans, 0", f"  %old = icmp ne i32 {before}, 0",
+              "  %invalid = or i1 %new, %old", "  br i1 %invalid, label %raise, label %end", "raise:",
+              f"  call i32 @feraiseexcept(i32 {INVALID})", "  br label %end", "end:", "  ret void", "}"]  # fmt: skip
+    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)",
+                 *(f"declare i32 @{f}(i32)" for f in ("fetestexcept", "feclearexcept", "feraiseexcept"))]  # fmt: skip
     return "\n".join([str(m), *externals, *lines])
 
 
@@ -127,7 +132,7 @@ def transposes(width: int) -> str:
     """Definitions of pack, unpack (contiguous rows), gather, scatter (any strides) and finite."""
     W, D, M = width, f"<{width} x double>", f"<{width} x i1>"
     lanes = ", ".join(f"i64 {lane}" for lane in range(W))
-    text = [f"declare {D} @llvm.masked.load.v{W}f64.p0(ptr, i32, {M}, {D})", f"declare void @llvm.masked.store.v{W}f64.p0({D}, ptr, i32, {M})"]
+    text = []
     for pack in (True, False):
         lines = [f"define internal void @{'pack' if pack else 'unpack'}(ptr %base, i64 %outer, i64 %rows, i64 %n, ptr %lanes) {{",
                  "entry:", "  %last = sub i64 %rows, 1"]  # fmt: skip
@@ -143,7 +148,8 @@ def transposes(width: int) -> str:
         lines += ["  br label %head", "head:", "  %j = phi i64 [0, %entry], [%next, %body]", "  %left = sub i64 %n, %j",
                   "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %body, label %done", "body:"]  # fmt: skip
         first = put(f"insertelement <{W} x i64> undef, i64 %left, i64 0")
-        columns = put(f"icmp slt <{W} x i64> <{lanes}>, {put(f'shufflevector <{W} x i64> {first}, <{W} x i64> undef, <{W} x i32> zeroinitializer')}")
+        all_left = put(f"shufflevector <{W} x i64> {first}, <{W} x i64> undef, <{W} x i32> zeroinitializer")
+        columns = put(f"icmp slt <{W} x i64> <{lanes}>, {all_left}")
         block = [put(f"getelementptr {D}, ptr %lanes, i64 {put(f'add i64 %j, {c}')}") for c in range(W)]
         cells = [put(f"getelementptr double, ptr {r}, i64 %j") for r in rows]
         if pack:
@@ -157,8 +163,8 @@ def transposes(width: int) -> str:
                     low = [lane if not lane & distance else W + lane - distance for lane in range(W)]
                     high = [lane + distance if not lane & distance else W + lane for lane in range(W)]
                     a, b = v[i], v[i + distance]
-                    for k, mask in ((i, low), (i + distance, high)):
-                        v[k] = put(f"shufflevector {D} {a}, {D} {b}, <{W} x i32> <{', '.join(f'i32 {x}' for x in mask)}>")
+                    for k, order in ((i, low), (i + distance, high)):
+                        v[k] = put(f"shufflevector {D} {a}, {D} {b}, <{W} x i32> <{', '.join(f'i32 {x}' for x in order)}>")
             distance //= 2
         for lane in range(W):
             if pack:
@@ -195,7 +201,8 @@ def strided(width: int, gather: bool) -> str:
     move = ("  %x = load double, ptr %memory\n  store double %x, ptr %lane" if gather
             else "  %x = load double, ptr %lane\n  store double %x, ptr %memory")  # fmt: skip
     bound = str(width) if gather else "%rows"
-    return f"""define internal void @{"gather" if gather else "scatter"}(ptr %base, i64 %outer, i64 %rows, i64 %n0, i64 %s0, i64 %n1, i64 %s1, i64 %n2, i64 %s2, ptr %lanes) {{
+    core = ", ".join(f"i64 %n{d}, i64 %s{d}" for d in range(3))
+    return f"""define internal void @{"gather" if gather else "scatter"}(ptr %base, i64 %outer, i64 %rows, {core}, ptr %lanes) {{
 entry:
   %last = sub i64 %rows, 1
   %n12 = mul i64 %n1, %n2
@@ -244,91 +251,111 @@ def single(program: Program) -> str:
     """IR text of ``call`` for a program: one sample, straight from Python."""
     m = Module(1)
     name, work = m.function(program)
-    n_in, n_out = program.n_in, len(program.outputs)
+    shapes_in, shapes_out = program.shapes_in, program.shapes_out
+    n_in, n_out, count = program.n_in, len(program.outputs), len(shapes_in)
+    need = (n_in + n_out + work) * 8 + 8
     lines = [f"@api = global [{len(API)} x ptr] zeroinitializer",
              "define ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {", "entry:"]  # fmt: skip
-    put, blocks = Writer(lines).put, [0]
+    put, number, failures = Writer(lines).put, itertools.count(), []
 
     def api(which: str) -> str:
         return put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
 
-    def require(condition: str) -> None:
-        blocks[0] += 1
-        lines.extend([f"  br i1 {condition}, label %ok{blocks[0]}, label %general", f"ok{blocks[0]}:"])
+    def byte(base: str, offset: int | str) -> str:
+        return put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def field(base: str, offset: int, kind: str) -> str:
-        return put(f"load {kind}, ptr {put(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+        return put(f"load {kind}, ptr {byte(base, offset)}")
 
-    def handler(k: int) -> str:
-        return put(f"call ptr {api('PyTuple_GetItem')}(ptr %self, i64 {k})")
+    def require(condition: str, otherwise: str = "general") -> None:
+        here = f"ok{next(number)}"
+        lines.extend([f"  br i1 {condition}, label %{here}, label %{otherwise}", f"{here}:"])
 
+    def guard(pointer: str, *cleanup: str) -> str:
+        """A pointer that is null ends the call, after ``cleanup``."""
+        failed = f"failed{next(number)}"
+        require(put(f"icmp ne ptr {pointer}, null"), failed)
+        failures.extend([f"{failed}:", *cleanup, "  ret ptr null"])
+        return pointer
+
+    def copy(to: str, source: str, n: int) -> None:
+        lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
+
+    def handled(which: int, arguments: str) -> str:
+        handler = put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {which})")
+        return put(f"call ptr @PyObject_Vectorcall(ptr {handler}, {arguments})")
+
+    packed = put(f"alloca ptr, i64 {count + 1}")
+    memory = put(f"alloca i8, i64 {need}, align 64") if need <= STACK else ""
     require(put("icmp eq ptr %kwnames, null"))
-    require(put(f"icmp eq i64 %nargs, {len(program.shapes_in)}"))
-    ndarray, float64 = api("ndarray"), api("float64")
-    data = []
-    for a, shape in enumerate(program.shapes_in):
-        x = put(f"load ptr, ptr {put(f'getelementptr ptr, ptr %args, i64 {a}')}")
+    require(put(f"icmp eq i64 %nargs, {count}"))
+    ndarray = api("ndarray")
+    given, data = [], []
+    for a, shape in enumerate(shapes_in):
+        x = field("%args", 8 * a, "ptr")
         require(put(f"icmp eq ptr {field(x, HEADER - 8, 'ptr')}, {ndarray}"))
         require(put(f"icmp eq i32 {field(x, ND, 'i32')}, {len(shape)}"))
-        good = put(f"icmp eq ptr {field(x, DESCR, 'ptr')}, {float64}")
+        descr, dims = field(x, DESCR, "ptr"), field(x, DIMS, "ptr")
         flags = put(f"and i32 {field(x, FLAGS, 'i32')}, {CARRAY}")
-        good = put(f"and i1 {good}, {put(f'icmp eq i32 {flags}, {CARRAY}')}")
-        dims = field(x, DIMS, "ptr")
-        for d, n in enumerate(shape):
-            extent = field(dims, 8 * d, "i64")
-            good = put(f"and i1 {good}, {put(f'icmp eq i64 {extent}, {n}')}")
+        type_num, order = field(descr, TYPE_NUM, "i32"), field(descr, BYTEORDER, "i8")
+        tests = [f"i32 {flags}, {CARRAY}", f"i32 {type_num}, {DOUBLE}", f"i8 {order}, {ord('=')}"]
+        tests += [f"i64 {field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape)]
+        good = "true"
+        for test in tests:
+            good = put(f"and i1 {good}, {put(f'icmp eq {test}')}")
         require(good)
-        data.append((field(x, DATA, "ptr"), size(shape)))
-    need = (n_in + n_out + work) * 8 + 8
-    if need <= 65536:
-        memory = put(f"alloca i8, i64 {need}, align 64")
-    else:
-        memory = put(f"call ptr @malloc(i64 {need})")
-    here = 0
-    for pointer, n in data:
-        lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {put(f'getelementptr i8, ptr {memory}, i64 {here * 8}')}, ptr {pointer}, i64 {n * 8}, i1 false)")
-        here += n
-    out = put(f"getelementptr i8, ptr {memory}, i64 {n_in * 8}")
-    scratch = put(f"getelementptr i8, ptr {memory}, i64 {(n_in + n_out) * 8}")
+        given.append(x)
+        data.append(field(x, DATA, "ptr"))
+    # what is returned: an array, or a tuple that owns what is put into it; scalars are made in the end
+    several = len(shapes_out) > 1
+    result = guard(put(f"call ptr @PyTuple_New(i64 {len(shapes_out)})")) if several else ""
+    drop = [f"  call void @Py_DecRef(ptr {result})"] if several else []
     arrays = []
-    for k, shape in enumerate(program.shapes_out):
-        dims_text = ", ".join(f"i64 {n}" for n in shape) or "i64 0"
-        m.text.append(f"@dims{k} = internal constant [{max(len(shape), 1)} x i64] [{dims_text}]")
-        arrays.append(put(f"call ptr {api('PyArray_New')}(ptr {ndarray}, i32 {len(shape)}, ptr @dims{k}, i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)"))
-        blocks[0] += 1
-        lines += [f"  %made{k} = icmp ne ptr {arrays[-1]}, null", f"  br i1 %made{k}, label %ok{blocks[0]}, label %nomemory", f"ok{blocks[0]}:"]
-    direct = len(arrays) == 1
-    target = field(arrays[0], DATA, "ptr") if direct else out
-    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {scratch}, i64 1)")
+    for k, shape in enumerate(shapes_out):
+        m.text.append(f"@dims{k} = internal constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]")
+        if shape:
+            new = f"ptr {ndarray}, i32 {len(shape)}, ptr @dims{k}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+            arrays.append(guard(put(f"call ptr {api('PyArray_New')}({new})"), *drop))
+            if several:
+                put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {arrays[k]})")
+            else:
+                result, drop = arrays[k], [f"  call void @Py_DecRef(ptr {arrays[k]})"]
+        else:
+            arrays.append("")
+    release = [] if memory else ["  call void @free(ptr %memory)"]
+    if not memory:
+        lines.append(f"  %memory = call ptr @malloc(i64 {need})")
+        memory = guard("%memory", *drop, "  call ptr @PyErr_NoMemory()")
+    sizes = [size(s) for s in shapes_in]
+    for pointer, n, here in zip(data, sizes, itertools.accumulate(sizes, initial=0), strict=False):
+        copy(byte(memory, here * 8), pointer, n)
+    straight = not several and bool(arrays[0])  # one array: computed in place
+    target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)
+    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1)")
     put_finite(m)
-    good = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
+    finite = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
     here = 0
-    for array, shape in zip(arrays, program.shapes_out, strict=True):
-        if not direct:
-            source = put(f"getelementptr i8, ptr {out}, i64 {here * 8}")
-            lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {field(array, DATA, 'ptr')}, ptr {source}, i64 {size(shape) * 8}, i1 false)")
-            here += size(shape)
-    if need > 65536:
-        lines.append(f"  call void @free(ptr {memory})")
-    returned = [put(f"call ptr {api('PyArray_Return')}(ptr {a})") if shape == () else a for a, shape in zip(arrays, program.shapes_out, strict=True)]
-    result = returned[0]
-    if not direct:
-        result = put(f"call ptr {api('PyTuple_New')}(i64 {len(returned)})")
-        set_item = api("PyTuple_SetItem")
-        for k, r in enumerate(returned):
-            put(f"call i32 {set_item}(ptr {result}, i64 {k}, ptr {r})")
-    lines += [f"  br i1 {good}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
-    count = len(program.shapes_in)
-    packed = put(f"alloca ptr, i64 {count + 1}")
-    for k in range(count):
-        x = put(f"load ptr, ptr {put(f'getelementptr ptr, ptr %args, i64 {k}')}")
-        lines.append(f"  store ptr {x}, ptr {put(f'getelementptr ptr, ptr {packed}, i64 {k}')}")
-    lines.append(f"  store ptr {result}, ptr {put(f'getelementptr ptr, ptr {packed}, i64 {count}')}")
-    said = put(f"call ptr {api('PyObject_Vectorcall')}(ptr {handler(1)}, ptr {packed}, i64 {count + 1}, ptr null)")
-    lines += [f"  call void {api('Py_DecRef')}(ptr {result})", f"  ret ptr {said}", "nomemory:", "  ret ptr null", "general:"]
-    handed = put(f"call ptr {api('PyObject_Vectorcall')}(ptr {handler(0)}, ptr %args, i64 %nargs, ptr %kwnames)")
-    lines += [f"  ret ptr {handed}", "}"]
-    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"]
+    for k, shape in enumerate(shapes_out):
+        source = byte(target, here * 8)
+        here += size(shape)
+        if not shape:
+            scalar = guard(put(f"call ptr {api('PyArray_Scalar')}(ptr {source}, ptr {api('float64')}, ptr null)"), *drop, *release)
+            if several:
+                put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {scalar})")
+            else:
+                result = scalar
+        elif not straight:
+            copy(field(arrays[k], DATA, "ptr"), source, size(shape))
+    lines += [*release, f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
+    for k, x in enumerate([*given, result]):
+        lines.append(f"  store ptr {x}, ptr {byte(packed, 8 * k)}")
+    said = handled(1, f"ptr {packed}, i64 {count + 1}, ptr null")
+    lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
+    handed = handled(0, "ptr %args, i64 %nargs, ptr %kwnames")
+    lines += [f"  ret ptr {handed}", *failures, "}"]
+    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+                 "declare ptr @PyTuple_New(i64)", "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
+                 "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()"]  # fmt: skip
     return "\n".join([str(m), *externals, *lines])
 
 
@@ -372,5 +399,3 @@ done:
   %good = xor i1 %bad, true
   ret i1 %good
 }""")
-
-

@@ -7,8 +7,11 @@ arrays of dtype ``object``. Constants stay Python floats until they meet a trace
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -43,17 +46,23 @@ class Graph:
     True
     """
 
+    rules: dict[str, Any] = {}  #: op -> function of the operands that returns something simpler, or None
+
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.memo: dict[Node, int] = {}
+        self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
+        self.refused: TraceError | None = None  # an error that NumPy may have replaced by one of its own
 
-    def node(self, *key: Any) -> int:
+    def node(self, key: Node) -> int:
         """Index of the node ``key``, made if it is new."""
         i = self.memo.get(key)
         if i is None:
             i = self.memo[key] = len(self.nodes)
             self.nodes.append(key)
+            if key[0] in BOOLEAN or (key[0] == "select" and key[2] in self.truths):
+                self.truths.add(i)
         return i
 
     def index(self, x: Any) -> int:
@@ -62,36 +71,72 @@ class Graph:
             if x.g is not self:
                 raise refuse("a traced value of another function", "pass it in as an argument")
             return x.i
-        x = x if type(x) is bool else float(x)
-        return self.node("const", x) if x else self.node("const", x, repr(x))  # 0.0, -0.0 and False are equal keys
+        if isinstance(x, (bool, np.bool_)):
+            i = self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
+            self.truths.add(i)
+            return i
+        if not isinstance(x, SCALAR):
+            raise refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
+        x = float(x)
+        return self.node(("const", x) if x else ("const", x, repr(x)))
 
     def make(self, op: str, *operands: Any) -> Any:
-        """``op`` of traced scalars and numbers, as it stands; :class:`engine.compiler.rewrite.Folding` simplifies first."""
-        index = [self.index(x) for x in operands]
-        if len(index) == 2 and op in COMMUTATIVE and index[0] > index[1]:
+        """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""
+        rule = self.rules.get(op)
+        if rule is not None:
+            result = rule(*operands)
+            if result is not None:
+                return result
+        index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
+        if self.truths or op in LOGIC or op == "select":
+            index = self.matched(op, index)
+        if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
-        return Expr(self, self.node(op, *index))
+        return Expr(self, self.node((op, *index)))
+
+    def matched(self, op: str, index: list[int]) -> list[int]:
+        """Operands as the operation takes them: where truth and numbers meet, true is 1, false 0, and what is not 0 is true."""
+
+        def number(i: int) -> int:
+            return self.node(("select", i, self.index(1.0), self.index(0.0))) if i in self.truths else i
+
+        def truth(i: int) -> int:
+            return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
+
+        if op in LOGIC:
+            return [truth(i) for i in index]
+        if op == "select":
+            branches = index[1:]
+            return [truth(index[0]), *(branches if self.truths.issuperset(branches) else map(number, branches))]
+        return [number(i) for i in index]
 
     def input(self, k: int) -> Expr:
-        return Expr(self, self.node("input", k))
+        return Expr(self, self.node(("input", k)))
 
     def call(self, program: Any, operands: Sequence[Any]) -> list[Expr]:
         """Outputs of ``program`` on scalars, kept as a call: compiled once, not inlined."""
         if program not in self.functions:
             self.functions.append(program)
-        c = self.node("call", self.functions.index(program), *[self.index(x) for x in operands])
-        return [Expr(self, self.node("get", c, k)) for k in range(len(program.outputs))]
+        c = self.node(("call", self.functions.index(program), *[self.index(x) for x in operands]))
+        return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
 
 
 def refuse(what: str, instead: str) -> TraceError:
-    """The error for something untraceable, placed at the user's line: the innermost frame outside this engine and NumPy."""
-    frame, place = sys._getframe(2), ""
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(("engine.compiler", "engine.ops", "numpy")):
-            place = f"{frame.f_code.co_filename}:{frame.f_lineno}: "
+    """The error for something untraceable that is being done right now."""
+    return located(traceback.walk_stack(sys._getframe(1)), what, instead)
+
+
+def located(frames: Iterable[tuple[FrameType, int]], what: str, instead: str) -> TraceError:
+    """The error for something untraceable, at the user's line: the innermost of ``frames`` outside this engine, NumPy and SciPy."""
+    place = ""
+    for frame, line in frames:
+        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if module.startswith("numpy.linalg"):
+            what = f"np.linalg.{function} of traced values"
+            instead = "use engine.ops.norm" if function == "norm" else "use engine.ops.solve, or write it out over the entries"
+        if not re.match(r"(engine|numpy|scipy)(\.|$)", module):
+            place = f"{frame.f_code.co_filename}:{line}: "
             break
-        frame = frame.f_back  # type: ignore[assignment]
     return TraceError(f"{place}{what} cannot be compiled: {instead}")
 
 
@@ -147,15 +192,16 @@ class Expr:
 
     # -- what NumPy and Python ask of a number and a traced one cannot give
     def __bool__(self):
-        raise refuse("a decision on a traced value (`if`, `and`, `or`, `min`, `<` on an array)",
-                     "use engine.ops.where(condition, a, b), ops.minimum or ops.less")  # fmt: skip
+        raise refuse("a decision on a traced value (`if`, `and`, `max`, np.where, `<` on an array)",
+                     "use engine.ops.where(condition, a, b), ops.minimum, ops.maximum or ops.less")  # fmt: skip
 
     def __float__(self):
         raise refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
                      "use engine.ops.sin and friends, and build arrays from lists with np.array([...])")  # fmt: skip
 
     def __int__(self):
-        raise refuse("turning a traced value into an integer", "loop and index over the model's structure, never over values")
+        self.g.refused = refuse("turning a traced value into an integer", "loop and index over shapes, never over values")
+        raise self.g.refused
 
     __index__ = __int__
 
@@ -163,12 +209,12 @@ class Expr:
         raise refuse("iterating over a traced scalar", "it is one number")
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """np.sin(x), np.float64(2) * x, array + x: once more with the scalar as a 0-d object array."""
+        """np.sin(x), np.float64(2) * x, array + x: the operation itself, or once more with the scalar as a 0-d object array."""
+        op = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
+        if op is not None and all(isinstance(x, SCALAR) for x in inputs):
+            return self.g.make(op, *inputs)
         boxed = [box(x) for x in inputs]
-        op = next((op for op, f in ops.NUMPY.items() if f is ufunc), None)
-        if op in LIFTED and method == "__call__":
-            return LIFTED[op](*boxed)
-        return getattr(ufunc, method)(*boxed, **kwargs)
+        return LIFTED[op](*boxed) if op in LIFTED else getattr(ufunc, method)(*boxed, **kwargs)
 
     def __repr__(self):
         return f"<traced {self.g.nodes[self.i][0]} #{self.i}>"
@@ -194,10 +240,11 @@ def binary(op: str, a: Any, b: Any) -> Any:
     return NotImplemented
 
 
-SCALAR = (Expr, float, int, np.floating, np.integer, np.bool_)
+SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: functions for which NumPy's own object loops would call bool(), or find no method on a float
-LIFTED = {
+LIFTED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": ops.power, "lt": ops.less, "le": ops.less_equal,
     "eq": ops.equal, "and": ops.logical_and, "or": ops.logical_or, "not": ops.logical_not,
     "min": ops.minimum, "max": ops.maximum, "abs": ops.absolute, "atan2": ops.arctan2,
 }  # fmt: skip
+UFUNCS: dict[Any, str] = {f: op for op, f in ops.NUMPY.items() if isinstance(f, np.ufunc)}

@@ -5,19 +5,24 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import itertools
 import os
 import re
+import sys
+import sysconfig
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath as umath
+from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.compiler import entry, machine
+from engine.compiler.expr import Expr
 from engine.compiler.rollout import rollout
-from engine.compiler.trace import Program, Shape, TraceError, name_of, size, trace
+from engine.compiler.trace import Program, Shape, TraceError, calling, name_of, trace
 
 #: operations in a batch from which several threads are worth their start
 WORTH_THREADS = 2_000_000
@@ -30,16 +35,14 @@ class ArgumentError(ValueError):
 # ---------------------------------------------------------------- threads
 
 _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-_pool: ThreadPoolExecutor | None = None
 
 
 def set_threads(n: int) -> None:
     """Let large batches use ``n`` threads (at first: all cores). Results are the same bits for any number."""
-    global _threads, _pool
+    global _threads
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ArgumentError(f"set_threads got {n!r}; expected a whole number of threads from 1")
-    if n != _threads:
-        _threads, _pool = int(n), None
+    _threads = int(n)
 
 
 def get_threads() -> int:
@@ -47,11 +50,10 @@ def get_threads() -> int:
     return _threads
 
 
-def pool() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(_threads, thread_name_prefix="engine")
-    return _pool
+@functools.lru_cache(maxsize=1)
+def pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """The threads; a forked process makes its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="engine")
 
 
 # ---------------------------------------------------------------- NumPy's C interface
@@ -68,9 +70,7 @@ def _capsule(capsule: Any) -> Any:
 def _api() -> dict[str, int]:
     """Addresses for ``entry.API``; the numbers are NumPy's stable ABI (numpy/__multiarray_api.h)."""
     table = _capsule(umath._ARRAY_API)
-    python = {f: ctypes.cast(getattr(ctypes.pythonapi, f), ctypes.c_void_p).value
-              for f in ("PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem", "Py_DecRef")}  # fmt: skip
-    return {"ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "PyArray_New": table[93], "PyArray_Return": table[76], **python}
+    return {"ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "PyArray_New": table[93], "PyArray_Scalar": table[60]}
 
 
 class _MethodDef(ctypes.Structure):
@@ -78,7 +78,8 @@ class _MethodDef(ctypes.Structure):
 
 
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
-_DOUBLE = 12
+#: single calls go straight to machine code, which counts references under Python's lock
+DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 # Loaded code is kept as long as the process lives: NumPy and Python keep pointers into it. Equal programs share it.
@@ -87,7 +88,7 @@ _DOUBLE = 12
 @functools.cache
 def _single_code(program: Program) -> int:
     """Address of the method definition of a program's single-call code."""
-    code = machine.Code(f"single|{program.key}", lambda: entry.single(program))
+    code = machine.Code(f"single{entry.HEADER}|{program.key}", lambda: entry.single(program))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -100,8 +101,8 @@ def _single_code(program: Program) -> int:
 def _batch_code(program: Program) -> Any:
     """The NumPy gufunc of a program."""
     code = machine.Code(f"batch{machine.width()}|{program.key}", lambda: entry.batch(program, machine.width()))
-    frozen = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
-    return numpy_ufunc(code, program.name, "->".join(frozen))
+    frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
+    return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
 
 @functools.cache
@@ -118,7 +119,7 @@ def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
                              ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)(_capsule(umath._UFUNC_API)[31])  # fmt: skip
     loops, data = (ctypes.c_void_p * 1)(code.function("loop")), (ctypes.c_void_p * 1)(None)
-    types, title, text = bytes([_DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
+    types, title, text = bytes([entry.DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
     _immortal.append((code, loops, data, types, title, text))
     return make(ctypes.addressof(loops), ctypes.addressof(data), types, 1, n_in, n_out, -1, title, None, 0, text)
 
@@ -129,7 +130,9 @@ _immortal: list[Any] = []
 class Gufunc:
     """A compiled function of arrays. Calls broadcast over leading dimensions, as NumPy's generalized ufuncs do.
 
-    ``f(*arrays, out=None)``; machine code for single calls and for batches is made when first needed.
+    ``f(*arrays, out=None)``; machine code for single calls and for batches is made when first needed. A result that holds NaN or
+    infinity is returned with a warning, or as ``np.errstate(invalid=...)`` says. Called on traced values it becomes part of their
+    program.
 
     Attributes
     ----------
@@ -141,17 +144,22 @@ class Gufunc:
     program: Program
 
     def __init__(self, program: Program, signature: str, arguments: Sequence[str]) -> None:
+        if any(len(shape) > 3 for shape in (*program.shapes_in, *program.shapes_out)):
+            raise ArgumentError(f"{program.name} has an argument or result of more than three dimensions; expected at most three")
         self.program, self.signature, self.arguments = program, signature, list(arguments)
         self.name = self.__name__ = program.name
         self.operations = max(program.count(), 1)
-        # an instance of a class of its own, whose __call__ is replaced by machine code on the first plain call
-        self.__class__ = type(type(self).__name__, (type(self),), {"__call__": type(self)._first, "__slots__": ()})
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+        self.__signature__ = inspect.Signature([*(inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in self.arguments), out])
+        # an instance of a class of its own, whose __call__ is replaced by machine code on the first call
+        self.__class__ = type(type(self).__name__, (type(self),), {"__slots__": ()})
 
     # ------------------------------------------------------------ single calls
 
-    def _first(self, *args: Any, **kwargs: Any) -> Any:
-        type(self).__call__ = self._single
-        return self._single(*args, **kwargs)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self._single if DIRECT else self._general
+        type(self).__call__ = call  # type: ignore[method-assign]
+        return call(*args, **kwargs)
 
     @functools.cached_property
     def _single(self) -> Any:
@@ -169,33 +177,35 @@ class Gufunc:
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """A call of any kind: converts, checks, and spreads a large batch over the threads."""
-        shapes = self.program.shapes_in
-        if len(args) > len(shapes) and len(args) <= len(shapes) + len(self.program.shapes_out):  # outputs by position
-            kwargs["out"], args = args[len(shapes) :], args[: len(shapes)]
+        shapes, count = self.program.shapes_in, len(self.program.shapes_out)
+        if len(shapes) < len(args) <= len(shapes) + count and "out" not in kwargs:  # outputs by position
+            args, positional = args[: len(shapes)], args[len(shapes) :]
+            kwargs["out"] = (*positional, *[None] * (count - len(positional)))
         if len(args) != len(shapes):
             raise ArgumentError(f"{self.name} got {len(args)} arguments; expected {len(shapes)}: {', '.join(self.arguments)}")
+        if kwargs.keys() - {"out"}:  # axes, dtype, casting: NumPy knows
+            return self.ufunc(*args, **kwargs)
         arrays = [self.checked(n, x, s) for n, x, s in zip(self.arguments, args, shapes, strict=True)]
+        if any(a.dtype == object for a in arrays):
+            return calling(self.program)(*arrays)
         leading = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]
         try:
             batch = np.broadcast_shapes(*leading)
         except ValueError:
             text = ", ".join(f"{n} {a.shape}" for n, a in zip(self.arguments, arrays, strict=True))
             raise ArgumentError(f"{self.name}: the batches of {text} do not broadcast; expected equal leading dimensions, or 1") from None
-        out = kwargs.pop("out", None)
-        if kwargs:
-            return self.ufunc(*arrays, **kwargs, **({} if out is None else {"out": out}))
-        if not batch and out is None:
-            return self._single(*[plain(a, s) for a, s in zip(arrays, shapes, strict=True)])
-        results = self._allocated(out, batch)
+        out = kwargs.get("out")
+        given = out if isinstance(out, tuple) else (out,) * (count if out is None else 1)
+        if DIRECT and not batch and all(g is None for g in given):
+            return self._single(*[np.array(a, dtype=np.float64, order="C") for a in arrays])
+        results = self._allocated(given, batch)
         finite = self._run(arrays, leading, batch, results)
-        returned = results if out is None or isinstance(out, tuple) else results
-        given = (out if isinstance(out, tuple) else (out,)) if out is not None else (None,) * len(results)
-        returned = tuple(r if g is None else g for r, g in zip(results, given, strict=True))
-        result = returned[0] if len(returned) == 1 else returned
+        returned = [r[()] if g is None else g for r, g in zip(results, given, strict=True)]  # a scalar, not an array of no dimensions
+        result = returned[0] if count == 1 else tuple(returned)
         return result if finite else self._not_finite(*arrays, result)
 
-    def _allocated(self, out: Any, batch: Shape) -> list[np.ndarray]:
-        given = (None,) * len(self.program.shapes_out) if out is None else out if isinstance(out, tuple) else (out,)
+    def _allocated(self, given: Sequence[Any], batch: Shape) -> list[np.ndarray]:
+        """The arrays given for the results, or new ones."""
         if len(given) != len(self.program.shapes_out):
             raise ArgumentError(f"{self.name}: out has {len(given)} arrays; expected {len(self.program.shapes_out)}")
         results = []
@@ -213,10 +223,12 @@ class Gufunc:
         if not rows:
             return True
         axis = int(np.argmax(batch)) if batch else 0
-        chunks = min(_threads, batch[axis] if batch else 1) if rows * self.operations >= WORTH_THREADS else 1
+        chunks = min(_threads, batch[axis]) if rows * self.operations >= WORTH_THREADS and batch else 1
         if chunks == 1:
             return self._chunk(arrays, results)
         bounds = np.linspace(0, batch[axis], chunks + 1).astype(int)
+        # a thread must not read what another writes
+        arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
 
         def part(array: np.ndarray, lead: int, low: int, high: int) -> np.ndarray:
             k = axis - (len(batch) - lead)  # the axis counted from this array's own first
@@ -227,45 +239,55 @@ class Gufunc:
                                [part(r, len(batch), low, high) for r in results])  # fmt: skip
 
         self.ufunc  # noqa: B018  (compiled here, once, before the threads ask for it)
-        return all(pool().map(chunk, bounds[:-1], bounds[1:]))
+        return all(list(pool(_threads, os.getpid()).map(chunk, bounds[:-1], bounds[1:])))  # the list waits for every chunk
 
     def _chunk(self, arrays: list[np.ndarray], results: list[np.ndarray]) -> bool:
-        with np.errstate(all="ignore", invalid="raise"):
-            try:
-                self.ufunc(*arrays, out=tuple(results), casting="same_kind")
-            except FloatingPointError:  # the results are there all the same
-                return False
-        return True
+        invalid: list[str] = []
+        with np.errstate(all="ignore", invalid="call", call=lambda kind, flags: invalid.append(kind)):
+            self.ufunc(*arrays, out=tuple(results), casting="same_kind")
+        return not invalid
 
     # ------------------------------------------------------------ what comes in and what must not go out unsaid
 
     def checked(self, name: str, x: Any, shape: Shape) -> np.ndarray:
-        """An argument as float64 whose trailing dimensions are ``shape``."""
+        """An argument as float64, or traced, whose trailing dimensions are ``shape``."""
         try:
             a = np.asarray(x)
         except ValueError:
             raise ArgumentError(f"{self.name}: {name} is not rectangular; expected an array of shape {expected(shape)}") from None
-        if a.dtype.kind not in "fiub":
+        traced = a.dtype == object and any(isinstance(y, Expr) for y in a.flat)
+        if a.dtype.kind not in "fiub" and not traced:
             raise ArgumentError(f"{self.name}: {name} holds {a.dtype}; expected real numbers")
         if a.ndim < len(shape) or a.shape[a.ndim - len(shape) :] != shape:
             raise ArgumentError(f"{self.name}: {name} has shape {a.shape}; expected {expected(shape)}")
-        return a.astype(np.float64, copy=False)
+        return a if traced else a.astype(np.float64, copy=False)
 
     def _not_finite(self, *args: Any) -> Any:
         """What to do about a result (the last argument) that holds NaN or infinity: say so, and return it as it is."""
-        *_, result = args
-        warnings.warn(f"{self.name} returned NaN or infinity", RuntimeWarning, stacklevel=2)
-        return result
+        text, how = f"{self.name} returned NaN or infinity", np.geterr()["invalid"]
+        if how == "raise":
+            raise FloatingPointError(text)
+        if how != "ignore":
+            frames = traceback.walk_stack(sys._getframe())
+            inside = itertools.takewhile(lambda f: f[0].f_globals.get("__name__", "").startswith("engine."), frames)
+            warnings.warn(text, RuntimeWarning, stacklevel=1 + len(list(inside)))
+        return args[-1]
+
+    # ------------------------------------------------------------ an instance is one function: it is not copied
+
+    def __copy__(self) -> Gufunc:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Gufunc:
+        return self
+
+    def __reduce__(self) -> Any:
+        if type(self).__bases__ != (Gufunc,):
+            raise TypeError(f"{self.name} cannot be pickled; expected to be made again where it is needed")
+        return Gufunc, (self.program, self.signature, self.arguments)
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature}, {self.operations} operations>"
-
-
-def plain(a: np.ndarray, shape: Shape) -> np.ndarray:
-    """A copy that single calls take: C-contiguous, aligned, of NumPy's own float64 (an unpickled dtype is another object)."""
-    x = np.empty(shape)
-    x[...] = a.reshape(shape)
-    return x
 
 
 def expected(shape: Shape) -> str:
@@ -311,17 +333,22 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
     for shape in shapes_in:
         missing = [d for d in shape if not d.isdigit() and d not in known]
         if missing:
-            raise ArgumentError(f"gufunc: the size '{missing[0]}' of '{signature}' is not given; expected {missing[0]}=… after the signature")
+            name = missing[0]
+            raise ArgumentError(f"gufunc: the size '{name}' of '{signature}' is not given; expected {name}=… after the signature")
         shapes.append(tuple(int(d) if d.isdigit() else known[d] for d in shape))
+    if unknown := known.keys() - {d for shape in (*shapes_in, *shapes_out) for d in shape}:
+        raise ArgumentError(f"gufunc: '{signature}' has no size '{min(unknown)}'")
     parameters = _parameters(fn, len(shapes), signature)
     program = trace(fn, shapes)
     if len(program.shapes_out) != len(shapes_out):
         raise ArgumentError(f"{program.name} returned {len(program.shapes_out)} arrays; '{signature}' promises {len(shapes_out)}")
-    for shape, promised in zip(program.shapes_out, shapes_out, strict=True):
-        sizes = [int(d) if d.isdigit() else known.setdefault(d, n) for d, n in zip(promised, shape, strict=False)]
-        if len(promised) != len(shape) or list(shape) != sizes:
-            raise ArgumentError(f"{program.name} returned shape {shape}; '{signature}' promises ({', '.join(promised)}) = {tuple(sizes)}")
-    return Gufunc(program, signature, parameters)
+    for found, promised in zip(program.shapes_out, shapes_out, strict=True):
+        sizes = tuple(int(d) if d.isdigit() else known.setdefault(d, n) for d, n in zip(promised, found, strict=False))
+        if len(promised) != len(found) or found != sizes:
+            raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
+    f = Gufunc(program, signature, parameters)
+    functools.update_wrapper(f, fn, updated=())
+    return f
 
 
 def _shapes(text: str, signature: str) -> list[tuple[str, ...]]:
@@ -341,9 +368,9 @@ def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
-        return [f"argument {k}" for k in range(count)]
+        return [f"argument_{k}" for k in range(count)]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return [f"argument {k}" for k in range(count)]
+        return [f"argument_{k}" for k in range(count)]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p for p in positional if p.default is p.empty]
     if not len(needed) <= count <= len(positional):
@@ -351,4 +378,4 @@ def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]
     return [p.name for p in positional[:count]]
 
 
-__all__ = ["ArgumentError", "Gufunc", "TraceError", "get_threads", "gufunc", "set_threads", "size"]
+__all__ = ["ArgumentError", "Gufunc", "TraceError", "get_threads", "gufunc", "set_threads"]

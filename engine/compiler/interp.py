@@ -40,9 +40,14 @@ def run(program: Program, inputs: Any) -> list[Any]:
             elif op == "const":
                 value.append(args[0])
             elif op == "call":
-                value.append(run(program.functions[args[0]], [value[i] for i in args[1:]]))
+                value.append([number(x) for x in run(program.functions[args[0]], [number(value[i]) for i in args[1:]])])
             elif op == "get":
                 value.append(value[args[0]][args[1]])
             else:
                 value.append(NUMPY[op](*[value[i] for i in args]))
     return [value[i] for i in program.outputs]
+
+
+def number(x: Any) -> Any:
+    """Truth as 1 and 0."""
+    return np.asarray(x, dtype=float) if np.asarray(x).dtype == bool else x

@@ -48,7 +48,7 @@ class Module:
         return self.once(f, f"declare {self.D} {f}({', '.join([self.D] * arity)})")
 
     def sincos(self) -> str:
-        self.intrinsic("fma", 3), self.intrinsic("fabs")
+        self.intrinsic("fma", 3), self.intrinsic("fabs"), self.libm("sin"), self.libm("cos")
         return self.once("@sincos", vecmath.sincos(self.width))
 
     def libm(self, name: str) -> str:

@@ -7,41 +7,48 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-
 from engine.compiler import cache
+
+
+@functools.cache
+def llvm() -> Any:
+    """LLVM, loaded when the first function is compiled."""
+    import llvmlite.binding
+
+    llvmlite.binding.initialize_native_target()
+    llvmlite.binding.initialize_native_asmprinter()
+    return llvmlite.binding
 
 
 def target() -> Any:
     """The host as LLVM's target machine: a new one each time, since the code that is loaded with it owns it."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
-    return llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+    cpu, features = llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
+    return llvm().Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
 
 
 @functools.cache
 def width() -> int:
     """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2."""
-    features = llvm.get_host_cpu_features()
+    features = llvm().get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
 @functools.cache
 def identity() -> str:
     """What the code depends on besides the program: processor, LLVM, and the text of this compiler."""
+    import llvmlite
+
     own = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
-    features = llvm.get_host_cpu_features().flatten()
-    return "|".join([llvm.get_default_triple(), llvm.get_host_cpu_name(), features, llvmlite.__version__, str(llvm.llvm_version_info), own])
+    host = llvm().get_default_triple(), llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
+    return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), own])
 
 
 def assemble(text: str) -> bytes:
     """Object code of IR text. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
-    module = llvm.parse_assembly(text)
+    module = llvm().parse_assembly(text)
     module.verify()
     host = target()
-    builder = llvm.create_pass_builder(host, llvm.create_pipeline_tuning_options(speed_level=0))
+    builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
     builder.getModulePassManager().run(module, builder)
     return host.emit_object(module)
 
@@ -57,8 +64,8 @@ class Code:
         if code is None:
             code = assemble(text())
             cache.store(key, code)
-        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target())
-        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
+        self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
     def function(self, name: str) -> int:

@@ -3,44 +3,21 @@
 Structural zeros and ones are most of a robot's 6×6 matrices; with these rules a matrix product costs only what is not
 known beforehand. The rules are identities of the real numbers. What they give up of IEEE arithmetic:
 
-- ``0·x → 0`` and ``0/x → 0`` even where x is NaN, infinite or zero; ``x − x → 0`` and ``x/x → 1`` likewise;
-- the sign of a zero result (``x + 0 → x``, ``−(x − y) → y − x``).
+- ``0·x → 0`` and ``0/x → 0`` even where x is NaN, infinite or zero; ``x − x → 0``, ``x/x → 1`` and ``x·(c/x) → c`` likewise;
+- the sign of a zero result (``x + 0 → x``, ``−(x − y) → y − x``);
+- the last bits of ``xⁿ → x·x·…``, some n/2 ulp, and that of ``x·(c/x) → c``; ``x^½ → √x`` is NaN at −∞.
+
+All others are exact in floating point too.
 """
 
 from __future__ import annotations
 
+from math import frexp
 from typing import Any
 
 import numpy as np
 
 from engine.compiler.expr import Expr, Graph
-from engine.ops import NUMPY
-
-
-class Folding(Graph):
-    """A graph that simplifies each operation before it records it.
-
-    >>> g = Folding()
-    >>> x = g.input(0)
-    >>> 0 * x, (x * 1).i == x.i, x - x, (-(-x)).i == x.i
-    (0.0, True, 0.0, True)
-    """
-
-    def make(self, op: str, *operands: Any) -> Any:
-        rule = RULES.get(op)
-        if rule is not None:
-            result = rule(*operands)
-            if result is not None:
-                return result
-        if not any(type(x) is Expr for x in operands):
-            return constant(op, *operands)
-        return Graph.make(self, op, *operands)
-
-
-def constant(op: str, *operands: Any) -> Any:
-    with np.errstate(all="ignore"):  # what is not finite shows in the result, as it would at run time
-        x = NUMPY[op](*operands)
-    return bool(x) if isinstance(x, (bool, np.bool_)) else float(x)
 
 
 def node(x: Any) -> Any:
@@ -49,7 +26,11 @@ def node(x: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    return type(a) is Expr and type(b) is Expr and a.i == b.i
+    return type(a) is Expr and type(b) is Expr and a.i == b.i and a.g is b.g
+
+
+def truth(x: Any) -> bool:
+    return x.i in x.g.truths if type(x) is Expr else isinstance(x, (bool, np.bool_))
 
 
 def negated(x: Any) -> Any:
@@ -65,9 +46,7 @@ def add(a: Any, b: Any) -> Any:
     if type(a) is not Expr:
         a, b = b, a
     if type(b) is not Expr:
-        if type(a) is not Expr: return None
-        if b == 0: return a                                                    # x + 0 → x
-        return None
+        return a if b == 0 else None                                           # x + 0 → x
     if (y := negated(b)) is not None: return a - y                             # x + (−y) → x − y
     if (x := negated(a)) is not None: return b - x                             # (−x) + y → y − x
     return None
@@ -75,10 +54,8 @@ def add(a: Any, b: Any) -> Any:
 
 def sub(a: Any, b: Any) -> Any:
     if same(a, b): return 0.0                                                  # x − x → 0
-    if type(b) is not Expr:
-        if type(a) is Expr and b == 0: return a                                # x − 0 → x
-    elif type(a) is not Expr:
-        if a == 0: return -b                                                   # 0 − x → −x
+    if type(b) is not Expr and b == 0: return a                                # x − 0 → x
+    if type(a) is not Expr and a == 0: return -b                               # 0 − x → −x
     if (y := negated(b)) is not None: return a + y                             # x − (−y) → x + y
     if (x := negated(a)) is not None: return -(x + b)                          # (−x) − y → −(x + y)
     return None
@@ -88,7 +65,6 @@ def mul(a: Any, b: Any) -> Any:
     if type(a) is not Expr:
         a, b = b, a
     if type(b) is not Expr:
-        if type(a) is not Expr: return None
         if b == 0: return 0.0                                                  # x·0 → 0
         if b == 1: return a                                                    # x·1 → x
         if b < 0: return -(a * -b)                                             # x·(−c) → −(x·c)
@@ -98,7 +74,7 @@ def mul(a: Any, b: Any) -> Any:
     if (y := negated(b)) is not None: return -(a * y)                          # x·(−y) → −(x·y)
     for x, y in ((a, b), (b, a)):
         n = node(y)
-        if n[0] == "div" and n[2] == x.i:                                      # x·(c/x) → c
+        if n[0] == "div" and n[2] == x.i and x.g is y.g:                       # x·(c/x) → c
             return operand(y, 1)
     return None
 
@@ -107,7 +83,7 @@ def div(a: Any, b: Any) -> Any:
     if same(a, b): return 1.0                                                  # x / x → 1
     if type(b) is not Expr:
         if b == 1: return a                                                    # x / 1 → x
-        if b and np.log2(abs(b)) % 1 == 0: return a * (1.0 / b)                # x / 2ᵏ → x·2⁻ᵏ, exact
+        if abs(frexp(b)[0]) == 0.5 and abs(b) > 1e-300: return a * (1.0 / b)   # x / 2ᵏ → x·2⁻ᵏ, exact
     elif type(a) is not Expr and a == 0: return 0.0                            # 0 / x → 0
     if (x := negated(a)) is not None: return -(x / b)                          # (−x) / y → −(x / y)
     if (y := negated(b)) is not None: return -(a / y)                          # x / (−y) → −(x / y)
@@ -138,10 +114,9 @@ def absolute(a: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    if type(b) is Expr:
-        return None
-    if b == 0.5 and type(a) is Expr: return a.sqrt()                           # x^½ → √x
-    if b == int(b) and abs(b) <= 64:                                           # xⁿ → x·x·…
+    if type(b) is Expr: return None
+    if b == 0.5: return a.sqrt()                                               # x^½ → √x
+    if abs(b) <= 64 and b == int(b):                                           # xⁿ → x·x·…
         if b < 0:
             return 1.0 / power(a, -b)
         result = 1.0
@@ -161,19 +136,21 @@ def select(c: Any, a: Any, b: Any) -> Any:
 
 
 def both(a: Any, b: Any) -> Any:
+    if not (truth(a) and truth(b)): return None
     for x, y in ((a, b), (b, a)):
         if type(x) is not Expr: return y if x else False                       # true ∧ y → y, false ∧ y → false
-    return a if same(a, b) else None
+    return a if same(a, b) else None                                           # x ∧ x → x
 
 
 def either(a: Any, b: Any) -> Any:
+    if not (truth(a) and truth(b)): return None
     for x, y in ((a, b), (b, a)):
         if type(x) is not Expr: return True if x else y                        # true ∨ y → true, false ∨ y → y
-    return a if same(a, b) else None
+    return a if same(a, b) else None                                           # x ∨ x → x
 
 
 def minmax(a: Any, b: Any) -> Any:
-    return a if same(a, b) else None
+    return a if same(a, b) else None                                           # min(x, x) → x
 
 
 def operand(x: Expr, k: int) -> Any:
@@ -183,9 +160,19 @@ def operand(x: Expr, k: int) -> Any:
     return n[1] if n[0] == "const" else Expr(x.g, i)
 
 
-
-
 RULES: dict[str, Any] = {
     "add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "sin": sin, "cos": cos, "abs": absolute, "pow": power,
     "select": select, "and": both, "or": either, "min": minmax, "max": minmax,
 }  # fmt: skip
+
+
+class Folding(Graph):
+    """A graph that simplifies each operation before it records it.
+
+    >>> g = Folding()
+    >>> x = g.input(0)
+    >>> 0 * x, (x * 1).i == x.i, x - x, (-(-x)).i == x.i
+    (0.0, True, 0.0, True)
+    """
+
+    rules = RULES

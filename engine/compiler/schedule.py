@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Container
+from typing import Any
 
 from engine.compiler.expr import Node
-from engine.compiler.trace import Program, live, operands
+from engine.compiler.trace import Program, live, operands, renumbered
 
 
 def fused(program: Program) -> tuple[list[Node], list[int]]:
@@ -19,17 +20,19 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
     ['mul', 'fma']
     """
     nodes, outputs = program.nodes, program.outputs
-    uses: Counter[int] = Counter(outputs)
-    sums: Counter[int] = Counter()
+    uses, sums = [0] * len(nodes), [0] * len(nodes)
+    for i in outputs:
+        uses[i] += 1
     for node in nodes:
+        summed = node[0] in ("add", "sub") and node[1] != node[2]
         for i in operands(node):
             uses[i] += 1
-            sums[i] += node[0] in ("add", "sub") and node[1] != node[2]
+            sums[i] += summed
     absorbed = {i for i, node in enumerate(nodes) if node[0] == "mul" and uses[i] == sums[i]}
     result: list[Node] = []
-    new: dict[int, int] = {}
+    new = [0] * len(nodes)
 
-    def put(node: Node) -> int:
+    def put(*node: Any) -> int:
         result.append(node)
         return len(result) - 1
 
@@ -42,18 +45,13 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
             a, b = node[1], node[2]
             if b in absorbed and not (a in absorbed and uses[a] < uses[b]):
                 x, y = product(b)
-                new[i] = put(("fma", put(("neg", x)) if op == "sub" else x, y, new[a]))
+                new[i] = put("fma", put("neg", x) if op == "sub" else x, y, new[a])
                 continue
             if a in absorbed:
                 x, y = product(a)
-                new[i] = put(("fma", x, y, put(("neg", new[b])) if op == "sub" else new[b]))
+                new[i] = put("fma", x, y, put("neg", new[b]) if op == "sub" else new[b])
                 continue
-        if op == "call":
-            new[i] = put((op, node[1], *[new[j] for j in node[2:]]))
-        elif op == "get":
-            new[i] = put((op, new[node[1]], node[2]))
-        else:
-            new[i] = put((op, *[new[j] for j in operands(node)]) if operands(node) else node)
+        new[i] = put(*renumbered(node, new))
     return live(result, [new[i] for i in outputs])
 
 
@@ -64,10 +62,19 @@ def segments(nodes: list[Node], limit: int) -> list[range]:
     return [range(k, min(k + size, len(nodes))) for k in range(0, len(nodes), max(size, 1))]
 
 
-def crossing(nodes: list[Node], parts: list[range]) -> tuple[dict[int, int], int]:
+def angles(nodes: list[Node]) -> dict[int, int]:
+    """The inputs whose sine or cosine is wanted, numbered."""
+    turned: dict[int, int] = {}
+    for op, *args in nodes:
+        if op in ("sin", "cos") and nodes[args[0]][0] == "input":
+            turned.setdefault(args[0], len(turned))
+    return turned
+
+
+def crossing(nodes: list[Node], parts: list[range], placed: Container[int] = ()) -> tuple[dict[int, int], int]:
     """Slots for the values that one segment makes and a later one reads, and how many slots there are.
 
-    A slot is used again once the last segment that reads it is past.
+    A slot is used again once the last segment that reads it is past. Nodes that are ``placed`` need none.
     """
     segment = {i: s for s, part in enumerate(parts) for i in part}
     last = dict(segment)
@@ -81,7 +88,7 @@ def crossing(nodes: list[Node], parts: list[range]) -> tuple[dict[int, int], int
     for s, part in enumerate(parts):
         free += [slot[i] for i in ending.pop(s - 1, [])]
         for i in part:
-            if last[i] > s and nodes[i][0] not in ("const", "input", "call", "get"):
+            if last[i] > s and nodes[i][0] not in ("const", "input") and i not in placed:
                 if not free:
                     free.append(total)
                     total += 1

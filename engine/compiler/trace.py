@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.expr import ARITY, BOOLEAN, Expr, Graph, Node, TraceError, refuse
+from engine import ops
+from engine.compiler.expr import ARITY, BOOLEAN, SCALAR, Expr, Graph, Node, TraceError, located, refuse
 from engine.compiler.rewrite import Folding
 
 Shape = tuple[int, ...]
@@ -71,19 +73,22 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
         k += len(flat)
         arguments.append(np.array(flat, dtype=object).reshape(shape) if shape else flat[0])
     try:
-        results = fn(*arguments)
+        with np.errstate(all="ignore"):  # rules compare constants, NaN too; what is not finite shows when the program runs
+            results = fn(*arguments)
     except TraceError:
         raise
     except Exception as error:
-        raise explained(fn, error) from error
+        if (refusal := explained(error, graph)) is None:
+            raise
+        raise refusal from error
     results = results if isinstance(results, tuple) else (results,)
     arrays = [np.asarray(r, dtype=object) for r in results]
-    for r in arrays:
-        for x in r.ravel():
-            if not isinstance(x, (Expr, float, int, np.floating, np.integer, np.bool_)):
-                raise TraceError(f"{name_of(fn)} returned {type(x).__name__} {x!r}; expected numbers")
-    outputs = [graph.index(x) for r in arrays for x in r.ravel()]
-    nodes, outputs = live(graph.nodes, outputs)
+    scalars = [x for r in arrays for x in r.ravel()]
+    for x in scalars:
+        if not isinstance(x, SCALAR) or (isinstance(x, Expr) and x.g is not graph):
+            what = "a traced value of another function" if isinstance(x, Expr) else f"{type(x).__name__} {x!r}"
+            raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
+    nodes, outputs = live(graph.nodes, [graph.index(x) for x in scalars])
     return Program(nodes, outputs, [tuple(s) for s in shapes], [r.shape for r in arrays], graph.functions, name_of(fn))
 
 
@@ -91,8 +96,13 @@ def calling(program: Program) -> Callable[..., Any]:
     """A function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
 
     def called(*arrays: Any) -> Any:
-        scalars = [x for a in arrays for x in np.asarray(a, dtype=object).ravel()]
-        graph = next(x.g for x in scalars if isinstance(x, Expr))
+        given = [np.asarray(a, dtype=object) for a in arrays]
+        if [a.shape for a in given] != program.shapes_in:
+            raise refuse(f"{program.name} of shapes {[a.shape for a in given]}", f"expected {program.shapes_in}")
+        scalars = [x for a in given for x in a.ravel()]
+        graph = next((x.g for x in scalars if isinstance(x, Expr)), None)
+        if graph is None:
+            raise refuse(f"a call of {program.name} without traced values", "call the function itself")
         flat = np.array(graph.call(program, scalars), dtype=object)
         ends = np.cumsum([size(s) for s in program.shapes_out])
         results = [part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
@@ -105,6 +115,11 @@ def name_of(fn: Callable[..., Any]) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
 
 
+def place_of(fn: Callable[..., Any]) -> str:
+    code = getattr(fn, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
+
+
 def operands(node: Node) -> Sequence[int]:
     """Indices of the nodes that a node reads."""
     op = node[0]
@@ -113,7 +128,7 @@ def operands(node: Node) -> Sequence[int]:
     return node[2:] if op == "call" else node[1:2] if op == "get" else ()
 
 
-def renumbered(node: Node, new: dict[int, int]) -> Node:
+def renumbered(node: Node, new: Sequence[int] | dict[int, int]) -> Node:
     """The node with its operands renumbered."""
     op = node[0]
     if op in ARITY:
@@ -125,29 +140,34 @@ def renumbered(node: Node, new: dict[int, int]) -> Node:
 
 def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
     """The nodes that the outputs need, renumbered in their order."""
-    needed, stack = set(), list(outputs)
-    while stack:
-        i = stack.pop()
-        if i not in needed:
-            needed.add(i)
-            stack += operands(nodes[i])
-    new = {i: k for k, i in enumerate(sorted(needed))}
-    return [renumbered(nodes[i], new) for i in sorted(needed)], [new[i] for i in outputs]
+    needed = set(outputs)
+    for i in reversed(range(len(nodes))):
+        if i in needed:
+            needed.update(operands(nodes[i]))
+    kept, new = sorted(needed), [0] * len(nodes)
+    for k, i in enumerate(kept):
+        new[i] = k
+    return [renumbered(nodes[i], new) for i in kept], [new[i] for i in outputs]
 
 
-def explained(fn: Callable[..., Any], error: Exception) -> Exception:
-    """What went wrong inside a traced function, at the user's line."""
-    frames = traceback.extract_tb(error.__traceback__)
+def explained(error: Exception, graph: Graph) -> TraceError | None:
+    """What NumPy and Python say when they meet traced values, in the terms of this engine; None if the error is about something else."""
     text = str(error)
-    outside = [f for f in frames if "/numpy/" not in f.filename and "/engine/compiler/" not in f.filename]
-    place = f"{outside[-1].filename}:{outside[-1].lineno}: " if outside else ""
-    if any("linalg" in f.filename for f in frames) or "linalg" in (outside[-1].line or "" if outside else ""):
-        return TraceError(f"{place}np.linalg on a traced array cannot be compiled: use engine.ops.solve, ops.inv or ops.norm")
-    if "no callable" in text and "method" in text:
-        return TraceError(f"{place}a NumPy function on a traced array cannot be compiled ({text}): use the function of engine.ops")
-    if isinstance(error, TypeError) and ("Expr" in text or "dtype('O')" in text):
-        return TraceError(f"{place}{text}: this operation has no traced form; see engine.ops for those that have")
-    return error
+    frames = list(traceback.walk_tb(error.__traceback__))[::-1]
+    function = re.search(r"no callable (\w+) method|object has no attribute '(\w+)'", text)
+    name = next(filter(None, function.groups())) if function else ""
+    if isinstance(getattr(np, name, None), np.ufunc):
+        known = f"use engine.ops.{name}" if hasattr(ops, name) else "engine.ops has those that can"
+        return located(frames, f"np.{name} of an array with traced values", known)
+    if isinstance(error, IndexError) and graph.refused:
+        return graph.refused
+    if not isinstance(error, (TypeError, AttributeError)):
+        return None
+    if "output from dtype('O')" in text:
+        return located(frames, "writing traced values into a float array", "make a new array, as in a = a + b or np.array([...])")
+    if any(sign in text for sign in ("Expr", "dtype('O')", "array type object", "not supported for the input types")):
+        return located(frames, f"this operation ({text})", "see engine.ops for those that can")
+    return None
 
 
 def verify(program: Program) -> None:

@@ -1,9 +1,9 @@
 """Elementary functions in LLVM IR: sine and cosine of whole vectors, everything else lane by lane from the C library.
 
-``sincos`` reduces its argument by multiples of π/2 held in three doubles (Cody and Waite, exact to rounding with fused
-multiply-adds for |x| < 2³⁰) and evaluates the minimax polynomials of fdlibm's kernels on [−π/4, π/4]: errors below 1 ulp.
-Larger arguments go to the C library, in a branch that is never taken in practice. Every operation is an IEEE one, so a lane's
-result does not depend on the others or on their number.
+``near`` reduces its argument by multiples of π/2 held in three doubles (Cody and Waite, exact to rounding with fused
+multiply-adds for |x| < 2⁴⁶) and evaluates the minimax polynomials of fdlibm's kernels on [−π/4, π/4]: errors below 1.5 ulp.
+Larger arguments go to the C library (``far``), in a branch that is never taken in practice. Every operation is an IEEE one, so a
+lane's result does not depend on the others or on their number.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ COS = (-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.7557314351390
 PIO2 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 TWO_OVER_PI = 0.6366197723675814
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it rounds to an integer, held in the low bits
-LARGE = float(2**30)
+LARGE = float(2**46)
 
 #: functions that are called lane by lane in the C library
-LIBM = {"tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
+LIBM = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
 
 
 def literal(x: float) -> str:
@@ -43,10 +43,10 @@ def intrinsic(name: str, width: int) -> str:
     return f"@llvm.{name}.{'' if width == 1 else f'v{width}'}f64"
 
 
-def sincos(width: int) -> str:
-    """Definition of ``@sincos(x) -> {sin, cos}``, inlined where it is called."""
+def near(width: int) -> str:
+    """Definition of ``@near(x) -> {sin, cos}`` for |x| < LARGE, inlined where it is called."""
     D, I, B = (vector(t, width) for t in ("double", "i64", "i1"))
-    lines = [f"define internal {{{D}, {D}}} @sincos({D} %x) alwaysinline {{", "entry:"]
+    lines = [f"define internal {{{D}, {D}}} @near{width}({D} %x) alwaysinline {{"]
 
     def d(x: float) -> str:
         return splat("double", width, literal(x))
@@ -65,16 +65,14 @@ def sincos(width: int) -> str:
     k = put("k", f"fsub {D} {shifted}, {d(ROUND)}")
     minus_k = put("minus_k", f"fneg {D} {k}")
     r = "%x"
-    for n, part in enumerate(PIO2):
-        r = fma(f"r{n}", minus_k, d(part), r)
+    for j, part in enumerate(PIO2):
+        r = fma(f"r{j}", minus_k, d(part), r)
     z = put("z", f"fmul {D} {r}, {r}")
     s, c = d(SIN[0]), d(COS[0])
-    for n in range(1, 6):
-        s, c = fma(f"s{n}", s, z, d(SIN[n])), fma(f"c{n}", c, z, d(COS[n]))
-    rz = put("rz", f"fmul {D} {r}, {z}")
-    s = fma("s", rz, s, r)                                                     # r + r³ S
-    zz = put("zz", f"fmul {D} {z}, {z}")
-    c = fma("c", zz, c, fma("half", z, d(-0.5), d(1.0)))                       # 1 − z/2 + z² C
+    for j in range(1, 6):
+        s, c = fma(f"s{j}", s, z, d(SIN[j])), fma(f"c{j}", c, z, d(COS[j]))
+    s = fma("s", put("rz", f"fmul {D} {r}, {z}"), s, r)                        # r + r³ S
+    c = fma("c", z, fma("c6", c, z, d(-0.5)), d(1.0))                          # 1 + z (z C − 1/2)
     n = put("n", f"bitcast {D} {shifted} to {I}")                              # the quadrant, in the low two bits
     odd = put("odd", f"trunc {I} {n} to {B}")
     for out, a, b, quadrant in (("sin", c, s, n), ("cos", s, c, put("n1", f"add {I} {n}, {i(1)}"))):
@@ -82,15 +80,137 @@ def sincos(width: int) -> str:
         sign = put(f"{out}s", f"shl {I} {put(f'{out}b', f'and {I} {quadrant}, {i(2)}')}, {i(62)}")
         bits = put(f"{out}i", f"xor {I} {put(f'{out}v', f'bitcast {D} {value} to {I}')}, {sign}")
         put(out, f"bitcast {I} {bits} to {D}")
-    put("both0", f"insertvalue {{{D}, {D}}} undef, {D} %sin, 0")
-    put("both", f"insertvalue {{{D}, {D}}} %both0, {D} %cos, 1")
+    put("size", f"call {D} {intrinsic('fabs', width)}({D} %x)")
+    large = put("large", f"fcmp ogt {D} %size, {d(LARGE)}")
+    if width > 1:
+        large = put("any", f"icmp ne i{width} {put('lanes', f'bitcast {B} {large} to i{width}')}, 0")
+    lines += [f"  br i1 {large}, label %libm, label %done", "libm:"]
+    for out in ("sin", "cos"):
+        exact = put(f"{out}x", f"call {D} {'@' if width == 1 else '@lanes.'}{out}({D} %x)")
+        put(f"{out}l", f"select {B} %large, {D} {exact}, {D} %{out}")  # only the lanes that need it: the others keep their bits
+    lines += ["  br label %done", "done:"]
+    for out in ("sin", "cos"):
+        put(f"{out}r", f"phi {D} [%{out}, %entry], [%{out}l, %libm]")
+    put("both0", f"insertvalue {{{D}, {D}}} undef, {D} %sinr, 0")
+    put("both", f"insertvalue {{{D}, {D}}} %both0, {D} %cosr, 1")
     return "\n".join([*lines, f"  ret {{{D}, {D}}} %both", "}"])
+
+
+def large(width: int) -> str:
+    """Instructions for ``%large``, the lanes of ``%x`` that are beyond :func:`near`."""
+    D = vector("double", width)
+    return f"""  %size = call {D} {intrinsic("fabs", width)}({D} %x)
+  %large = fcmp ogt {D} %size, {splat("double", width, literal(LARGE))}"""
+
+
+def some(width: int, mask: str) -> str:
+    """Instruction's right-hand side: is any lane of ``mask`` true?"""
+    return f"icmp ne {vector('i1', width)} {mask}, 0" if width == 1 else f"call i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1> {mask})"
+
+
+def sincos(width: int) -> str:
+    """Definition of ``@sincos(x) -> {sin, cos}``, inlined where it is called."""
+    D = vector("double", width)
+    pair = f"{{{D}, {D}}}"
+    return f"""define internal {pair} @sincos({D} %x) alwaysinline {{
+entry:
+  %near = call {pair} @near{width}({D} %x)
+{large(width)}
+  %any = {some(width, "%large")}
+  br i1 %any, label %distant, label %done
+distant:
+  %far = call {pair} @sincos.far({D} %x, {pair} %near)
+  br label %done
+done:
+  %both = phi {pair} [%near, %entry], [%far, %distant]
+  ret {pair} %both
+}}
+define internal {pair} @sincos.far({D} %x, {pair} %near) noinline cold {{
+  %memory = alloca [3 x {D}]
+  %s = getelementptr {D}, ptr %memory, i64 1
+  %c = getelementptr {D}, ptr %memory, i64 2
+  store {D} %x, ptr %memory
+  store {pair} %near, ptr %s
+  call void @far(ptr %memory, ptr %s, ptr %c, i64 {width})
+  %both = load {pair}, ptr %s
+  ret {pair} %both
+}}"""
+
+
+def angles(width: int) -> str:
+    """Definition of ``@angles(x, s, c, n)``: sines and cosines of n numbers in memory, n a multiple of ``width``.
+
+    Together they cost less than one by one: a single sample's angles fill vectors too, and large ones are looked for once.
+    """
+    D, B = vector("double", width), vector("i1", width)
+    return f"""define internal void @angles(ptr noalias %xs, ptr noalias %ss, ptr noalias %cs, i64 %n) noinline {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [0, %entry], [%next, %body]
+  %far = phi {B} [zeroinitializer, %entry], [%farther, %body]
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %body, label %last
+body:
+  %px = getelementptr double, ptr %xs, i64 %j
+  %ps = getelementptr double, ptr %ss, i64 %j
+  %pc = getelementptr double, ptr %cs, i64 %j
+  %x = load {D}, ptr %px, align 8
+  %both = call {{{D}, {D}}} @near{width}({D} %x)
+  %s = extractvalue {{{D}, {D}}} %both, 0
+  %c = extractvalue {{{D}, {D}}} %both, 1
+  store {D} %s, ptr %ps, align 8
+  store {D} %c, ptr %pc, align 8
+{large(width)}
+  %farther = or {B} %far, %large
+  %next = add i64 %j, {width}
+  br label %head
+last:
+  %any = {some(width, "%far")}
+  br i1 %any, label %distant, label %done
+distant:
+  call void @far(ptr %xs, ptr %ss, ptr %cs, i64 %n)
+  br label %done
+done:
+  ret void
+}}"""
+
+
+#: Definition of ``@far(x, s, c, n)``: the C library's sines and cosines of those of n numbers that are large.
+FAR = f"""declare double @sin(double)
+declare double @cos(double)
+define internal void @far(ptr %xs, ptr %ss, ptr %cs, i64 %n) noinline cold {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [0, %entry], [%next, %after]
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %body, label %done
+body:
+  %px = getelementptr double, ptr %xs, i64 %j
+  %x = load double, ptr %px
+{large(1)}
+  br i1 %large, label %replace, label %after
+replace:
+  %ps = getelementptr double, ptr %ss, i64 %j
+  %pc = getelementptr double, ptr %cs, i64 %j
+  %s = call double @sin(double %x)
+  %c = call double @cos(double %x)
+  store double %s, ptr %ps
+  store double %c, ptr %pc
+  br label %after
+after:
+  %next = add i64 %j, 1
+  br label %head
+done:
+  ret void
+}}"""
 
 
 def lanewise(name: str, arity: int, width: int) -> str:
     """Definition of ``@lanes.name``: the C library's ``name`` on each lane."""
     D = vector("double", width)
-    lines = [f"define internal {D} @lanes.{name}({', '.join(f'{D} %x{k}' for k in range(arity))}) noinline {{"]
+    lines = [f"define internal {D} @lanes.{name}({', '.join(f'{D} %x{k}' for k in range(arity))}) noinline cold {{"]
     result = "undef"
     for lane in range(width):
         args = []

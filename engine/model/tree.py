@@ -163,7 +163,10 @@ class Joint:
             raise ModelError(f"{here}: axis and axis2 are parallel; expected two directions")
         for which in ("pitch", "damping", "friction"):
             finite(getattr(self, which), f"{here}: {which}")
-        if any(np.isnan(x) for x in (self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort)):
+        for which, kind in (("limits", Limits), ("mimic", Mimic | None)):
+            if not isinstance(getattr(self, which), kind):
+                raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
+        if np.isnan([self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort]).any():
             raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
         if self.mimic is not None and self.kind not in ("revolute", "continuous", "prismatic", "screw", "fixed"):
             raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")

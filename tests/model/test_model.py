@@ -332,7 +332,7 @@ def test_welded_inertias_add_up(n, floating):
             np.testing.assert_array_equal(body.inertia, body.inertia.T)
         world = sum(link.mass for link, (b, _) in zip(model.links, model.carrier, strict=True) if b < 0)
         all_mass = sum(link.mass for link in model.links)
-        close(sum(inertia.mass(b.inertia) for b in model.bodies) + world, all_mass, 1e-15)
+        close(sum(inertia.mass(b.inertia) for b in model.bodies) + world, all_mass, 4e-15)
 
 
 def test_a_dumbbell():
@@ -375,7 +375,7 @@ def test_a_ball_is_a_ball_however_it_is_welded(rng):
         arm.add_joint("w", "fixed", "b", "ball", placement=se3.pose(quaternion.to_matrix(quaternion.random(rng)), np.zeros(3)))
         (body,) = arm.model().bodies
         assert np.count_nonzero(body.inertia) == 6
-        close(body.inertia, inertia.sphere(3.0, 0.7), 1e-15)
+        close(body.inertia, inertia.sphere(3.0, 0.7), 3e-15)
 
 
 @pytest.mark.parametrize("angle", [3e-8, 1e-7, 1e-6, 1.3e-6, 1e-5])
@@ -449,7 +449,7 @@ def test_integrate_is_a_flow_and_starts_at_v(n, floating, rng):
     q, v = model.random(rng)
     v /= 3
     close(model.integrate(model.integrate(q, v, 0.3), v, 0.4), model.integrate(q, v, 0.7), 5e-15)
-    close(derivative(lambda t: model.difference(q, model.integrate(q, v, t))), v, 1e-12)
+    np.testing.assert_allclose(derivative(lambda t: model.difference(q, model.integrate(q, v, t))), v, rtol=0, atol=1e-12)
     close(model.integrate(q, v, 0.0), q, 3e-16)
     np.testing.assert_array_equal(model.integrate(q, v), model.integrate(q, v, 1.0))
 
@@ -506,7 +506,7 @@ def test_random_is_within_limits_and_repeatable(rng):
     assert (low >= [0.5, -0.1, 2.0, 2.0, -PI]).all()
     assert (high <= [0.7, 0.0, 2.1, 2.1, PI]).all()
     assert (high - low > 0.9 * np.array([0.2, 0.1, 0.1, 0.1, 2 * PI])).all()
-    np.testing.assert_allclose(np.linalg.norm(q[:, :4], axis=-1), 1, rtol=3e-16)
+    np.testing.assert_allclose(np.linalg.norm(q[:, :4], axis=-1), 1, rtol=1e-15)
     assert v.std() == pytest.approx(1, abs=0.1)
     for a, b in zip(model.random(np.random.default_rng(5)), model.random(np.random.default_rng(5)), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -106,7 +106,7 @@ def test_exp_is_a_one_parameter_group(rng):
 def test_exp_commutes_with_conjugation(rng):
     for v, w in rng.uniform(-2, 2, (50, 2, 3)):
         R = so3.exp(v)
-        close(R @ so3.exp(w) @ R.T, so3.exp(R @ w), 2e-15)
+        close(R @ so3.exp(w) @ R.T, so3.exp(R @ w), 5e-15)
 
 
 def test_a_slow_rotation_rotates():
@@ -189,10 +189,10 @@ def test_exp_undoes_log_on_random_rotations(rng):
 @at_angles
 def test_dexp_is_the_derivative_of_exp(rng, vectors):
     for w in vectors:
-        d = rng.standard_normal(3)
+        d = rng.uniform(-1, 1, 3)
         dR = derivative(lambda t: so3.exp(w + t * d))
-        close(dR @ so3.exp(w).T, so3.hat(so3.dexp(w) @ d), 2e-13)
-        close(so3.exp(w).T @ dR, so3.hat(so3.dexp(-w) @ d), 2e-13)
+        np.testing.assert_allclose(dR @ so3.exp(w).T, so3.hat(so3.dexp(w) @ d), rtol=0, atol=2e-13)
+        np.testing.assert_allclose(so3.exp(w).T @ dR, so3.hat(so3.dexp(-w) @ d), rtol=0, atol=2e-13)
 
 
 @at_angles
