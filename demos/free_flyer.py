@@ -22,7 +22,8 @@ from engine.spatial import quaternion
 
 SERVICER = Path(__file__).parent.parent / "assets" / "free_flyer" / "free_flyer.urdf"
 STOWED = {"shoulder_pitch": -np.pi / 2, "elbow_pitch": 3.1}
-EXTENDED = {"shoulder_yaw": 0.5, "shoulder_pitch": 0.9, "shoulder_roll": 0.3, "elbow_pitch": 0.6, "wrist_yaw": -0.2, "wrist_pitch": 0.4, "wrist_roll": 0.8}
+EXTENDED = {"shoulder_yaw": 0.5, "shoulder_pitch": 0.9, "shoulder_roll": 0.3, "elbow_pitch": 0.6,
+            "wrist_yaw": -0.2, "wrist_pitch": 0.4, "wrist_roll": 0.8}  # fmt: skip
 BANDWIDTH = 2.0  # rad/s, of the joint controller
 
 
@@ -87,10 +88,12 @@ def report(trajectory: engine.Trajectory, seconds: float, steps: int) -> None:
     print(f"base       turned by {angle:.3f} deg, moved by {1e3 * moved:.2f} mm against its drift;"
           f" fastest {np.degrees(np.linalg.norm(v[:, :3], axis=1).max()):.4f} deg/s")  # fmt: skip
     joints = [j for j in model.joints if j.type.nv == 1 and not j.mimic]
-    peaks = [(j.name, float(np.abs(trajectory.tau[:, model.v_slice(j.name)]).max()), "N" if j.kind == "prismatic" else "N·m") for j in joints]
-    print("torques    " + "\n           ".join(f"{name:24} peak {peak:9.4f} {unit}" for name, peak, unit in peaks))
+    for k, j in enumerate(joints):
+        peak = np.abs(trajectory.tau[:, model.v_slice(j.name)]).max()
+        print(f"{'' if k else 'torques':10} {j.name:24} peak {peak:9.4f} {'N' if j.kind == 'prismatic' else 'N·m'}")
     for name, part in (("angular", P[:, :3]), ("linear", P[:, 3:])):
-        print(f"momentum   {name:8} |P| = {np.linalg.norm(part[0]):.6g}, relative drift {np.linalg.norm(part - part[0], axis=1).max() / np.linalg.norm(part[0]):.1e}")
+        size, drift = np.linalg.norm(part[0]), np.linalg.norm(part - part[0], axis=1).max()
+        print(f"momentum   {name:8} |P| = {size:.6g}, relative drift {drift / size:.1e}")
     print(f"energy     change {E[-1] - E[0]:+.6e} J, work of the motors {done:+.6e} J, balance to {abs(E[-1] - E[0] - done) / scale:.1e}")
 
 
@@ -117,7 +120,8 @@ def plot(trajectory: engine.Trajectory, path: Path) -> None:
     for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
         d.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / np.linalg.norm(part[0]), floor), label=name)
     d.legend()
-    for axis, title in ((a, "joints, rad (m)"), (b, "motor torques, N·m (N)"), (c, "base attitude, deg"), (d, "relative drift of momentum")):
+    titles = "joints, rad (m)", "motor torques, N·m (N)", "base attitude, deg", "relative drift of momentum"
+    for axis, title in zip((a, b, c, d), titles, strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
     for axis in (c, d):

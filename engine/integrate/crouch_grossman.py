@@ -40,7 +40,8 @@ CG4 = register(Tableau(
 ))  # fmt: skip
 
 
-def step(method: Tableau, field: Callable[..., Array], plus: Callable[[Array, Array], Array], t: Any, h: Any, q: Array, v: Array) -> tuple[Array, Array]:
+def step(method: Tableau, field: Callable[..., Array], plus: Callable[[Array, Array], Array],
+         t: Any, h: Any, q: Array, v: Array) -> tuple[Array, Array]:  # fmt: skip
     """One step of size h from (t, q, v): the new q and v.
 
     ``field(t, q, v)`` is v̇ and ``plus(q, d)`` is q ⊕ d. Traceable.

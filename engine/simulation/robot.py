@@ -43,12 +43,14 @@ class Function(Gufunc):
                     what = f"link '{self.model.links[where[-2]].name}'"
                 else:
                     what = f"joint '{self.model.entries(name)[where[-1]]}'"
-                raise StateError(f"{self.name}: {name}[{', '.join(map(str, where))}] ({what}) is {np.asarray(x)[where]}; expected a finite number")
+                entry = f"{name}[{', '.join(map(str, where))}]"
+                raise StateError(f"{self.name}: {entry} ({what}) is {np.asarray(x)[where]}; expected a finite number")
         results = result if isinstance(result, tuple) else (result,)
         shape = self.program.shapes_out[0]
         bad = np.argwhere(~np.isfinite(np.asarray(results[0])))
         row = tuple(int(i) for i in bad[0][: bad.shape[1] - len(shape)]) if len(bad) else ()
-        one = [np.broadcast_to(x, (*np.shape(results[0])[: len(row)], *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
+        batch = np.shape(results[0])[: len(row)]
+        one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
         self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))  # raises what it knows better
         raise StateError(f"{self.name}: the result{f' for row {row}' if row else ''} is not finite; expected a state within the numbers' range "
                          f"(for aba, a joint-space inertia that is not singular)")  # fmt: skip

@@ -52,7 +52,8 @@ class Simulator:
         if not isinstance(dt, (int, float, np.floating)) or not np.isfinite(dt) or dt <= 0:
             raise SimulationError(f"dt is {dt!r}; expected a step in seconds greater than zero")
         if integrator not in integrate.METHODS:
-            raise SimulationError(f"no integrator '{integrator}'{nearest(str(integrator), integrate.METHODS)}; expected one of {', '.join(integrate.METHODS)}")
+            meant = nearest(str(integrator), integrate.METHODS)
+            raise SimulationError(f"no integrator '{integrator}'{meant}; expected one of {', '.join(integrate.METHODS)}")
         self.dt, self.method = float(dt), integrate.METHODS[integrator]
         self.controller, self.forces = controller, tuple(forces)
         for f in (*([controller] if controller is not None else []), *self.forces):
@@ -176,8 +177,8 @@ class Simulator:
         names = ["time", *self.model.entries("q"), *self.model.entries("v"), *self.model.entries("v")]
         nq, nv = self.model.nq, self.model.nv
         what = "configuration" if column <= nq else "velocity" if column <= nq + nv else "controller's force"
-        return (f"the {what} of joint '{names[column]}' is no longer finite at t = {t:.6g} s (dt = {self.dt:g} s): the motion diverges or a "
-                f"function of yours returned NaN; expected a smaller dt or gentler forces")  # fmt: skip
+        return (f"the {what} of joint '{names[column]}' is no longer finite at t = {t:.6g} s (dt = {self.dt:g} s): the motion diverges or "
+                f"a function of yours returned NaN; expected a smaller dt or gentler forces")  # fmt: skip
 
     def _trajectory(self, records: list[Array]) -> Trajectory:
         width = 1 + self.model.nq + 2 * self.model.nv
@@ -195,7 +196,8 @@ def _bar(steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s"), TimeRemainingColumn())
+    count = TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s")
+    columns = (TextColumn("simulating"), BarColumn(), count, TimeRemainingColumn())
     begun = time.perf_counter()
     with Progress(*columns) as bar:
         task = bar.add_task("", total=steps, rate=0.0)

@@ -14,7 +14,8 @@ ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "examp
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "demos/free_flyer.py", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "demos/free_flyer.py", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_servicer(tmp_path):
