@@ -143,6 +143,7 @@ def planar_plus(joint: Joint, q: Array, v: Array) -> Array:
 
 
 def planar_minus(joint: Joint, q0: Array, q1: Array) -> Array:
+    """The v with q0 · exp(v) = q1; angles are not wrapped, and where they differ by 2π, 4π, … there is none (as for so3.dexp_inv)."""
     d = q1 - q0
     c, s = ops.cos(q0[..., 2] * 1.0), ops.sin(q0[..., 2] * 1.0)
     w = d[..., 2]

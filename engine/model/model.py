@@ -213,8 +213,10 @@ class Model:
 
     def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
         """q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
-        v = self.checked("v", v, batched=True)
-        return self.plus(self.normalized(q), v * np.asarray(dt)[..., None])
+        v, dt = self.checked("v", v, batched=True), np.asarray(dt)
+        if dt.dtype.kind not in "fiubO" or (dt.dtype != object and not np.isfinite(dt).all()):
+            raise StateError(f"dt is {dt}; expected finite times in seconds")
+        return self.plus(self.normalized(q), v * dt[..., None])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""

@@ -475,6 +475,8 @@ def test_batches_broadcast(n, floating, rng):
     close(path[2], model.integrate(q[0, 0], v[0, 0], 0.5), 1e-15)
     outer = model.difference(q[:, None, 0], q1[None, :, 0])
     assert outer.shape == (4, 4, model.nv)
+    assert model.integrate(q[:0], v[0], 0.1).shape == (0, 3, model.nq)
+    assert model.difference(q[:0], q1[0]).shape == (0, 3, model.nv)
     close(outer[1, 2], model.difference(q[1, 0], q1[2, 0]), 1e-15)
 
 
@@ -543,6 +545,8 @@ def test_bad_states():
     told("q[1, 3] (joint 'ball') is inf", model.normalized, [q, [0, 1, 0, np.inf, 0]])
     told("v[2] (joint 'ball') is -inf", model.integrate, q, [0, 0, -np.inf, 0])
     told("joint 'ball' has a quaternion of length zero; expected a unit one [qw qx qy qz]", model.integrate, [0.1, 0, 0, 0, 0], v)
+    told("dt is nan; expected finite times", model.integrate, q, v, np.nan)
+    told("dt is soon; expected finite times", model.integrate, q, v, "soon")
     told("v holds complex128; expected real numbers", model.integrate, q, v + 1j)
     told("q holds <U", model.normalized, ["a"] * 5)
     np.testing.assert_array_equal(model.integrate([0, 1, 0, 0, 0], [1, 0, 0, 0], 2), [2, 1, 0, 0, 0])        # whole numbers will do

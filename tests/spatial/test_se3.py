@@ -239,9 +239,11 @@ def test_batches_are_rows(rng):
     V = rng.uniform(-1.2, 1.2, (4, 5, 6))
     for f in (se3.hat, se3.ad, se3.exp, se3.dexp, se3.dexp_inv):
         close(f(V), [[f(x) for x in row] for row in V], 1e-15)
+        assert f(V[:0]).shape == (0, *f(V).shape[1:])
     T = se3.exp(V)
     for f in (se3.inv, se3.Ad, se3.log):
         close(f(T), [[f(x) for x in row] for row in T], 1e-15)
+        assert f(T[:0]).shape == (0, *f(T).shape[1:])
 
 
 def test_plain_interpreted_compiled_agree(rng):

@@ -240,6 +240,7 @@ def test_maps_are_pinocchios():
 @pytest.mark.parametrize("f", [so3.hat, so3.exp, so3.dexp, so3.dexp_inv], ids=lambda f: f.__name__)
 def test_batches_are_rows(f, rng):
     w = rng.uniform(-1.5, 1.5, (4, 5, 3))
+    assert f(w[:0]).shape == (0, *f(w).shape[1:])
     close(f(w), [[f(x) for x in row] for row in w], 1e-15)
     if f is so3.exp:
         close(so3.log(f(w)), w, 1e-15)
