@@ -168,7 +168,7 @@ class Expr:
     def __gt__(a, b): return binary("lt", b, a)
     def __ge__(a, b): return binary("le", b, a)
     def __eq__(a, b): return binary("eq", a, b)
-    def __ne__(a, b): return a.g.make("not", binary("eq", a, b))
+    def __ne__(a, b): return NotImplemented if (same := binary("eq", a, b)) is NotImplemented else ops.logical_not(same)
     def __and__(a, b): return binary("and", a, b)
     def __rand__(a, b): return binary("and", b, a)
     def __or__(a, b): return binary("or", a, b)
@@ -200,7 +200,7 @@ class Expr:
                      "use engine.ops.sin and friends, and build arrays from lists with np.array([...])")  # fmt: skip
 
     def __int__(self):
-        self.g.refused = refuse("turning a traced value into an integer", "loop and index over shapes, never over values")
+        self.g.refused = refuse("turning a traced value into an integer", "loop and index over structure, never over values")
         raise self.g.refused
 
     __index__ = __int__
@@ -210,6 +210,10 @@ class Expr:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """np.sin(x), np.float64(2) * x, array + x: the operation itself, or once more with the scalar as a 0-d object array."""
+        if ufunc in MIRRORED:
+            ufunc, inputs = MIRRORED[ufunc], inputs[::-1]
+        if ufunc is np.not_equal:
+            return ops.logical_not(self.__array_ufunc__(np.equal, method, *inputs, **kwargs))
         op = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
         if op is not None and all(isinstance(x, SCALAR) for x in inputs):
             return self.g.make(op, *inputs)
@@ -247,4 +251,5 @@ LIFTED: dict[str, Callable[..., Any]] = {
     "eq": ops.equal, "and": ops.logical_and, "or": ops.logical_or, "not": ops.logical_not,
     "min": ops.minimum, "max": ops.maximum, "abs": ops.absolute, "atan2": ops.arctan2,
 }  # fmt: skip
+MIRRORED: dict[Any, Any] = {np.greater: np.less, np.greater_equal: np.less_equal}
 UFUNCS: dict[Any, str] = {f: op for op, f in ops.NUMPY.items() if isinstance(f, np.ufunc)}

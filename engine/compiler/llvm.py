@@ -3,15 +3,16 @@
 A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups)``. Memory is an array of lane vectors: input k of all W samples stands
 at ``in + k``; the inputs of the next group of W samples follow, and so do outputs and work. A long program is cut into segments,
 functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched once for several groups; values that cross
-a border, the arguments and the results of calls live in ``work``. Only IEEE operations are emitted and none may be reordered, so lanes are
-independent bit for bit of W, of the batch and of the threads.
+a border, the arguments and the results of calls live in ``work``. Sines and cosines of inputs, the joints' angles, are made first and
+together. Only IEEE operations are emitted and none may be reordered, so lanes are independent bit for bit of W, of the batch and of the
+threads.
 """
 
 from __future__ import annotations
 
 from engine.compiler import vecmath
 from engine.compiler.expr import BOOLEAN, COMPARISONS, LOGIC
-from engine.compiler.schedule import crossing, fused, segments
+from engine.compiler.schedule import angles, crossing, fused, segments
 from engine.compiler.trace import Program, operands
 from engine.compiler.vecmath import intrinsic, literal, splat, vector
 
@@ -43,13 +44,17 @@ class Module:
         """Size of n lane vectors."""
         return n * self.width * 8
 
-    def intrinsic(self, name: str, arity: int = 1) -> str:
-        f = intrinsic(name, self.width)
-        return self.once(f, f"declare {self.D} {f}({', '.join([self.D] * arity)})")
-
     def sincos(self) -> str:
-        self.intrinsic("fma", 3), self.intrinsic("fabs"), self.libm("sin"), self.libm("cos")
+        self.once("@far", vecmath.FAR)
+        self.once(f"@near{self.width}", vecmath.near(self.width))
         return self.once("@sincos", vecmath.sincos(self.width))
+
+    def angles(self) -> tuple[str, int]:
+        """Name of the function for angles in memory, and how many lane vectors it takes at a time."""
+        lanes = self.width if self.width > 1 else 8
+        self.once("@far", vecmath.FAR)
+        self.once(f"@near{lanes}", vecmath.near(lanes))
+        return self.once("@angles", vecmath.angles(lanes)), lanes // self.width
 
     def libm(self, name: str) -> str:
         arity = vecmath.LIBM[name]
@@ -66,38 +71,56 @@ class Module:
 
     def _emit(self, program, nodes, outputs, callees) -> tuple[str, int]:
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
-        slot, size = crossing(nodes, parts)
-        place: dict[int, int] = dict(slot)  # node -> where in work it lies
+        place: dict[int, int] = {}  # node -> where in work it lies
+        size = 0
         for i, node in enumerate(nodes):
             if node[0] == "call":
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
-        arguments = size
-        size += max((f.n_in for f in program.functions), default=0)
-        callee_work = size
-        size += max((work for _, work in callees), default=0)
+        turned = angles(nodes)
+        turn, at_once = self.angles() if turned else ("", 1)
+        x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
+        for i, node in enumerate(nodes):
+            if node[0] in ("sin", "cos") and node[1] in turned:
+                place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
+        slot, slots = crossing(nodes, parts, place)
+        size += 3 * room
+        slot = {i: size + k for i, k in slot.items()}
+        arguments = size + slots
+        callee_work = arguments + max((f.n_in for f in program.functions), default=0)
+        size = callee_work + max((work for _, work in callees), default=0)
+        place |= slot
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
         boolean = kinds(nodes)
-        for s, part in enumerate(parts):
+        bodies = []
+        if turned:
+            body = Body(self, nodes, slot, place, boolean)
+            for k in range(room):
+                body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
+            places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
+            body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
+            bodies.append(body)
+        for part in parts:
             body = Body(self, nodes, slot, place, boolean)
             for i in part:
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
                     body.store(body.number(i), "%out", k)
-            head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
-            self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
+            bodies.append(body)
         stride = [self.bytes(n) for n in (program.n_in, len(outputs), size)]
         text = [f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %groups) nounwind {{", "entry:", "  br label %s0"]
-        for s in range(len(parts)):  # a segment serves all groups before the next one is fetched
+        for s, body in enumerate(bodies):  # a segment serves all groups before the next one is fetched
+            head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
+            self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
             text += [f"s{s}:", f"  %g{s} = phi i64 [0, %{'entry' if s == 0 else f's{s - 1}'}], [%n{s}, %s{s}]"]
-            for pointer, n in zip(("in", "out", "work"), stride, strict=True):
-                text += [f"  %{pointer}.o{s} = mul i64 %g{s}, {n}", f"  %{pointer}{s} = getelementptr i8, ptr %{pointer}, i64 %{pointer}.o{s}"]
+            for p, n in zip(("in", "out", "work"), stride, strict=True):
+                text += [f"  %{p}.o{s} = mul i64 %g{s}, {n}", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
             text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s})", f"  %n{s} = add i64 %g{s}, 1",
                      f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %s{s + 1}"]  # fmt: skip
-        self.text.append("\n".join([*text, f"s{len(parts)}:", "  ret void", "}"]))
+        self.text.append("\n".join([*text, f"s{len(bodies)}:", "  ret void", "}"]))
         return name, size
 
     def __str__(self) -> str:
@@ -159,13 +182,13 @@ class Body:
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
         node, m = self.nodes[i], self.module
         op, D, B = node[0], m.D, m.B
-        if op in ("input", "const", "get"):
-            return
         if op == "call":
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
             places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
             self.lines.append(f"  call void {callees[node[1]][0]}({', '.join(f'ptr {p}' for p in places)}, i64 1)")
+            return
+        if op in ("input", "const") or (i in self.place and i not in self.slot):
             return
         args = [self.value(j) for j in operands(node)]
         if op in BINARY:
@@ -173,7 +196,7 @@ class Body:
         elif op == "neg":
             value = self.put(f"fneg {D} {args[0]}")
         elif op in INTRINSIC:
-            value = self.put(f"call {D} {m.intrinsic(INTRINSIC[op], len(args))}({', '.join(f'{D} {a}' for a in args)})")
+            value = self.put(f"call {D} {intrinsic(INTRINSIC[op], m.width)}({', '.join(f'{D} {a}' for a in args)})")
         elif op in ("sin", "cos"):
             if node[1] not in self.angles:
                 self.angles[node[1]] = self.put(f"call {{{D}, {D}}} {m.sincos()}({D} {args[0]})")

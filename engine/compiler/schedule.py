@@ -10,7 +10,7 @@ from engine.compiler.trace import Program, live, operands, renumbered
 
 
 def fused(program: Program) -> tuple[list[Node], list[int]]:
-    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that does not add a multiplication.
+    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation.
 
     A product is fused into the sums that read it if nothing else does, so that it disappears. The choice is made here, in
     the graph, and not by the code generator: a sample's result is then the same bits in every lane of every loop.

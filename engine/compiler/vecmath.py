@@ -22,7 +22,7 @@ ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it rounds to an integer, held 
 LARGE = float(2**46)
 
 #: functions that are called lane by lane in the C library
-LIBM = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
+LIBM = {"tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
 
 
 def literal(x: float) -> str:
@@ -80,19 +80,8 @@ def near(width: int) -> str:
         sign = put(f"{out}s", f"shl {I} {put(f'{out}b', f'and {I} {quadrant}, {i(2)}')}, {i(62)}")
         bits = put(f"{out}i", f"xor {I} {put(f'{out}v', f'bitcast {D} {value} to {I}')}, {sign}")
         put(out, f"bitcast {I} {bits} to {D}")
-    put("size", f"call {D} {intrinsic('fabs', width)}({D} %x)")
-    large = put("large", f"fcmp ogt {D} %size, {d(LARGE)}")
-    if width > 1:
-        large = put("any", f"icmp ne i{width} {put('lanes', f'bitcast {B} {large} to i{width}')}, 0")
-    lines += [f"  br i1 {large}, label %libm, label %done", "libm:"]
-    for out in ("sin", "cos"):
-        exact = put(f"{out}x", f"call {D} {'@' if width == 1 else '@lanes.'}{out}({D} %x)")
-        put(f"{out}l", f"select {B} %large, {D} {exact}, {D} %{out}")  # only the lanes that need it: the others keep their bits
-    lines += ["  br label %done", "done:"]
-    for out in ("sin", "cos"):
-        put(f"{out}r", f"phi {D} [%{out}, %entry], [%{out}l, %libm]")
-    put("both0", f"insertvalue {{{D}, {D}}} undef, {D} %sinr, 0")
-    put("both", f"insertvalue {{{D}, {D}}} %both0, {D} %cosr, 1")
+    put("both0", f"insertvalue {{{D}, {D}}} undef, {D} %sin, 0")
+    put("both", f"insertvalue {{{D}, {D}}} %both0, {D} %cos, 1")
     return "\n".join([*lines, f"  ret {{{D}, {D}}} %both", "}"])
 
 
@@ -210,7 +199,7 @@ done:
 def lanewise(name: str, arity: int, width: int) -> str:
     """Definition of ``@lanes.name``: the C library's ``name`` on each lane."""
     D = vector("double", width)
-    lines = [f"define internal {D} @lanes.{name}({', '.join(f'{D} %x{k}' for k in range(arity))}) noinline cold {{"]
+    lines = [f"define internal {D} @lanes.{name}({', '.join(f'{D} %x{k}' for k in range(arity))}) noinline {{"]
     result = "undef"
     for lane in range(width):
         args = []
