@@ -105,7 +105,7 @@ def calling(program: Program) -> Callable[..., Any]:
             raise refuse(f"a call of {program.name} without traced values", "call the function itself")
         flat = np.array(graph.call(program, scalars), dtype=object)
         ends = np.cumsum([size(s) for s in program.shapes_out])
-        results = [part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
+        results = [part.reshape(s)[()] for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     return called

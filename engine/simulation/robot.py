@@ -52,7 +52,8 @@ class Function(Gufunc):
         batch = np.shape(results[0])[: len(row)]
         one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
         self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))  # raises what it knows better
-        raise StateError(f"{self.name}: the result{f' for row {row}' if row else ''} is not finite; expected a state within the numbers' range "
+        which = f" for row {', '.join(map(str, row))}" if row else ""
+        raise StateError(f"{self.name}: the result{which} is not finite; expected a state within the numbers' range "
                          f"(for aba, a joint-space inertia that is not singular)")  # fmt: skip
 
 
