@@ -30,8 +30,8 @@ GROUPS = 2  # of W samples that a segment serves at once: a long program's code 
 STACK = 65536  # bytes that a single call takes from the stack; what needs more is taken from the heap
 
 
-def batch(program: Program, width: int) -> str:
-    """IR text of ``loop`` for a program, on vectors of ``width`` lanes."""
+def batch(program: Program, width: int, strict: bool = False) -> str:
+    """IR text of ``loop`` for a program, on vectors of ``width`` lanes; if ``strict``, inputs must be finite as well."""
     m = Module(width)
     name, work = m.function(program)
     m.once("transposes", transposes(width))
@@ -103,7 +103,11 @@ def batch(program: Program, width: int) -> str:
               f"  call void {name}(ptr {inputs}, ptr {results}, ptr {scratch}, i64 %g)", "  br label %store", "store:",
               "  %h = phi i64 [0, %compute], [%nexth, %stored]", f"  %worst = phi {D} [%bad, %compute], [%worse, %stored]",
               "  %full = icmp slt i64 %h, %g", "  br i1 %full, label %put, label %tail", "put:"]  # fmt: skip
-    worse = transfer("%h", range(n_in, n_args), results, n_out, "unpack", "scatter", "%worst")
+    worst = "%worst"
+    if strict:
+        given = put(f"getelementptr {D}, ptr {inputs}, i64 {put(f'mul i64 %h, {program.n_in}')}")
+        worst = put(f"call {D} @finite(ptr {given}, i64 {program.n_in}, {D} %worst)")
+    worse = transfer("%h", range(n_in, n_args), results, n_out, "unpack", "scatter", worst)
     lines += ["  br label %stored", "stored:", f"  %worse = fadd {D} {worse}, zeroinitializer", "  %nexth = add i64 %h, 1",
               "  br label %store", "tail:", f"  %nextk = add i64 %k, {GROUPS * width}", "  br label %head", "done:",
               f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})",
@@ -247,8 +251,8 @@ done:
 }}"""
 
 
-def single(program: Program) -> str:
-    """IR text of ``call`` for a program: one sample, straight from Python."""
+def single(program: Program, strict: bool = False) -> str:
+    """IR text of ``call`` for a program: one sample, straight from Python; if ``strict``, inputs must be finite as well."""
     m = Module(1)
     name, work = m.function(program)
     shapes_in, shapes_out = program.shapes_in, program.shapes_out
@@ -334,6 +338,8 @@ def single(program: Program) -> str:
     lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1)")
     put_finite(m)
     finite = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
+    if strict:
+        finite = put(f"and i1 {finite}, {put(f'call i1 @all_finite(ptr {memory}, i64 {n_in})')}")
     here = 0
     for k, shape in enumerate(shapes_out):
         source = byte(target, here * 8)

@@ -86,9 +86,9 @@ DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 @functools.cache
-def _single_code(program: Program) -> int:
+def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    code = machine.Code(f"single{entry.HEADER}|{program.key}", lambda: entry.single(program))
+    code = machine.Code(f"single{entry.HEADER}|{strict}|{program.key}", lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -98,9 +98,9 @@ def _single_code(program: Program) -> int:
 
 
 @functools.cache
-def _batch_code(program: Program) -> Any:
+def _batch_code(program: Program, strict: bool) -> Any:
     """The NumPy gufunc of a program."""
-    code = machine.Code(f"batch{machine.width()}|{program.key}", lambda: entry.batch(program, machine.width()))
+    code = machine.Code(f"batch{machine.width()}|{strict}|{program.key}", lambda: entry.batch(program, machine.width(), strict))
     frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
@@ -142,6 +142,7 @@ class Gufunc:
     """
 
     program: Program
+    strict = False  # whether inputs that are not finite are reported too, where the results do not depend on them
 
     def __init__(self, program: Program, signature: str, arguments: Sequence[str]) -> None:
         if any(len(shape) > 3 for shape in (*program.shapes_in, *program.shapes_out)):
@@ -166,14 +167,14 @@ class Gufunc:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return make(_single_code(self.program), (self._general, self._not_finite), None)
+        return make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
 
     # ------------------------------------------------------------ batches
 
     @functools.cached_property
     def ufunc(self) -> Any:
         """The NumPy gufunc made of vector code."""
-        return _batch_code(self.program)
+        return _batch_code(self.program, self.strict)
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """A call of any kind: converts, checks, and spreads a large batch over the threads."""
@@ -181,6 +182,7 @@ class Gufunc:
         if len(shapes) < len(args) <= len(shapes) + count and "out" not in kwargs:  # outputs by position
             args, positional = args[: len(shapes)], args[len(shapes) :]
             kwargs["out"] = (*positional, *[None] * (count - len(positional)))
+        args += tuple(kwargs.pop(name) for name in self.arguments[len(args) :] if name in kwargs)
         if len(args) != len(shapes):
             raise ArgumentError(f"{self.name} got {len(args)} arguments; expected {len(shapes)}: {', '.join(self.arguments)}")
         if kwargs.keys() - {"out"}:  # axes, dtype, casting: NumPy knows

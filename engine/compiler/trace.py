@@ -193,8 +193,10 @@ def verify(program: Program) -> None:
             assert [kinds[j] for j in args] == wanted, f"node {i} mixes truth values and numbers: {program.nodes[i]}"
         boolean = op in BOOLEAN or (op == "const" and isinstance(args[0], bool)) or (op == "select" and kinds[args[1]] == "bool")
         kinds.append("bool" if boolean else "tuple" if op == "call" else "float")
-    assert all(0 <= i < len(kinds) and kinds[i] != "tuple" for i in program.outputs)
-    assert len(program.outputs) == sum(size(s) for s in program.shapes_out)
+    for k, i in enumerate(program.outputs):
+        assert 0 <= i < len(kinds) and kinds[i] != "tuple", f"result {k} is node {i}, no scalar"
+    wanted_outputs = sum(size(s) for s in program.shapes_out)
+    assert len(program.outputs) == wanted_outputs, f"{len(program.outputs)} results for {wanted_outputs} scalars"
     for f in program.functions:
         verify(f)
 

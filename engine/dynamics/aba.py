@@ -12,7 +12,7 @@ from engine.dynamics.crba import crba
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.dynamics.rnea import rnea
 from engine.model import Model, StateError
-from engine.spatial.inertia import mirrored
+from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import ad, to_child, to_parent
 
 Array = np.ndarray
@@ -78,7 +78,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         c.append(ad(V[i]) @ V_J)
         if (Sdot := body.subspace_rate(q, v)) is not None:
             c[i] = c[i] + Sdot @ v[body.v]
-        pA.append(-(ad(V[i]).T @ (body.inertia @ V[i])) - F_ext[i])                                     # (2)
+        pA.append(wrench(body.inertia, V[i], rest) - F_ext[i])                                          # (2)
     for i, body in reversed(list(enumerate(model.bodies))):
         p = body.parent
         U = IA[i] @ S[i]                                                                                # (3)

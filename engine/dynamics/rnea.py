@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.model import Model
+from engine.spatial.inertia import wrench
 from engine.spatial.se3 import ad, to_child, to_parent
 
 Array = np.ndarray
@@ -73,7 +74,7 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
         Vdot.append(to_child(T[i], Vdot[p] if p >= 0 else falling) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J)      # (2)
         if (Sdot := body.subspace_rate(q, v)) is not None:
             Vdot[i] = Vdot[i] + Sdot @ v[body.v]
-        F.append(body.inertia @ Vdot[i] - ad(V[i]).T @ (body.inertia @ V[i]) - F_ext[i])                        # (3)
+        F.append(wrench(body.inertia, V[i], Vdot[i]) - F_ext[i])                                                # (3)
     tau: list[Any] = [0.0] * model.nv
     for i, body in reversed(list(enumerate(model.bodies))):
         p = body.parent

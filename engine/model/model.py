@@ -199,8 +199,6 @@ class Model:
         for b in self._own():
             own = q[..., b.q]
             if b.kind.attitude:
-                if own.dtype != object and np.any(np.vecdot(own[..., :4], own[..., :4]) < 1e-12):
-                    raise StateError(f"q of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
                 own = np.concatenate([quaternion.normalize(own[..., :4]), own[..., 4:]], axis=-1)
             parts.append(own)
         return np.concatenate(parts, axis=-1) if parts else q
@@ -246,6 +244,10 @@ class Model:
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
             place = ", ".join(map(str, where))
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
+        if a.dtype != object and name.startswith("q"):
+            for b in self._own():
+                if b.kind.attitude and np.any(np.vecdot(a[..., b.q][..., :4], a[..., b.q][..., :4]) < 1e-12):
+                    raise StateError(f"{name} of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
         return a
 
 

@@ -13,13 +13,14 @@ from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Shape, trace
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
-from engine.spatial import inertia
 
 Array = np.ndarray
 
 
 class Function(Gufunc):
-    """A compiled function of a model's state, whose results must be finite."""
+    """A compiled function of a model's state: what comes in and what goes out must be finite."""
+
+    strict = True
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
         model = robot.model
@@ -104,9 +105,9 @@ class Robot:
 
     @functools.cached_property
     def aba(self) -> Gufunc:
-        if any(inertia.mass(body.inertia) == 0 for body in self.model.bodies):  # a singular inertia shows at any generic state
-            q, _ = self.model.random(np.random.default_rng(0))
-            dynamics.aba(self.model, q, np.zeros(self.model.nv), np.zeros(self.model.nv))
+        model = self.model  # a singular inertia shows at any generic state, on floats, with the joint's name
+        q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
+        dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
         return Forced(self, dynamics.aba, "q v tau", gravity=self.gravity)
 
     @functools.cached_property

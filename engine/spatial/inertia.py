@@ -122,6 +122,36 @@ def mirrored(A: Array) -> Array:
     return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
 
 
+def is_rigid(G: Array) -> bool:
+    """Whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
+    if G.dtype == object:
+        return False
+    H, M, m = G[:3, 3:], G[3:, 3:], G[5, 5]
+    return bool(np.abs(M - m * np.eye(3)).max() <= 1e-12 * m and np.abs(H + H.T).max() <= 1e-12 * np.abs(H).max())
+
+
+def wrench(G: Array, V: Array, Vdot: Array) -> Array:
+    """The wrench that a motion takes, F = G V̇ − ad(V)ᵀ G V (6).
+
+    Of a rigid body it is Newton's and Euler's equations about the origin, with its acceleration a = v̇ + ω × v::
+
+        f = m a + ω̇ × h + ω × (ω × h),   m = I ω̇ + ω × I ω + h × a
+
+    which are the same numbers for fewer operations.
+
+    >>> G = from_mass(2.0, np.array([1.0, 0.0, 0.0]), np.zeros((3, 3)))
+    >>> wrench(G, np.array([0.0, 0.0, 3.0, 0.0, 0.0, 0.0]), np.zeros(6))        # a point on a string: m ω² r inwards
+    array([  0.,   0.,   0., -18.,   0.,   0.])
+    """
+    if not is_rigid(G):
+        return G @ Vdot - se3.ad(V).T @ (G @ V)
+    I, h = G[:3, :3], first_moment(G)
+    w, wdot = V[:3], Vdot[:3]
+    a = Vdot[3:] + np.cross(w, V[3:])
+    f = mass(G) * a + np.cross(wdot, h) + np.cross(w, np.cross(w, h))
+    return np.concatenate([I @ wdot + np.cross(w, I @ w) + np.cross(h, a), f])
+
+
 def faults(G: Array) -> list[str]:
     """What makes a rigid body's inertia unphysical, in words; empty if nothing does.
 

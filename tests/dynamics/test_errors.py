@@ -114,7 +114,7 @@ def test_batches_are_for_compiled_functions() -> None:
 def test_numbers_beyond_their_range() -> None:
     with pytest.raises(StateError, match="rnea: the result is not finite"), np.errstate(all="ignore"):
         ROBOT.rnea(Q, V + 1e200, V)
-    with pytest.raises(StateError, match=r"rnea: the result for row \(1,\) is not finite"), np.errstate(all="ignore"):
+    with pytest.raises(StateError, match=r"rnea: the result for row 1 is not finite"), np.errstate(all="ignore"):
         ROBOT.rnea(Q, np.array([V, V + 1e200]), V)
 
 

@@ -1,0 +1,107 @@
+"""What tests of the compiler share: random functions, programs run in exact arithmetic, and compiled at a lane width of one's choice."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler import entry, gufunc, machine
+from engine.compiler.trace import Program
+
+WIDTHS = (1, 2, 4, 8)
+#: constants that rules look for; sums and products of a few of them are exact
+CONSTANTS = (0.0, -0.0, 1.0, -1.0, 2.0, -0.5, 3.0)
+
+#: what a random function does with numbers a and b, an argument x of its own, and a truth value t: all of it exact on fractions
+ARITHMETIC: tuple[Callable[..., Any], ...] = (
+    lambda a, b, x, t: a + b, lambda a, b, x, t: a - b, lambda a, b, x, t: b - a, lambda a, b, x, t: a * b,
+    lambda a, b, x, t: -a, lambda a, b, x, t: abs(a), lambda a, b, x, t: a / x, lambda a, b, x, t: x * (a / x),
+    lambda a, b, x, t: a / 4.0, lambda a, b, x, t: a / -0.5, lambda a, b, x, t: x**3, lambda a, b, x, t: x**-2, lambda a, b, x, t: a**1,
+    lambda a, b, x, t: a * 0.0, lambda a, b, x, t: a - a, lambda a, b, x, t: ops.minimum(a, b), lambda a, b, x, t: ops.maximum(a, a),
+    lambda a, b, x, t: ops.where(t, a, b), lambda a, b, x, t: t * a, lambda a, b, x, t: b - t,
+)  # fmt: skip
+TRUTHS: tuple[Callable[..., Any], ...] = (
+    lambda a, b, s, t: a < b, lambda a, b, s, t: a <= b, lambda a, b, s, t: a > b, lambda a, b, s, t: a != b,
+    lambda a, b, s, t: ops.equal(a, b), lambda a, b, s, t: ops.logical_and(s, t), lambda a, b, s, t: ops.logical_or(s, t),
+    lambda a, b, s, t: ops.logical_not(t), lambda a, b, s, t: ops.logical_or(s, a), lambda a, b, s, t: ops.where(s, t, True),
+)  # fmt: skip
+#: continuous functions, whose values stay of order one: rounding is not amplified by much
+SMOOTH: tuple[Callable[..., Any], ...] = (
+    lambda a, b, x, t: 0.5 * (a + b), lambda a, b, x, t: a - b, lambda a, b, x, t: 0.5 * a * b, lambda a, b, x, t: -a,
+    lambda a, b, x, t: ops.sin(a), lambda a, b, x, t: ops.cos(-a), lambda a, b, x, t: ops.sqrt(a * a + 1.0),
+    lambda a, b, x, t: ops.arctan(a), lambda a, b, x, t: ops.tanh(a), lambda a, b, x, t: ops.exp(-a * a),
+    lambda a, b, x, t: ops.log(a * a + 1.0), lambda a, b, x, t: abs(a),
+    lambda a, b, x, t: a / (b * b + 1.0), lambda a, b, x, t: ops.minimum(a, b), lambda a, b, x, t: 0.1 * x**3, lambda a, b, x, t: a * 0.0,
+    lambda a, b, x, t: (a * a + 1.0) ** 0.5, lambda a, b, x, t: x * b - a * x, lambda a, b, x, t: ops.arctan2(a, b * b + 1.0),
+)  # fmt: skip
+
+
+def random_function(seed: int, length: int, numbers: Sequence[Any] = ARITHMETIC, truths: Sequence[Any] = TRUTHS) -> Callable[..., Any]:
+    """A function of x (4) with results (3), in ``length`` random steps; the steps are the same however it is called."""
+
+    def f(x: Any) -> Any:
+        rng = np.random.default_rng(seed)
+        value, truth = [*CONSTANTS, *x], [True, False]
+
+        def pick(some: list[Any]) -> Any:
+            return some[rng.integers(max(0, len(some) - 14), len(some))]
+
+        for _ in range(length):
+            a, b, s, t, own = pick(value), pick(value), pick(truth), pick(truth), x[rng.integers(4)]
+            if rng.random() < 0.25 and len(truths):
+                truth.append(truths[rng.integers(len(truths))](a, b, s, t))
+            else:
+                value.append(numbers[rng.integers(len(numbers))](a, b, own, t))
+        return np.array(value[-3:])
+
+    return f
+
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "neg": operator.neg, "abs": abs,
+    "fma": lambda a, b, c: a * b + c, "min": min, "max": max, "pow": lambda a, b: a ** int(b), "lt": operator.lt, "le": operator.le,
+    "eq": operator.eq, "and": lambda a, b: a and b, "or": lambda a, b: a or b, "not": operator.not_,
+    "select": lambda c, a, b: a if c else b,
+}  # fmt: skip
+
+
+def exact(program: Program, inputs: Sequence[Fraction]) -> list[Fraction]:
+    """Every output scalar in rational arithmetic."""
+    value: list[Any] = []
+    for op, *args in program.nodes:
+        if op == "input":
+            value.append(inputs[args[0]])
+        elif op == "const":
+            value.append(args[0] if isinstance(args[0], bool) else Fraction(args[0]))
+        else:
+            value.append(EXACT[op](*[value[i] for i in args]))
+    return [Fraction(value[i]) for i in program.outputs]
+
+
+def fractions(seed: int, n: int = 4) -> list[Fraction]:
+    """Numbers other than zero, with few digits."""
+    rng = np.random.default_rng(seed)
+    return [Fraction(int(rng.integers(1, 40)) * int(rng.choice([-1, 1])), 8) for _ in range(n)]
+
+
+def loop(program: Program, width: int) -> np.ufunc:
+    """The compiled gufunc of a program, on vectors of ``width`` lanes."""
+    code = machine.Code(f"batch{width}|{program.key}", lambda: entry.batch(program, width))
+    sizes = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
+    return gufunc.numpy_ufunc(code, program.name, "->".join(sizes))
+
+
+def again(program: Program) -> Program:
+    """The same program under another key, so that it is compiled anew."""
+    copy = Program(program.nodes, program.outputs, program.shapes_in, program.shapes_out, program.functions, program.name)
+    copy.__dict__["key"] = program.key + "again"
+    return copy
+
+
+def bits(x: Any) -> bytes:
+    return np.ascontiguousarray(x, dtype=float).tobytes()

@@ -1,0 +1,267 @@
+"""Machine code: every operation is NumPy's, to the last bit where it is an IEEE one, and the same bits at every lane width."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from engine import ops
+from engine.compiler import interpret, llvm, machine, trace, vecmath
+from engine.compiler.expr import ARITY
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.trace import Program
+from tests.compiler.programs import SMOOTH, WIDTHS, bits, loop, random_function
+
+IEEE = {
+    "add": lambda a, b, c: a + b, "sub": lambda a, b, c: a - b, "mul": lambda a, b, c: a * b, "div": lambda a, b, c: a / b,
+    "neg": lambda a, b, c: -a, "sqrt": lambda a, b, c: ops.sqrt(a), "abs": lambda a, b, c: ops.absolute(a),
+    "floor": lambda a, b, c: ops.floor(a), "min": lambda a, b, c: ops.minimum(a, b), "max": lambda a, b, c: ops.maximum(a, b),
+    "lt": lambda a, b, c: ops.less(a, b), "le": lambda a, b, c: ops.less_equal(a, b), "eq": lambda a, b, c: ops.equal(a, b),
+    "and": lambda a, b, c: ops.logical_and(a < b, b < c), "or": lambda a, b, c: ops.logical_or(a < b, b < c),
+    "not": lambda a, b, c: ops.logical_not(a < b), "select": lambda a, b, c: ops.where(a < b, b, c),
+}  # fmt: skip
+LIBM = {
+    "tan": (lambda a, b, c: ops.tan(a), math.tan), "asin": (lambda a, b, c: ops.arcsin(a), math.asin),
+    "acos": (lambda a, b, c: ops.arccos(a), math.acos), "atan": (lambda a, b, c: ops.arctan(a), math.atan),
+    "exp": (lambda a, b, c: ops.exp(a), math.exp), "log": (lambda a, b, c: ops.log(a), math.log),
+    "tanh": (lambda a, b, c: ops.tanh(a), math.tanh), "atan2": (lambda a, b, c: ops.arctan2(a, b), math.atan2),
+    "pow": (lambda a, b, c: ops.power(a, b), math.pow),
+}  # fmt: skip
+TURNS = {
+    "sin": lambda a, b, c: ops.sin(a), "cos": lambda a, b, c: ops.cos(a),
+    "sin of a result": lambda a, b, c: ops.sin(a * c), "cos of a result": lambda a, b, c: ops.cos(a * c),
+}  # fmt: skip
+NAMES = [*IEEE, *LIBM, *TURNS]
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 5e-324, -2.2e-308, 1.7e308, -1.7e308, 3e9, -1e22, 2.0**46, np.inf, -np.inf, np.nan])
+
+
+def everything(a, b, c):
+    return np.array([f(a, b, c) for f in [*IEEE.values(), *(f for f, _ in LIBM.values()), *TURNS.values()]])
+
+
+def arguments():
+    """All pairs of special numbers, then ordinary ones of many sizes; c is 1."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 400)) * 10.0 ** rng.integers(-8, 8, (2, 400))
+    x[:, :100] = rng.uniform(-1, 1, (2, 100))
+    pairs = np.array([(a, b) for a in SPECIAL for b in SPECIAL]).T
+    return np.concatenate([pairs, x], axis=1), np.ones(pairs.shape[1] + 400)
+
+
+@pytest.fixture(scope="module")
+def results():
+    """name -> result of compiled code for the arguments, after a check that all widths give the same bits."""
+    program = trace(everything, [(), (), ()])
+    (a, b), c = arguments()
+    with np.errstate(all="ignore"):
+        tables = [loop(program, width)(a, b, c) for width in WIDTHS]
+        single = Gufunc(program, "(),(),()->(k)", ["a", "b", "c"])
+        tables.append(np.array([single(*row) for row in zip(a, b, c, strict=True)]))
+    for table in tables[1:]:
+        np.testing.assert_array_equal(table.view(np.int64) * ~np.isnan(table), tables[0].view(np.int64) * ~np.isnan(tables[0]))
+    return dict(zip(NAMES, tables[0].T, strict=True))
+
+
+def test_every_operation_is_here():
+    assert {*IEEE, *LIBM, "sin", "cos", "fma"} == set(ARITY)
+    assert set(LIBM) == set(vecmath.LIBM)
+
+
+@pytest.mark.parametrize("name", IEEE)
+def test_ieee_operations_are_exact(results, name):
+    (a, b), c = arguments()
+    with np.errstate(all="ignore"):
+        expected = np.asarray(IEEE[name](a, b, c), dtype=float)
+    got = results[name]
+    np.testing.assert_array_equal(got, expected)
+    if name in ("min", "max"):  # of 0 and -0 either will do
+        got, expected = np.abs(got), np.abs(expected)
+    np.testing.assert_array_equal(np.signbit(got)[~np.isnan(got)], np.signbit(expected)[~np.isnan(got)])
+
+
+@pytest.mark.parametrize("name", LIBM)
+def test_functions_are_the_c_librarys(results, name):
+    (a, b), c = arguments()
+    f, reference = LIBM[name]
+    compared = 0
+    for x, y, got in zip(a, b, results[name], strict=True):
+        try:
+            expected = reference(x, y) if name in ("atan2", "pow") else reference(x)
+        except (ValueError, OverflowError):  # Python's own errors where C gives NaN and infinity
+            continue
+        assert got == expected or (got != got and expected != expected), (x, y, got, expected)
+        compared += 1
+    assert compared > 300
+    with np.errstate(all="ignore"):
+        expected = f(a, b, c)
+    for kind in (np.isnan, np.isposinf, np.isneginf):
+        np.testing.assert_array_equal(kind(results[name]), kind(expected))
+
+
+def test_fma_rounds_once():
+    nodes = [("input", 0), ("input", 1), ("input", 2), ("fma", 0, 1, 2)]
+    program = Program(nodes, [3], [(), (), ()], [()])
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 2000))
+    c = -a * b * (1 + rng.choice([0, 1e-16, 1e-10, 1.0], 2000))
+    expected = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a, b, c, strict=True)]
+    assert np.mean(expected != a * b + c) > 0.3
+    for width in WIDTHS:
+        np.testing.assert_array_equal(loop(program, width)(a, b, c), expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_are_interpreted_to_rounding_and_the_same_bits_at_every_width(seed):
+    program = trace(random_function(seed, 150, SMOOTH, ()), [(4,)])
+    x = np.random.default_rng(seed).uniform(-2, 2, (37, 4))
+    tables = [loop(program, width)(x) for width in WIDTHS]
+    single = Gufunc(program, "(4)->(3)", ["x"])
+    tables.append(np.array([single(row) for row in x]))
+    assert all(bits(t) == bits(tables[0]) for t in tables)
+    expected = interpret(program, x)
+    np.testing.assert_allclose(tables[0], expected, rtol=1e-11, atol=1e-13)
+
+
+def test_every_segment_is_straight_vector_code():
+    """No call, no branch and no single lane where there need be none: arithmetic on whole registers."""
+    module = llvm.Module(8)
+    module.function(trace(lambda x: ops.sqrt(x @ x) + np.cross(x, x[::-1]) / abs(x[0]), [(3,)]))
+    text = str(module)
+    body = text[text.index("define internal void @f0.0") : text.index("define internal void @f0(")]
+    assert "br " not in body and "extractelement" not in body and "<8 x double>" in body and body.count("call") == body.count("@llvm.")
+    assert machine.assemble(text)
+
+
+# ---------------------------------------------------------------- sine and cosine
+
+Q, EXTRA = 256, 1100  # bits after the point, and more of π for the largest arguments
+
+
+def half_pi() -> int:
+    """π/2 · 2^(Q + EXTRA), by Machin's formula."""
+    one = 1 << (Q + EXTRA + 32)
+
+    def arctan_of_inverse(n: int) -> int:
+        total = term = one // n
+        k = 1
+        while term:
+            term //= -n * n
+            k += 2
+            total += term // k
+        return total
+
+    return (2 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))) >> 32
+
+
+HALF_PI = half_pi()
+
+
+def exact_sincos(x: float) -> tuple[int, int]:
+    """sin x and cos x times 2^Q."""
+    n, d = x.as_integer_ratio()
+    whole = (n << (Q + EXTRA)) // d
+    k = (2 * whole + HALF_PI) // (2 * HALF_PI)
+    r = (whole - k * HALF_PI) >> EXTRA
+    square, s, c = (r * r) >> Q, 0, 0
+    term, j = 1 << Q, 0
+    while term:
+        c += term
+        s += (term * r >> Q) // (j + 1)
+        term = -(term * square >> Q) // ((j + 1) * (j + 2))
+        j += 2
+    return ((s, c), (c, -s), (-s, -c), (-c, s))[k % 4]
+
+
+def error_in_ulp(got: float, exact: int) -> float:
+    n, d = float(got).as_integer_ratio()
+    return abs((n << Q) // d - exact) / (1 << Q) / math.ulp(exact / (1 << Q))
+
+
+def nearest_multiples(exponent: int) -> list[float]:
+    """Doubles m·2^exponent that come closest to multiples of π/2: m are denominators of the convergents of 2^exponent / (π/2)."""
+    a, b = (1 << (Q + EXTRA)) << max(exponent, 0), HALF_PI << max(-exponent, 0)
+    before, m, found = 0, 1, []
+    a, b = b, a % b
+    while b:
+        before, m = m, (a // b) * m + before
+        a, b = b, a % b
+        if m >= 2**53:
+            break
+        found.append(math.ldexp(m, exponent))
+    return found
+
+
+@pytest.fixture(scope="module")
+def sincos():
+    return loop(trace(lambda x: (ops.sin(x), ops.cos(x)), [()]), machine.width())
+
+
+def test_the_reference_is_right():
+    assert 6381956970095103 * 2.0**797 in nearest_multiples(797)  # the double that comes closest of all
+    assert exact_sincos(1e22)[0] / 2**Q == -0.8522008497671888  # a classical hard case
+    for x in (0.5, 1.0, -2.0, 100.0):
+        assert abs(exact_sincos(x)[0] / 2**Q - math.sin(x)) < 2e-16 and abs(exact_sincos(x)[1] / 2**Q - math.cos(x)) < 2e-16
+
+
+def worst(sincos, x) -> float:
+    s, c = sincos(x)
+    each = [exact_sincos(float(t)) for t in x]
+    return max(max(error_in_ulp(a, e[0]), error_in_ulp(b, e[1])) for a, b, e in zip(s, c, each, strict=True))
+
+
+@pytest.mark.parametrize("x", [
+    np.linspace(-7, 7, 4001), np.arange(-500, 500) * (np.pi / 4), np.nextafter(np.arange(500) * (np.pi / 2), np.inf),
+    *(2.0**e * np.random.default_rng(e + 99).uniform(0.5, 1, 500) * np.tile([-1, 1], 250) for e in (-30, -3, 3, 10, 20, 30, 40, 46)),
+    np.array([x for e in range(-52, -6) for x in nearest_multiples(e) if x < 2.0**46]),
+], ids=["dense", "π/4", "after π/2", "2^-30", "2^-3", "2^3", "2^10", "2^20", "2^30", "2^40", "2^46", "hardest"])  # fmt: skip
+def test_sine_and_cosine_are_within_one_and_a_half_ulp(sincos, x):
+    assert len(x) > 100 and worst(sincos, x) < 1.5
+
+
+@pytest.mark.parametrize("e", [47, 50, 52, 53, 60, 100, 500, 1023])
+def test_large_angles_are_the_c_librarys(sincos, e):
+    x = 2.0**e * np.random.default_rng(e).uniform(0.5, 1, 200) * np.tile([-1, 1], 100)
+    hardest = np.array([x for x in nearest_multiples(e - 52) if x > 2.0**46])  # there a C library itself may be off by more than 1 ulp
+    for angles in (x, hardest):
+        s, c = sincos(angles)
+        assert s.tolist() == [math.sin(t) for t in angles] and c.tolist() == [math.cos(t) for t in angles]
+    assert worst(sincos, x) < 1
+
+
+def test_tiny_angles_are_kept(sincos):
+    x = np.array([5e-324, 2.5e-320, 1e-308, 1e-300, 1e-30, 1e-9])
+    for sign in (1, -1):
+        s, c = sincos(sign * x)
+        assert (s == sign * x).all() and (c == 1.0).all()
+    assert sincos(0.0) == (0.0, 1.0) == sincos(-0.0)
+
+
+def test_sine_is_odd_and_cosine_even_bit_for_bit(sincos):
+    x = np.random.default_rng(0).uniform(0, 1000, 10_000)
+    (s, c), (t, d) = sincos(x), sincos(-x)
+    assert bits(s) == bits(-t) and bits(c) == bits(d)
+
+
+def test_sine_of_what_is_not_finite_is_nan(sincos):
+    with np.errstate(invalid="ignore"):
+        for x in (np.inf, -np.inf, np.nan, -np.nan):
+            assert np.isnan(sincos(x)).all() and np.isnan(sincos(np.array([1.0, x, 2.0]))).tolist() == [[False, True, False]] * 2
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, one: np.array([np.sin(x), np.cos(x)]), lambda x, one: np.array([np.sin(x * one), np.cos(x * one)]),
+], ids=["inputs", "results"])  # fmt: skip
+def test_a_large_angle_does_not_touch_its_neighbours(f):
+    """In its own lane, in every lane and in a long row of inputs, at every width and alone."""
+    program = trace(f, [(11,), ()])
+    x = np.random.default_rng(0).uniform(-4, 4, (23, 11))
+    far = np.random.default_rng(1).random(x.shape) < 0.1
+    y = np.where(far, x * 2.0**60, x)
+    for width in WIDTHS:
+        near, mixed = loop(program, width)(x, 1.0), loop(program, width)(y, 1.0)
+        for k, function in enumerate((math.sin, math.cos)):
+            assert bits(mixed[:, k][~far]) == bits(near[:, k][~far])
+            assert mixed[:, k][far].tolist() == [function(t) for t in y[far]]
+        single = Gufunc(program, "(11),()->(2,11)", ["x", "one"])
+        assert bits([single(row, 1.0) for row in y]) == bits(mixed)

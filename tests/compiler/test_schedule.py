@@ -1,0 +1,129 @@
+"""Between tracing and lowering: fused multiply-adds, segments, and the memory that values cross borders in."""
+
+import numpy as np
+import pytest
+
+from engine import ops
+from engine.compiler import interpret, llvm, trace, verify
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.schedule import angles, crossing, fused, segments
+from engine.compiler.trace import Program, calling, operands
+from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
+
+
+def fused_program(program):
+    nodes, outputs = fused(program)
+    return Program(nodes, outputs, program.shapes_in, program.shapes_out, program.functions, program.name)
+
+
+def kinds(nodes):
+    return [n[0] for n in nodes if n[0] not in ("input", "const")]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_fusing_is_exact_in_rational_arithmetic(seed):
+    program = trace(random_function(seed, 60), [(4,)], fold=seed % 2 == 0)
+    whole = fused_program(program)
+    verify(whole)
+    x = fractions(seed)
+    assert exact(whole, x) == exact(program, x)
+    before, after = kinds(program.nodes), kinds(whole.nodes)
+    assert after.count("mul") + after.count("fma") <= before.count("mul") + before.count("add") + before.count("sub")
+    assert after.count("mul") <= before.count("mul")
+    assert after.count("add") + after.count("sub") + after.count("fma") == before.count("add") + before.count("sub")
+
+
+@pytest.mark.parametrize(("f", "expected"), [
+    (lambda x, y, z: x * y + z, ["fma"]),
+    (lambda x, y, z: z + x * y, ["fma"]),
+    (lambda x, y, z: x * y - z, ["neg", "fma"]),
+    (lambda x, y, z: z - x * y, ["neg", "fma"]),
+    (lambda x, y, z: x * y + y * z, ["mul", "fma"]),
+    (lambda x, y, z: x * y - y * z, ["mul", "neg", "fma"]),
+    (lambda x, y, z: x * y + x * y, ["mul", "add"]),                           # a double, not one product and another
+    (lambda x, y, z: np.array([x * y + z, x * y - z]), ["fma", "neg", "fma"]),  # the product disappears twice
+    (lambda x, y, z: np.array([x * y + z, x * y]), ["mul", "add"]),            # it is wanted itself
+    (lambda x, y, z: ops.sqrt(x * y) + x * y, ["mul", "sqrt", "add"]),
+    (lambda x, y, z: (x * y + z) * y + x, ["fma", "fma"]),
+    (lambda x, y, z: np.array([x * y + z * x, z * x - y]), ["mul", "fma", "neg", "fma"]),
+    (lambda x, y, z: np.array([x * x + y * z, y * y + y * z]), ["mul", "fma", "fma"]),  # the shared product is made once
+    (lambda x, y, z: np.array([y * z + x * x, y * z + y * y]), ["mul", "fma", "fma"]),
+])  # fmt: skip
+def test_what_is_fused(f, expected):
+    program = trace(f, [(), (), ()])
+    assert kinds(fused(program)[0]) == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 9, 10, 11, 1000, 1001])
+@pytest.mark.parametrize("limit", [1, 3, 10, 500])
+def test_segments_cover_everything_evenly(length, limit):
+    parts = segments([("input", 0)] * length, limit)
+    assert [i for part in parts for i in part] == list(range(length))
+    sizes = [len(p) for p in parts]
+    assert all(0 < n <= limit for n in sizes) and len(parts) == -(-length // limit)
+    assert all(n == sizes[0] for n in sizes[:-1])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 40, 10_000])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_slot_holds_a_value_until_its_last_reader_and_is_then_used_again(seed, limit):
+    nodes, _ = fused(trace(random_function(seed, 120), [(4,)], fold=False))
+    parts = segments(nodes, limit)
+    slot, size = crossing(nodes, parts)
+    where = {i: s for s, part in enumerate(parts) for i in part}
+    last = dict(where)
+    for i, node in enumerate(nodes):
+        for j in operands(node):
+            last[j] = max(last[j], where[i])
+    memory = [None] * size
+    for s, part in enumerate(parts):
+        for i in part:
+            for j in operands(nodes[i]):
+                assert where[j] == s or nodes[j][0] in ("const", "input") or memory[slot[j]] == j
+            if i in slot:
+                memory[slot[i]] = i
+    crossed = [i for i in range(len(nodes)) if last[i] > where[i] and nodes[i][0] not in ("const", "input")]
+    assert sorted(slot) == crossed
+    most = max(sum(where[i] <= s <= last[i] for i in crossed) for s in range(len(parts)))
+    assert size == most  # no more memory than is alive at once
+
+
+def test_placed_nodes_get_no_slot():
+    nodes, _ = fused(trace(lambda x: np.array([ops.sin(x[0]) + x[1], ops.sin(x[0]) * x[1], ops.sin(x[0])]), [(2,)]))
+    parts = segments(nodes, 1)
+    turned = next(i for i, n in enumerate(nodes) if n[0] == "sin")
+    assert turned in crossing(nodes, parts)[0]
+    assert turned not in crossing(nodes, parts, {turned})[0]
+
+
+def test_angles_are_the_inputs_that_are_turned(monkeypatch):
+    monkeypatch.setattr("engine.compiler.schedule.MANY_ANGLES", 2)
+    nodes = trace(lambda x: ops.sin(x[2]) + ops.cos(x[0]) * ops.cos(x[2]) + ops.sin(x[1] * 2.0) + ops.tan(x[1]), [(3,)]).nodes
+    assert [nodes[i] for i in angles(nodes)] == [("input", 2), ("input", 0)] and list(angles(nodes).values()) == [0, 1]
+
+
+INNER = trace(lambda x, y: (x * y[0] + ops.sin(x), ops.where(y[0] < y[1], y, -y), y[0] < x), [(), (2,)])
+
+
+def calls(x):
+    """Calls, truth values, angles and constants that cross every border."""
+    a, b, c = calling(INNER)(x[0], x[1:3])
+    less = ops.logical_and(x[0] < x[3], ops.logical_not(x[1] < x[2]))
+    d, e, f = calling(INNER)(a + ops.cos(x[1]), np.array([b[1], ops.where(less, 1.0, x[2])]))
+    return np.array([a * d, e[0] - f, ops.where(less, e[1], c), less, ops.sin(x[0]) + d, ops.sin(a * x[3]), 2.5, x[3]])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 37])
+@pytest.mark.parametrize("f", [calls, *(random_function(s, 150, SMOOTH + ARITHMETIC) for s in (3, 7))], ids=["calls", "random", "another"])
+def test_cutting_changes_no_bit(f, limit, monkeypatch):
+    program = trace(f, [(4,)])
+    x = np.random.default_rng(0).uniform(-3, 3, (37, 4))
+    with np.errstate(all="ignore"):
+        whole = loop(program, 4)(x)
+        monkeypatch.setattr(llvm, "SEGMENT", limit)
+        assert bits(loop(again(program), 4)(x)) == bits(whole)
+        assert bits(loop(again(program), 1)(x)) == bits(whole)
+        single = Gufunc(again(again(program)), "(4)->(m)", ["x"])
+        assert bits([single(row) for row in x]) == bits(whole)
+    if f is calls:
+        np.testing.assert_allclose(whole, interpret(program, x), rtol=1e-12, atol=1e-13)
