@@ -21,7 +21,7 @@ class StateError(ValueError):
     """A configuration, velocity or force of the wrong shape or value; the text says which entry of what."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Body:
     """What moves as one: a joint that is not fixed, its child link, and every link welded to that child.
 
@@ -43,6 +43,9 @@ class Body:
     v: slice
     ratio: float = 1.0
     offset: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Body({self.joint}, parent {self.parent})"
 
     @property
     def kind(self) -> Kind:
@@ -82,7 +85,7 @@ class Body:
         return rate(self.joint, self.coordinates(q), v[self.v]) if rate else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A kinematic tree, frozen. Make one with :func:`engine.load_urdf` or :meth:`Model.from_graph`.
 
@@ -147,6 +150,9 @@ class Model:
         name = graph.graph.get("name", "") or "robot"
         held = nx.freeze(graph.copy())
         return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv)
+
+    def __repr__(self) -> str:
+        return f"<model '{self.name}': {len(self.links)} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
 
     # ------------------------------------------------------------ names
 

@@ -68,7 +68,7 @@ class Geometry:
     fault: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Link:
     """A rigid link: its name, its spatial inertia G (6×6, about the link's origin) and what it looks like.
 
@@ -90,6 +90,9 @@ class Link:
         if G[5, 5] < 0:
             raise ModelError(f"link '{self.name}': mass is {G[5, 5]:g} kg; expected zero or more")
         object.__setattr__(self, "inertia", G)
+
+    def __repr__(self) -> str:
+        return f"Link('{self.name}', {self.mass:.6g} kg)"
 
     @property
     def mass(self) -> float:
@@ -116,7 +119,7 @@ class Mimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Joint:
     """A joint from link ``parent`` to link ``child``.
 
@@ -173,6 +176,9 @@ class Joint:
         if self.mimic is not None:
             finite(self.mimic.ratio, f"{here}: the ratio of its mimic")
             finite(self.mimic.offset, f"{here}: the offset of its mimic")
+
+    def __repr__(self) -> str:
+        return f"Joint('{self.name}', {self.kind}, '{self.parent}' → '{self.child}')"
 
     @property
     def type(self) -> Kind:

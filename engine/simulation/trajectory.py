@@ -14,7 +14,7 @@ from engine.simulation.robot import Robot, compile
 Array = np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Recorded states of one rollout, or of a batch of them.
 
@@ -31,6 +31,11 @@ class Trajectory:
     q: Array
     v: Array
     tau: Array
+
+    def __repr__(self) -> str:
+        span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"
+        batch = f", {self.q.shape[:-2]} rollouts" if self.q.ndim > 2 else ""
+        return f"<trajectory of '{self.model.name}': {len(self)} states, {span}{batch}>"
 
     def __len__(self) -> int:
         return len(self.t)

@@ -230,9 +230,19 @@ def test_what_numpy_alone_knows_is_passed_on(f, arrays):
         g(x, x, where=True)
     with pytest.raises(TypeError, match="unexpected keyword"):
         g(x, x, nonsense=1)
-    with pytest.raises(TypeError):
-        g(x, y=x)
     assert isinstance(f.ufunc, np.ufunc) and f.ufunc.signature == "(11),(3,11),()->(3),()" and same(f.ufunc(x, A, s), f(x, A, s))
+
+
+def test_arguments_by_name(f, arrays):
+    x, A, s = arrays
+    one = [a[0] for a in arrays]
+    assert same(f(x, A=A, s=s), f(*arrays)) and same(f(s=s, x=x, A=A), f(*arrays)) and same(f(one[0], s=one[2], A=one[1]), f(*one))
+    y = np.empty((1000, 3))
+    assert f(x, s=s, A=A, out=(y, None))[0] is y and same((y,), f(*arrays)[:1])
+    with pytest.raises(engine.ArgumentError, match="pushed got 2 arguments; expected 3: x, A, s"):
+        f(x, s=s)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        f(x, A, s, s=s)
 
 
 # ---------------------------------------------------------------- what is said about bad input
@@ -406,6 +416,22 @@ def test_a_function_may_decide_otherwise():
     assert g(np.ones(2), np.ones(2))[1] == 1.0
 
 
+def test_a_strict_function_reports_what_comes_in_too():
+    class Strict(Gufunc):
+        strict = True
+
+    program = trace(lambda x, y: x[0] * y, [(3,), ()])
+    g, h = Strict(program, "(3),()->()", ["x", "y"]), Gufunc(program, "(3),()->()", ["x", "y"])
+    for n in (1, 8, 9, 100):
+        x, y = np.ones((n, 3)), np.ones(n)
+        assert (g(x, y) == 1).all() and g(x[0], y[0]) == 1
+        x[n // 2, 2] = np.inf
+        assert (h(x, y) == 1).all() and h(x[n // 2], y[0]) == 1
+        for given in ((x, y), (x[n // 2], y[0])):
+            with pytest.warns(RuntimeWarning, match="NaN or infinity"):
+                assert (g(*given) == 1).all()
+
+
 # ---------------------------------------------------------------- references, memory, threads of Python's
 
 
@@ -538,7 +564,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_it_introduces_itself(f):
     assert repr(f) == f"<compiled pushed(n),(m,n),()->(m),(), {f.operations} operations>"
     assert f.signature == "(n),(m,n),()->(m),()" and f.arguments == ["x", "A", "s"] and f.operations == f.program.count()
-    assert str(inspect.signature(f)) == "(x, A, s, /, *, out=None)"
+    assert str(inspect.signature(f)) == "(x, A, s, *, out=None)"
     assert (f.__name__, f.__doc__, f.__module__, f.__wrapped__) == ("pushed", "A push.", __name__, pushed)
     assert "A push." in pydoc.render_doc(f) and isinstance(f, Gufunc) and callable(f)
     assert inspect.signature(engine.gufunc(lambda *x: x[0], "(),()->()")).parameters.keys() == {"argument_0", "argument_1", "out"}
