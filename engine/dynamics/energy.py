@@ -16,6 +16,9 @@ Array = np.ndarray
 def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[Any, Any]:
     """Kinetic energy K = ½ Σ Vᵀ G V and potential energy U = −Σ m g·c in uniform gravity (J), zero at the world's origin.
 
+    Weight acts on the mass G[5, 5] at its centre. (The algorithms take gravity as an acceleration of the base, G·g: for a body with added
+    mass, whose G is not a rigid body's, add its buoyancy and weight as external wrenches in zero gravity.)
+
     Examples
     --------
     A 2 kg point 3 m along x, turning about z at 1 rad/s: K = ½·2·3² = 9 J.

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+import pinocchio as pin
 import pytest
 
 from engine.io import Finding, Report, RobotFileError, check, load_urdf
 
-pin = pytest.importorskip("pinocchio")
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 
 GOOD = '<inertial><origin xyz="0 0 0.1"/><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>'

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from engine.io import RobotFileError, load_mesh, load_urdf
@@ -16,7 +17,6 @@ from engine.io.urdf import rotation
 from engine.model import Model
 from engine.spatial import inertia
 
-pin = pytest.importorskip("pinocchio")
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 FILES = sorted(str(f.relative_to(ROBOTS)) for f in ROBOTS.rglob("*.urdf"))
 FAIL = {

@@ -220,7 +220,7 @@ PAIRS = [j for j in JOINTS if j.kind in PEERS
 @pytest.mark.parametrize("joint", PAIRS, ids=lambda j: j.name)
 def test_joints_are_pinocchios(joint, rng):
     """Pose, twist S v, ⊕ and ⊖."""
-    pin = pytest.importorskip("pinocchio")
+    import pinocchio as pin
     make, theirs, ours = PEERS[joint.kind]
     model, kind, swap = pin.Model(), joint.type, np.r_[3:6, 0:3]
     model.addJoint(0, make(pin, joint), pin.SE3.Identity(), "j")

@@ -83,7 +83,7 @@ def test_printed_values():
 
 
 def test_bodies_are_pinocchios(rng):
-    pin = pytest.importorskip("pinocchio")
+    import pinocchio as pin
     for ours, theirs in ((inertia.box(2.0, [0.3, 0.4, 0.5]), pin.Inertia.FromBox(2.0, 0.3, 0.4, 0.5)),
                          (inertia.cylinder(2.0, 0.3, 0.8), pin.Inertia.FromCylinder(2.0, 0.3, 0.8)),
                          (inertia.ellipsoid(2.0, [0.3, 0.4, 0.5]), pin.Inertia.FromEllipsoid(2.0, 0.3, 0.4, 0.5)),
@@ -98,7 +98,7 @@ def test_bodies_are_pinocchios(rng):
 
 
 def test_meshes_are_solids(rng):
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
     box = trimesh.creation.box(extents=[0.3, 0.4, 0.5])
     solid = inertia.box(1000 * 0.3 * 0.4 * 0.5, [0.3, 0.4, 0.5])
     close(inertia.from_mesh(box, 1000.0), solid, 2e-15)
@@ -112,7 +112,7 @@ def test_meshes_are_solids(rng):
 
 
 def test_meshes_that_enclose_nothing():
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
     box = trimesh.creation.box()
     opened = trimesh.Trimesh(box.vertices, box.faces[1:], process=False)
     with pytest.raises(ValueError, match="not a closed surface"):

@@ -83,7 +83,7 @@ def test_Ad_is_a_homomorphism_and_conjugates(rng):
 
 
 def test_Ad_is_pinocchios_action(rng):
-    pin = pytest.importorskip("pinocchio")
+    import pinocchio as pin
     for T in random_poses(rng, 10):
         close(se3.Ad(T), pin.SE3(T).action[np.ix_(SWAP, SWAP)], 1e-15)
 
@@ -222,7 +222,7 @@ def test_nothing_jumps_where_series_meet_closed_forms(theta):
 
 
 def test_maps_are_pinocchios():
-    pin = pytest.importorskip("pinocchio")
+    import pinocchio as pin
     grid = np.ix_(SWAP, SWAP)
     for V in BELOW_PI:
         T = pin.exp6(V[SWAP])
