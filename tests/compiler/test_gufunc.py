@@ -106,12 +106,18 @@ def test_any_layout_gives_the_same_bits(f, arrays, layout, threads):
         assert same(f(*[m[5:6] for m in moved]), [w[5:6] for w in whole])
 
 
-def test_one_plain_argument_among_others(f, arrays):
-    """A direct call must hand over whenever any one argument is not plain."""
-    whole = f(*[a[3] for a in arrays])
-    for k in range(3):
-        for other in (lambda a: np.array(a, order="F"), lambda a: a.tolist(), lambda a: LAYOUTS["unaligned"](np.array(a))):
-            assert same(f(*[other(a[3]) if j == k else a[3].copy() for j, a in enumerate(arrays)]), whole)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "single"])
+def test_one_argument_that_is_not_plain_among_others_that_are(f, arrays, layout):
+    """A direct call must hand over whenever any one argument is not what it reads."""
+    x, A, s = (np.array(a[3]) for a in arrays)
+    whole = f(x, A, s)
+    move = LAYOUTS.get(layout, lambda a: np.float32(a).astype(np.float64).astype(np.float32))
+    for k, a in enumerate((x, A, s)):
+        if layout == "single":
+            a = a.astype(np.float32).astype(float)
+            whole = f(*[a if j == k else b for j, b in enumerate((x, A, s))])
+        moved = move(a[None])[0]
+        assert same(f(*[moved if j == k else b for j, b in enumerate((x, A, s))]), whole)
 
 
 def test_zero_strides_and_broadcasting(f, arrays):
@@ -542,19 +548,20 @@ def test_first_calls_from_many_threads_at_once():
 def test_a_forked_process_has_threads_of_its_own():
     """In a process of its own: it has to be small."""
     code = """
-import os, sys, numpy as np, engine
+import os, sys, time, numpy as np, engine
 from engine.compiler import gufunc as module
 module.WORTH_THREADS = 1
 engine.set_threads(2)
 g = engine.gufunc(lambda x: np.sin(x), "()->()")
 x = np.linspace(0, 1, 1000)
 y = g(x)
+time.sleep(0.1)  # the threads wait for work; the child has none of them
 child = os.fork()
 if not child:
     os._exit(0 if (g(x) == y).all() else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=30, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

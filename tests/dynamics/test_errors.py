@@ -268,3 +268,32 @@ def test_singular_states_of_a_regular_model() -> None:
     for call in (lambda: dynamics.aba(model, straight, v, v), lambda: robot.aba(straight, v, v), lambda: robot.aba(both, v, v)):
         with pytest.raises(StateError, match="joint 'j1' moves no mass"):
             call()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_results_do_not_depend_on_is_checked_as_well(value: float) -> None:
+    """Where the base stands changes no torque: it must be a number all the same, alone and in a batch."""
+    q = Q.copy()
+    q[5] = value
+    for call in (lambda: ROBOT.rnea(q, V, V), lambda: ROBOT.crba(q), lambda: ROBOT.jacobian(q, "hand")):
+        with pytest.raises(StateError, match=r"q\[5\] \(joint 'floating_base'\) is -?(nan|inf); expected a finite number"):
+            call()
+    with pytest.raises(StateError, match=r"rnea: q\[19, 5\] \(joint 'floating_base'\)"):
+        ROBOT.rnea(np.array([Q] * 19 + [q]), V, V)
+
+
+def test_quaternions_of_length_zero() -> None:
+    q = Q.copy()
+    q[:4] = 0.0
+    plain = (lambda: dynamics.rnea(MODEL, q, V, V), lambda: MODEL.integrate(q, V))
+    for call in (*plain, lambda: ROBOT.rnea(q, V, V), lambda: ROBOT.aba(q, V, V)):
+        with pytest.raises(StateError, match="q of joint 'floating_base' has a quaternion of length zero"):
+            call()
+
+
+def test_arguments_by_name() -> None:
+    assert (ROBOT.rnea(q=Q, v=V, vdot=V) == ROBOT.rnea(Q, V, V)).all()
+    wrenches = np.ones((len(MODEL.links), 6))
+    assert (ROBOT.aba(Q, V, tau=V, wrenches=wrenches) == ROBOT.aba(Q, V, V, wrenches)).all()
+    with pytest.raises(ArgumentError, match="rnea got 2 arguments; expected 3: q, v, vdot"):
+        ROBOT.rnea(Q, v=V)

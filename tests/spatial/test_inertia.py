@@ -219,3 +219,49 @@ def test_plain_interpreted_compiled_agree(rng):
     for n in np.eye(3):                                                       # turns that fold
         turned = lambda t, p, G, n=n: inertia.transformed(se3.pose(so3.about(n, t), p), G)
         check_lives(turned, np.array([0.0, 1e-12, 1e-9, 0.3, 2.0, np.pi, -1.0, -3.0, 5.0, 9.0, 0.1]), T[:, :3, 3], G, tolerance=5e-15)
+
+
+# ---------------------------------------------------------------- the wrench that a motion takes
+
+
+def test_wrench_is_the_body_equation(rng):
+    """F = G V̇ − ad(V)ᵀ G V: of a rigid body by Newton and Euler, of any other inertia by 6×6 matrices."""
+    masses, centers = rng.uniform(1, 3, 5), rng.standard_normal((5, 3))
+    rigid = [inertia.from_mass(m, c, np.diag([1.0, 2.0, 2.5])) for m, c in zip(masses, centers, strict=True)]
+    for G in [*rigid, *random_inertias(rng, 5)]:
+        V, Vdot = rng.standard_normal((2, 6))
+        close(inertia.wrench(G, V, Vdot), G @ Vdot - se3.ad(V).T @ G @ V, 2e-15)
+    assert all(inertia.is_rigid(G) for G in rigid) and inertia.is_rigid(np.zeros((6, 6)))
+    assert not any(inertia.is_rigid(G) for G in random_inertias(rng, 5))
+    assert not inertia.is_rigid(rigid[0] + np.diag([0, 0, 0, 0, 0, 1e-9]))
+
+
+def test_power_of_the_wrench_is_the_rate_of_kinetic_energy(rng):
+    for G in [inertia.box(2.0, [1, 2, 3]), *random_inertias(rng, 3)]:
+        V, Vdot = rng.standard_normal((2, 6))
+        close(V @ inertia.wrench(G, V, Vdot), V @ G @ Vdot, 1e-14)
+
+
+def test_wrench_against_pinocchio(rng):
+    import pinocchio as pin
+
+    for _ in range(5):
+        V, Vdot = rng.standard_normal((2, 6))
+        Y = pin.Inertia.Random()
+        G = Y.matrix()[SWAP]
+        Vp, Ap = pin.Motion(V[[3, 4, 5, 0, 1, 2]]), pin.Motion(Vdot[[3, 4, 5, 0, 1, 2]])
+        close(inertia.wrench(G, V, Vdot), (Y * Ap + Y.vxiv(Vp)).vector[[3, 4, 5, 0, 1, 2]], 1e-14)
+
+
+def test_wrench_plain_interpreted_and_compiled(rng):
+    V, Vdot = rng.standard_normal((2, 11, 6))
+    for G in (inertia.from_mass(2.0, np.array([0.1, 0.2, 0.3]), np.eye(3)), random_inertias(rng, 1)[0]):
+        check_lives(lambda V, Vdot, G=G: inertia.wrench(G, V, Vdot), V, Vdot)
+
+
+@pytest.mark.parametrize("axis", [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [0, 0, -1.0]])
+def test_turns_about_a_coordinate_axis_take_the_short_way(rng, axis):
+    """Trace and antisymmetric part in the plane stay, the rest turns twice: the same as R A Rᵀ."""
+    for angle in (0.0, 1e-9, 0.7, np.pi / 2, 3.0):
+        R, A = so3.about(np.array(axis), angle), rng.standard_normal((3, 3))
+        close(inertia.rotated(R, A), R @ A @ R.T, 2e-15)
