@@ -68,7 +68,11 @@ class Forced(Function):
     def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
         if len(args) == len(self.arguments) + 1:
             *args, wrenches = args  # type: ignore[assignment]
-        return super()._general(*args, **kwargs) if wrenches is None else self.forced()(*args, wrenches=wrenches, **kwargs)
+        if wrenches is None:
+            return super()._general(*args, **kwargs)
+        if len(args) == len(self.arguments):
+            return self.forced()(*args, wrenches, **kwargs)
+        return self.forced()(*args, wrenches=wrenches, **kwargs)
 
 
 class Robot:
