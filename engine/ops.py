@@ -1,8 +1,7 @@
 """One vocabulary for floats and traced scalars.
 
 Every function takes Python floats, NumPy arrays of any shape, and traced scalars or object arrays of them, so that an
-equation written with it runs as it stands and compiles too. ``+ − * / **``, ``@``, slicing, ``np.cross`` and ``np.block``
-need no help.
+equation written with it runs as it stands and compiles too. ``+ − * / **``, ``@``, slicing and ``np.block`` need no help.
 
 >>> float(where(2.0 > 1.0, cos(0.0), 5.0))
 1.0
@@ -88,6 +87,16 @@ def array(rows: Any) -> np.ndarray:
 def norm(x: Any) -> Any:
     """Euclidean length over the last axis: (x·x)^½."""
     return sqrt(np.vecdot(x, x))
+
+
+def cross(a: Any, b: Any) -> np.ndarray:
+    """a × b over the last axis. (NumPy's own does not take traced arrays before version 2.3.)
+
+    >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    array([0., 0., 1.])
+    """
+    (ax, ay, az), (bx, by, bz) = ([x[..., i] for i in range(3)] for x in (np.asarray(a), np.asarray(b)))
+    return array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
 def solve(A: Any, b: Any) -> np.ndarray:

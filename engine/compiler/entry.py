@@ -5,7 +5,7 @@ rows into lane vectors (any strides; rows that are contiguous go by W×W registe
 The last, incomplete group repeats its last row in the idle lanes. A result that is not finite raises the floating-point flag
 "invalid", which NumPy reports; what idle lanes or branches not taken raised is cleared.
 
-``single`` emits ``call(self, args, nargs, kwnames)``, a Python function that takes ordinary float64 arrays of exactly the right
+``single`` emits ``call(self, args, kwargs)``, a Python function that takes ordinary float64 arrays of exactly the right
 shape straight to the scalar code and hands everything else to ``self``: what NumPy's own dispatch costs would be most of the time.
 """
 
@@ -22,7 +22,8 @@ from engine.compiler.trace import Program, size
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")
 #: <fenv.h>: all floating-point flags, and the one for invalid operations
 ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)
-HEADER = object.__basicsize__  # the fields of PyArrayObject and PyArray_Descr follow Python's object header
+HEADER = object.__basicsize__  # the fields of PyArrayObject and PyArray_Descr follow Python's object header, and a tuple's size
+ITEMS = tuple.__basicsize__  # a tuple's items
 DATA, ND, DIMS, DESCR, FLAGS = (HEADER + k for k in (0, 8, 16, 40, 48))
 BYTEORDER, TYPE_NUM = HEADER + 10, HEADER + 12
 CARRAY, DOUBLE = 0x0101, 12  # C-contiguous and aligned; float64
@@ -259,7 +260,7 @@ def single(program: Program, strict: bool = False) -> str:
     n_in, n_out, count = program.n_in, len(program.outputs), len(shapes_in)
     need = (n_in + n_out + work) * 8 + 8
     lines = [f"@api = global [{len(API)} x ptr] zeroinitializer",
-             "define ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {", "entry:"]  # fmt: skip
+             "define ptr @call(ptr %self, ptr %args, ptr %kwargs) {", "entry:"]  # fmt: skip
     put, number, failures = Writer(lines).put, itertools.count(), []
 
     def api(which: str) -> str:
@@ -285,18 +286,16 @@ def single(program: Program, strict: bool = False) -> str:
     def copy(to: str, source: str, n: int) -> None:
         lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
 
-    def handled(which: int, arguments: str) -> str:
-        handler = put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {which})")
-        return put(f"call ptr @PyObject_Vectorcall(ptr {handler}, {arguments})")
+    def handler(k: int) -> str:
+        return put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k})")
 
-    packed = put(f"alloca ptr, i64 {count + 1}")
     memory = put(f"alloca i8, i64 {need}, align 64") if need <= STACK else ""
-    require(put("icmp eq ptr %kwnames, null"))
-    require(put(f"icmp eq i64 %nargs, {count}"))
+    require(put("icmp eq ptr %kwargs, null"))
+    require(put(f"icmp eq i64 {field('%args', HEADER, 'i64')}, {count}"))
     ndarray = api("ndarray")
     given, data = [], []
     for a, shape in enumerate(shapes_in):
-        x = field("%args", 8 * a, "ptr")
+        x = field("%args", ITEMS + 8 * a, "ptr")
         require(put(f"icmp eq ptr {field(x, HEADER - 8, 'ptr')}, {ndarray}"))
         require(put(f"icmp eq i32 {field(x, ND, 'i32')}, {len(shape)}"))
         descr, dims = field(x, DESCR, "ptr"), field(x, DIMS, "ptr")
@@ -353,14 +352,14 @@ def single(program: Program, strict: bool = False) -> str:
         elif not straight:
             copy(field(arrays[k], DATA, "ptr"), source, size(shape))
     lines += [*release, f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
-    for k, x in enumerate([*given, result]):
-        lines.append(f"  store ptr {x}, ptr {byte(packed, 8 * k)}")
-    said = handled(1, f"ptr {packed}, i64 {count + 1}, ptr null")
+    shown = ", ".join(f"ptr {x}" for x in [*given, result, "null"])
+    said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {handler(1)}, {shown})")
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
-    handed = handled(0, "ptr %args, i64 %nargs, ptr %kwnames")
+    handed = put(f"call ptr @PyObject_Call(ptr {handler(0)}, ptr %args, ptr %kwargs)")
     lines += [f"  ret ptr {handed}", *failures, "}"]
-    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
-                 "declare ptr @PyTuple_New(i64)", "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
+    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Call(ptr, ptr, ptr)",
+                 "declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)", "declare ptr @PyTuple_New(i64)",
+                 "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
                  "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()"]  # fmt: skip
     return "\n".join([str(m), *externals, *lines])
 

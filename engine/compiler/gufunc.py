@@ -77,7 +77,7 @@ class _MethodDef(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-_METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+_METH_VARARGS_KEYWORDS = 0x0001 | 0x0002
 #: single calls go straight to machine code, which counts references under Python's lock
 DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -88,11 +88,11 @@ DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    code = machine.Code(f"single{entry.HEADER}|{strict}|{program.key}", lambda: entry.single(program, strict))
+    code = machine.Code(f"single{entry.HEADER}.{entry.ITEMS}|{strict}|{program.key}", lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
-    definition = _MethodDef(program.name.encode(), code.function("call"), _METH_FASTCALL_KEYWORDS, None)
+    definition = _MethodDef(program.name.encode(), code.function("call"), _METH_VARARGS_KEYWORDS, None)
     _immortal.append((code, definition))
     return ctypes.addressof(definition)
 
@@ -202,7 +202,7 @@ class Gufunc:
             return self._single(*[np.array(a, dtype=np.float64, order="C") for a in arrays])
         results = self._allocated(given, batch)
         finite = self._run(arrays, leading, batch, results)
-        returned = [r[()] if g is None else g for r, g in zip(results, given, strict=True)]  # a scalar, not an array of no dimensions
+        returned = [(r if r.ndim else r[()]) if g is None else g for r, g in zip(results, given, strict=True)]  # no 0-d arrays
         result = returned[0] if count == 1 else tuple(returned)
         return result if finite else self._not_finite(*arrays, result)
 

@@ -106,7 +106,7 @@ def universal_subspace(joint: Joint, q: Array) -> Array:
 
 def universal_rate(joint: Joint, q: Array, v: Array) -> Array:
     first = so3.about(joint.axis2, q[1]).T @ joint.axis
-    return columns(np.concatenate([np.cross(first, joint.axis2) * v[1], ZERO3]), np.zeros(6))   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
+    return columns(np.concatenate([ops.cross(first, joint.axis2) * v[1], ZERO3]), np.zeros(6))   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
 
 
 # ---------------------------------------------------------------- spherical
@@ -159,7 +159,7 @@ def plane(normal: Array) -> tuple[Array, Array]:
     e1 = np.eye(3)[(k + 1) % 3]
     e1 = e1 - normal * (normal @ e1)
     e1 = e1 / np.linalg.norm(e1)
-    return e1, np.cross(normal, e1)
+    return e1, ops.cross(normal, e1)
 
 
 def planar_subspace(joint: Joint, q: Array) -> Array:
@@ -178,8 +178,8 @@ def floating_plus(joint: Joint, q: Array, v: Array) -> Array:
     """SE(3): T ⊕ V = T exp([V])."""
     w = v[..., :3]
     _, B, C = so3.coefficients(np.vecdot(w, w))
-    u = np.cross(w, v[..., 3:])
-    n = np.cross(w, u)
+    u = ops.cross(w, v[..., 3:])
+    n = ops.cross(w, u)
     p = ops.array([v[..., 3 + i] + B * u[..., i] + C * n[..., i] for i in range(3)])
     r = spherical_plus(joint, q[..., :4], w)
     return np.concatenate([r, q[..., 4:] + quaternion.rotate(q[..., :4], p)], axis=-1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.spatial import se3, so3
 
 Array = np.ndarray
@@ -147,9 +148,9 @@ def wrench(G: Array, V: Array, Vdot: Array) -> Array:
         return G @ Vdot - se3.ad(V).T @ (G @ V)
     I, h = G[:3, :3], first_moment(G)
     w, wdot = V[:3], Vdot[:3]
-    a = Vdot[3:] + np.cross(w, V[3:])
-    f = mass(G) * a + np.cross(wdot, h) + np.cross(w, np.cross(w, h))
-    return np.concatenate([I @ wdot + np.cross(w, I @ w) + np.cross(h, a), f])
+    a = Vdot[3:] + ops.cross(w, V[3:])
+    f = mass(G) * a + ops.cross(wdot, h) + ops.cross(w, ops.cross(w, h))
+    return np.concatenate([I @ wdot + ops.cross(w, I @ w) + ops.cross(h, a), f])
 
 
 def faults(G: Array) -> list[str]:

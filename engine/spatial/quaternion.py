@@ -111,8 +111,8 @@ def rotate(q: Array, x: Array) -> Array:
     array([-1., -2.,  3.])
     """
     u = q[..., 1:]
-    t = 2.0 * np.cross(u, x)
-    r = np.cross(u, t)
+    t = 2.0 * ops.cross(u, x)
+    r = ops.cross(u, t)
     return ops.array([x[..., i] + q[..., 0] * t[..., i] + r[..., i] for i in range(3)])
 
 

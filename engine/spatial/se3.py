@@ -74,13 +74,13 @@ def ad(V: Array) -> Array:
 def to_child(T_PC: Array, V_P: Array) -> Array:
     """Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist of the parent frame seen from the child's."""
     Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
-    return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + np.cross(w, position(T_PC)))], axis=-1)
+    return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
 def to_parent(T_PC: Array, F_C: Array) -> Array:
     """Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench of the child frame seen from the parent's."""
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
-    return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + np.cross(position(T_PC), f), f], axis=-1)
+    return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + ops.cross(position(T_PC), f), f], axis=-1)
 
 
 def exp(V: Array) -> Array:
@@ -91,8 +91,8 @@ def exp(V: Array) -> Array:
     """
     w, v = V[..., :3], V[..., 3:]
     A, B, C = so3.coefficients(np.vecdot(w, w))
-    u = np.cross(w, v)
-    n = np.cross(w, u)
+    u = ops.cross(w, v)
+    n = ops.cross(w, u)
     p = [v[..., i] + B * u[..., i] + C * n[..., i] for i in range(3)]                    # dexp(ω) v
     return pose(so3.quadratic(w, A, B), ops.array(p))
 

@@ -462,24 +462,27 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_nothing_leaks(f, arrays, call):
+    """References to what comes in stay as many; memory does not grow each time (once it may, for other reasons)."""
     x, A, s = arrays[0][0].copy(), arrays[1][0].copy(), np.array(0.5)
-    counts = 10_000 if call == "direct" else 300
     constants = (None, np.ndarray, np.float64, f, *[np.dtype(np.float64)] * (call == "direct"))  # np.empty itself leaks this one
+
+    def grown():
+        gc.collect()
+        before, blocks, start = refcounts(*constants), sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
+        for _ in range(3000 if call == "direct" else 200):
+            CALLS[call](f, x, A, s)
+        gc.collect()
+        return np.array([*np.subtract(refcounts(*constants), before), sys.getallocatedblocks() - blocks,
+                         (tracemalloc.get_traced_memory()[0] - start) / 100])  # fmt: skip
+
     with np.errstate(invalid="ignore"):
-        for _ in range(50):
-            CALLS[call](f, x, A, s)
-        gc.collect()
-        before, blocks, shared = refcounts(x, A, s), sys.getallocatedblocks(), refcounts(*constants)
+        CALLS[call](f, x, A, s)
+        before = refcounts(x, A, s)
         tracemalloc.start()
-        start = tracemalloc.get_traced_memory()[0]
-        for _ in range(counts):
-            CALLS[call](f, x, A, s)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - start
+        each = np.array([grown() for _ in range(4)])
         tracemalloc.stop()
     assert refcounts(x, A, s) == before
-    assert all(abs(a - b) < 50 for a, b in zip(refcounts(*constants), shared, strict=True))
-    assert abs(sys.getallocatedblocks() - blocks) < 200 and grown < 50_000
+    assert (each.min(axis=0) < 100).all()
 
 
 def test_results_are_new_and_own_their_memory(f, arrays):
@@ -554,7 +557,8 @@ module.WORTH_THREADS = 1
 engine.set_threads(2)
 g = engine.gufunc(lambda x: np.sin(x), "()->()")
 x = np.linspace(0, 1, 1000)
-y = g(x)
+for _ in range(20):
+    y = g(x)
 time.sleep(0.1)  # the threads wait for work; the child has none of them
 child = os.fork()
 if not child:

@@ -261,6 +261,7 @@ def test_the_key_is_of_what_is_computed():
               trace(lambda x: ops.cos(x) + 1.0, [()]), trace(lambda x: (f(x), 1.0), [()]), trace(lambda x: x, [()]),
               trace(lambda x: x + 0.0, [()], fold=False), trace(lambda x: x + -0.0, [()], fold=False)]  # fmt: skip
     assert len({p.key for p in others}) == len(others) and trace(f, [()]).key not in {p.key for p in others}
+    assert trace(lambda x: x[0], [(2,)]).key != trace(lambda x: x[0], [(3,)]).key
     inner = [trace(lambda x, c=c: x * c, [()]) for c in (2.0, 3.0)]
     assert len({trace(calling(p), [()]).key for p in inner}) == 2  # of what is called, too
 

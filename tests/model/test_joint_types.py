@@ -46,7 +46,7 @@ def test_shapes(joint, rng):
     assert kind.neutral().shape == q.shape == (kind.nq,)
     assert kind.pose(joint, q).shape == (4, 4)
     assert kind.subspace(joint, q).shape == (6, kind.nv)
-    assert np.linalg.matrix_rank(kind.subspace(joint, q)) == kind.nv
+    assert not kind.nv or np.linalg.matrix_rank(kind.subspace(joint, q)) == kind.nv
     np.testing.assert_array_equal(kind.pose(joint, kind.neutral()), np.eye(4))
 
 
