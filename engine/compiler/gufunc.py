@@ -6,6 +6,7 @@ import ctypes
 import functools
 import inspect
 import itertools
+import math
 import os
 import re
 import sys
@@ -25,7 +26,7 @@ from engine.compiler.rollout import rollout
 from engine.compiler.trace import Program, Shape, TraceError, calling, name_of, trace
 
 #: operations in a batch from which several threads are worth their start
-WORTH_THREADS = 2_000_000
+WORTH_THREADS = 8_000_000
 
 
 class ArgumentError(ValueError):
@@ -192,7 +193,7 @@ class Gufunc:
             return calling(self.program)(*arrays)
         leading = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]
         try:
-            batch = np.broadcast_shapes(*leading)
+            batch = leading[0] if len(set(leading)) == 1 else np.broadcast_shapes(*leading)
         except ValueError:
             text = ", ".join(f"{n} {a.shape}" for n, a in zip(self.arguments, arrays, strict=True))
             raise ArgumentError(f"{self.name}: the batches of {text} do not broadcast; expected equal leading dimensions, or 1") from None
@@ -221,13 +222,13 @@ class Gufunc:
 
     def _run(self, arrays: list[np.ndarray], leading: list[Shape], batch: Shape, results: list[np.ndarray]) -> bool:
         """Fill the results; True if all are finite. Chunks go along the longest batch axis, one per thread."""
-        rows = int(np.prod(batch, dtype=int))
+        rows = math.prod(batch)
         if not rows:
             return True
-        axis = int(np.argmax(batch)) if batch else 0
-        chunks = min(_threads, batch[axis]) if rows * self.operations >= WORTH_THREADS and batch else 1
-        if chunks == 1:
+        if _threads == 1 or not batch or rows * self.operations < WORTH_THREADS:
             return self._chunk(arrays, results)
+        axis = batch.index(max(batch))
+        chunks = min(_threads, batch[axis])
         bounds = np.linspace(0, batch[axis], chunks + 1).astype(int)
         # a thread must not read what another writes
         arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import re
 import traceback
 from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ class Program:
 
 
 def size(shape: Shape) -> int:
-    return int(np.prod(shape, dtype=int))
+    return math.prod(shape)
 
 
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) -> Program:

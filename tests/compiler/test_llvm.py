@@ -1,17 +1,18 @@
 """Machine code: every operation is NumPy's, to the last bit where it is an IEEE one, and the same bits at every lane width."""
 
 import math
+import platform
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from engine import ops
-from engine.compiler import interpret, llvm, machine, trace, vecmath
+from engine.compiler import entry, interpret, llvm, machine, trace, vecmath
 from engine.compiler.expr import ARITY
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Program
-from tests.compiler.programs import SMOOTH, WIDTHS, bits, loop, random_function
+from tests.compiler.programs import SMOOTH, WIDTHS, again, bits, loop, random_function
 
 IEEE = {
     "add": lambda a, b, c: a + b, "sub": lambda a, b, c: a - b, "mul": lambda a, b, c: a * b, "div": lambda a, b, c: a / b,
@@ -121,6 +122,40 @@ def test_random_programs_are_interpreted_to_rounding_and_the_same_bits_at_every_
     assert all(bits(t) == bits(tables[0]) for t in tables)
     expected = interpret(program, x)
     np.testing.assert_allclose(tables[0], expected, rtol=1e-11, atol=1e-13)
+
+
+def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
+    """Results of a random program compiled for another processor of this kind."""
+    host = machine.llvm().Target.from_default_triple()
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    with monkeypatch.context() as m:
+        m.setattr(machine, "target", lambda: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
+        x = np.random.default_rng(0).uniform(-2, 2, (37, 4))
+        x[5, 2] = 1e20
+        return loop(again(trace(random_function(1, 200, SMOOTH, ()), [(4,)])), width)(x)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 processors")
+def test_other_processors_give_the_same_bits(monkeypatch):
+    """Vectors of two without fused multiply-adds (the C library does them), of four and of eight with them."""
+    features = machine.llvm().get_host_cpu_features()
+    own = random_code(monkeypatch, machine.llvm().get_host_cpu_name(), machine.width())
+    for cpu, needs, width in [("x86-64", "sse2", 2), ("sandybridge", "avx", 4), ("haswell", "avx2", 4), ("skylake-avx512", "avx512bw", 8)]:
+        if features.get(needs):
+            assert bits(random_code(monkeypatch, cpu, width)) == bits(own), cpu
+
+
+def test_code_for_arm_can_be_made(monkeypatch):
+    llvm = machine.llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    arm = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
+    monkeypatch.setattr(machine, "target", lambda: arm.create_target_machine(cpu="generic", opt=2, jit=True))
+    program = trace(random_function(1, 60, SMOOTH, ()), [(4,)])
+    for text in (entry.batch(program, 2), entry.single(program)):
+        assert machine.assemble(text)[:4] == b"\x7fELF"
+    module = llvm.parse_assembly(entry.batch(program, 2))
+    assert "fmla\tv" in machine.target().emit_assembly(module)  # fused, on vectors
 
 
 def test_every_segment_is_straight_vector_code():
