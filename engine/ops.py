@@ -9,10 +9,42 @@ equation written with it runs as it stands and compiles too. ``+ − * / **``, `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+#: below this x the Stumpff functions, and what is made of them, are power series, exact to rounding with nine terms
+SERIES_BELOW = 1.0
+
+
+def series(x: Any, coefficients: list[float]) -> Any:
+    """Σ c_k xᵏ by Horner's rule."""
+    result = coefficients[-1] + 0.0 * x
+    for c in coefficients[-2::-1]:
+        result = result * x + c
+    return result
+
+
+def alternating(first: int) -> list[float]:
+    """(−1)ᵏ / (2k + first)! for k = 0…8: the series of the Stumpff function c_first."""
+    return [(-1) ** k / math.factorial(2 * k + first) for k in range(9)]
+
+
+def _c2(x: Any) -> Any:
+    small = np.less(x, SERIES_BELOW)
+    s = np.sqrt(np.where(small, 1.0, x))
+    half = np.sin(0.5 * s) / s
+    return np.where(small, series(np.asarray(x), alternating(2)), 2.0 * half * half)[()]  # 1 − cos s = 2 sin² s/2
+
+
+def _c3(x: Any) -> Any:
+    small = np.less(x, SERIES_BELOW)
+    safe = np.where(small, 1.0, x)
+    s = np.sqrt(safe)
+    return np.where(small, series(np.asarray(x), alternating(3)), (1.0 - np.sin(s) / s) / safe)[()]
+
 
 #: the closed set of operations: what each means on floats
 NUMPY: dict[str, Callable[..., Any]] = {
@@ -20,7 +52,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "fma": lambda a, b, c: a * b + c, "min": np.minimum, "max": np.maximum,
     "sqrt": np.sqrt, "abs": np.abs, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "pow": np.power,
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "pow": np.power, "c2": _c2, "c3": _c3, "hold": np.positive,
     "lt": np.less, "le": np.less_equal, "eq": np.equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "select": np.where,
 }  # fmt: skip
@@ -56,6 +88,29 @@ minimum, maximum = _lifted("min", 2), _lifted("max", 2)
 less, less_equal, equal = _lifted("lt", 2), _lifted("le", 2), _lifted("eq", 2)
 logical_and, logical_or, logical_not = _lifted("and", 2), _lifted("or", 2), _lifted("not", 1)
 where = _lifted("select", 3)
+c2, c3 = _lifted("c2", 1), _lifted("c3", 1)
+hold = _lifted("hold", 1)
+hold.__doc__ = "The same numbers, as constants: derivatives do not pass."
+
+
+def stumpff(x: Any) -> tuple[Any, Any, Any, Any]:
+    """Stumpff functions c_k(x) = Σ (−x)ʲ/(2j + k)!, k = 0…3, of x ≥ 0: with s = √x they are cos s, sin s/s, (1 − cos s)/s², (s − sin s)/s³.
+
+    Smooth, with all derivatives, through x = 0. Exponentials of rotations are made of them.
+
+    >>> [float(c) for c in stumpff(0.0)]
+    [1.0, 1.0, 0.5, 0.16666666666666666]
+    """
+    C2, C3 = c2(x), c3(x)
+    return 1.0 - x * C2, 1.0 - x * C3, C2, C3
+
+
+def stumpff_next(x: Any) -> tuple[Any, Any]:
+    """c4 and c5: the derivatives are c_k' = (k c_{k+2} − c_{k+1})/2."""
+    small = less(x, SERIES_BELOW)
+    safe = where(small, 1.0, x)
+    return (where(small, series(x, alternating(4)), (0.5 - c2(x)) / safe),
+            where(small, series(x, alternating(5)), (1 / 6 - c3(x)) / safe))  # fmt: skip
 
 
 def array(rows: Any) -> np.ndarray:
@@ -82,6 +137,100 @@ def array(rows: Any) -> np.ndarray:
     if batch:
         return np.stack([np.broadcast_to(x, batch) for x in scalars], axis=-1).reshape(batch + shape(rows))
     return np.array([x[()] for x in scalars]).reshape(shape(rows))
+
+
+def graph_of(*xs: Any) -> Any:
+    """The graph of the traced values among ``xs``, or None."""
+    return next((y.g for x in xs for y in np.asarray(x).flat if hasattr(y, "g")), None)
+
+
+def iterate(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
+    """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
+
+    Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
+    loop (they are NaN): where they are wanted, use :func:`root`.
+
+    >>> x, done = iterate(lambda x: (0.5 * (x + 2.0 / x), absolute(x * x - 2.0) < 1e-8), 1.0, 20)
+    >>> bool(done), round(float(x), 12)
+    (True, 1.414213562373)
+    """
+    x = np.asarray(x)[()]
+    after, now = advance(x)
+    graph = graph_of(x, after, now, done)
+    if graph is not None:
+        return graph.iterate(advance, x, limit, done)
+    for _ in range(limit):
+        if np.all(done):
+            break
+        after, now = advance(x)
+        x, done = where(done, x, after), logical_or(done, now)
+    return x, done
+
+
+def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
+    """∂fn/∂x of a vector function at x (n): exact on traced values that are independent of each other, on floats by central differences
+    (to about 1e-10 of fn's size: enough for :func:`root`)."""
+    if (graph := graph_of(x)) is not None:
+        return graph.jacobian(fn(x), x)
+    h = 6e-6 * (1.0 + np.abs(x))
+    return np.stack([(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))], axis=-1)
+
+
+def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any] | None = None, tolerance: float = 1e-8,
+         limit: int = 12) -> tuple[Any, Any]:  # fmt: skip
+    """x (n) with ``residual(x) = 0`` near the guess x, by Newton's method; returns x, and whether it converged.
+
+    A step of relative size ``tolerance`` or less is the last but one: the last makes it as exact as the residual, and carries the
+    derivatives of x, exact by the implicit function theorem (first derivatives: of a derivative it counts as constant).
+
+    Parameters
+    ----------
+    derivative : ∂residual/∂x (n×n); by default that of :func:`jacobian`
+
+    >>> x, converged = root(lambda x: x * x - array([2.0, 9.0]), array([1.0, 1.0]))
+    >>> bool(converged), x.round(12)
+    (True, array([1.41421356, 3.        ]))
+    """
+    A = derivative or (lambda x: jacobian(residual, x))
+
+    def advance(x: Any) -> tuple[Any, Any]:
+        d = eliminated(A(x), residual(x))
+        return x - d, largest(d) <= tolerance * largest(x)
+
+    x, converged = iterate(advance, x, limit)
+    x = hold(x)
+    return x - eliminated(A(x), residual(x)), converged
+
+
+def largest(x: Any) -> Any:
+    """max |x_i| of a vector."""
+    result: Any = 0.0
+    for y in x:
+        result = maximum(result, absolute(y))
+    return result
+
+
+def eliminated(A: Any, b: Any) -> np.ndarray:
+    """x (n) of A x = b (n) by Gauss's elimination, unrolled and without pivoting: for an A in which the diagonal or a positive definite
+    part prevails, as in the small implicit steps of integrators.
+
+    >>> eliminated(np.array([[4.0, 2.0], [-2.0, 3.0]]), np.array([8.0, 4.0]))
+    array([1., 2.])
+    """
+    n = len(A)
+    rows = [[*(A[i, j] for j in range(n)), b[i]] for i in range(n)]
+    for k in range(n):
+        reciprocal = 1.0 / rows[k][k]
+        for i in range(k + 1, n):
+            factor = rows[i][k] * reciprocal
+            rows[i] = [rows[i][j] - factor * rows[k][j] if j > k else 0.0 for j in range(n + 1)]
+    x: list[Any] = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = rows[i][n]
+        for j in range(i + 1, n):
+            x[i] = x[i] - rows[i][j] * x[j]
+        x[i] = x[i] / rows[i][i]
+    return np.array(x)
 
 
 def norm(x: Any) -> Any:

@@ -18,11 +18,12 @@ import numpy as np
 
 from engine import ops
 
-#: op -> number of operands that are nodes. ``input k``, ``const x``, ``call f args`` and ``get c k`` hold other things.
-ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "fma": 3, "min": 2, "max": 2}
+#: op -> number of operands that are nodes. ``input k``, ``const x``, ``call f args``, ``loop f limit args`` and ``get c k`` hold other
+#: things, as does ``carry loop k``, what a loop's body sees while it is being traced.
+ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "fma": 3, "min": 2, "max": 2, "hold": 1}
 FUNCTIONS = {
     "sqrt": 1, "abs": 1, "floor": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1,
-    "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2,
+    "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2, "c2": 1, "c3": 1,
 }  # fmt: skip
 COMPARISONS = {"lt": 2, "le": 2, "eq": 2}
 LOGIC = {"and": 2, "or": 2, "not": 1}
@@ -53,6 +54,7 @@ class Graph:
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
+        self.loops = 0
         self.refused: TraceError | None = None  # an error that NumPy may have replaced by one of its own
 
     def node(self, key: Node) -> int:
@@ -119,6 +121,18 @@ class Graph:
             self.functions.append(program)
         c = self.node(("call", self.functions.index(program), *[self.index(x) for x in operands]))
         return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
+
+    def iterate(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:
+        """:func:`engine.ops.iterate` on traced values."""
+        from engine.compiler.loop import iterate  # here: loops and derivatives are built on this module
+
+        return iterate(self, advance, x, limit, done)
+
+    def jacobian(self, results: Any, arguments: Any) -> Any:
+        """∂ results / ∂ arguments, of traced arrays: (*results' shape, *arguments' shape)."""
+        from engine.compiler.autodiff import derivatives
+
+        return derivatives(self, results, arguments)
 
 
 def refuse(what: str, instead: str) -> TraceError:

@@ -41,11 +41,24 @@ def run(program: Program, inputs: Any) -> list[Any]:
                 value.append(args[0])
             elif op == "call":
                 value.append([number(x) for x in run(program.functions[args[0]], [number(value[i]) for i in args[1:]])])
+            elif op == "loop":
+                f, limit, *given = args
+                value.append(repeated(program.functions[f], limit, [number(value[i]) for i in given]))
             elif op == "get":
                 value.append(value[args[0]][args[1]])
             else:
                 value.append(NUMPY[op](*[value[i] for i in args]))
     return [value[i] for i in program.outputs]
+
+
+def repeated(body: Program, limit: int, given: list[Any]) -> list[Any]:
+    """A loop's carry, and whether it is done, after at most ``limit`` passes."""
+    n = len(body.outputs)
+    for _ in range(limit):
+        if np.all(given[n - 1]):
+            break
+        given = [number(x) for x in run(body, given)] + given[n:]
+    return given[:n]
 
 
 def number(x: Any) -> Any:

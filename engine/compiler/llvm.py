@@ -49,6 +49,35 @@ class Module:
         self.once(f"@near{self.width}", vecmath.near(self.width))
         return self.once("@sincos", vecmath.sincos(self.width))
 
+    def stumpff(self) -> str:
+        self.sincos()
+        return self.once("@stumpff", vecmath.stumpff(self.width))
+
+    def loop(self, body: str, n: int) -> str:
+        """Name of the function that repeats ``body``, which takes and returns n numbers of which the last says done."""
+        name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
+        return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{
+entry:
+  %flag = getelementptr inbounds {D}, ptr %in, i64 {n - 1}
+  br label %head
+head:
+  %i = phi i64 [0, %entry], [%next, %again]
+  %done = load {D}, ptr %flag
+  %left = fcmp une {D} %done, {one}
+  %some = {vecmath.some(self.width, "%left")}
+  %more = icmp slt i64 %i, %limit
+  %go = and i1 %some, %more
+  br i1 %go, label %again, label %end
+again:
+  call void {body}(ptr %in, ptr %out, ptr %work, i64 1)
+  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
+  %next = add i64 %i, 1
+  br label %head
+end:
+  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {self.bytes(n)}, i1 false)
+  ret void
+}}""")
+
     def angles(self) -> tuple[str, int]:
         """Name of the function for angles in memory, and how many lane vectors it takes at a time."""
         lanes = self.width if self.width > 1 else 8
@@ -74,7 +103,7 @@ class Module:
         place: dict[int, int] = {}  # node -> where in work it lies
         size = 0
         for i, node in enumerate(nodes):
-            if node[0] == "call":
+            if node[0] in ("call", "loop"):
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
@@ -144,6 +173,7 @@ class Body:
         self.lines: list[str] = []
         self.have: dict[int, str] = {}
         self.angles: dict[int, str] = {}
+        self.series: dict[int, str] = {}
         self.count = 0
 
     def put(self, text: str) -> str:
@@ -182,11 +212,14 @@ class Body:
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
         node, m = self.nodes[i], self.module
         op, D, B = node[0], m.D, m.B
-        if op == "call":
+        if op in ("call", "loop"):
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
             places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-            self.lines.append(f"  call void {callees[node[1]][0]}({', '.join(f'ptr {p}' for p in places)}, i64 1)")
+            f, times = callees[node[1]][0], 1
+            if op == "loop":
+                f, times = m.loop(f, len(program.functions[node[1]].outputs)), node[2]
+            self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {times})")
             return
         if op in ("input", "const") or (i in self.place and i not in self.slot):
             return
@@ -201,6 +234,12 @@ class Body:
             if node[1] not in self.angles:
                 self.angles[node[1]] = self.put(f"call {{{D}, {D}}} {m.sincos()}({D} {args[0]})")
             value = self.put(f"extractvalue {{{D}, {D}}} {self.angles[node[1]]}, {int(op == 'cos')}")
+        elif op in ("c2", "c3"):
+            if node[1] not in self.series:
+                self.series[node[1]] = self.put(f"call {{{D}, {D}}} {m.stumpff()}({D} {args[0]})")
+            value = self.put(f"extractvalue {{{D}, {D}}} {self.series[node[1]]}, {int(op == 'c3')}")
+        elif op == "hold":
+            value = args[0]
         elif op in vecmath.LIBM:
             value = self.put(f"call {D} {m.libm(op)}({', '.join(f'{D} {a}' for a in args)})")
         elif op in COMPARISONS:

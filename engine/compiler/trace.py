@@ -51,9 +51,9 @@ class Program:
         return hash(self.key)
 
     def count(self) -> int:
-        """Number of arithmetic operations, calls included."""
+        """Number of arithmetic operations, calls included, and loops as if they ran once."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
-        return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] == "call")
+        return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in ("call", "loop"))
 
 
 def size(shape: Shape) -> int:
@@ -126,7 +126,7 @@ def operands(node: Node) -> Sequence[int]:
     op = node[0]
     if op in ARITY:
         return node[1:]
-    return node[2:] if op == "call" else node[1:2] if op == "get" else ()
+    return node[2:] if op == "call" else node[3:] if op == "loop" else node[1:2] if op == "get" else ()
 
 
 def renumbered(node: Node, new: Sequence[int] | dict[int, int]) -> Node:
@@ -136,6 +136,8 @@ def renumbered(node: Node, new: Sequence[int] | dict[int, int]) -> Node:
         return (op, *[new[i] for i in node[1:]])
     if op == "call":
         return (op, node[1], *[new[i] for i in node[2:]])
+    if op == "loop":
+        return (op, node[1], node[2], *[new[i] for i in node[3:]])
     return (op, new[node[1]], node[2]) if op == "get" else node
 
 
@@ -181,11 +183,12 @@ def verify(program: Program) -> None:
             assert 0 <= args[0] < program.n_in, f"node {i} reads input {args[0]} of {program.n_in}"
         elif op == "const":
             assert isinstance(args[0], (float, bool)), f"node {i} is no number"
-        elif op == "call":
+        elif op in ("call", "loop"):
             assert len(reads) == program.functions[args[0]].n_in, f"node {i} calls with {len(reads)} arguments"
+            assert all(kinds[j] == "float" for j in reads), f"node {i} passes what is no number"
         elif op == "get":
             callee = program.nodes[args[0]]
-            assert callee[0] == "call" and 0 <= args[1] < len(program.functions[callee[1]].outputs), f"node {i} gets nothing"
+            assert callee[0] in ("call", "loop") and 0 <= args[1] < len(program.functions[callee[1]].outputs), f"node {i} gets nothing"
         else:
             assert op in ARITY and len(args) == ARITY[op], f"node {i} has an unknown op or arity: {program.nodes[i]}"
             wanted = ["bool"] * len(args) if op in ("and", "or", "not") else ["float"] * len(args)
@@ -193,7 +196,7 @@ def verify(program: Program) -> None:
                 wanted = ["bool", *[kinds[args[1]]] * 2]
             assert [kinds[j] for j in args] == wanted, f"node {i} mixes truth values and numbers: {program.nodes[i]}"
         boolean = op in BOOLEAN or (op == "const" and isinstance(args[0], bool)) or (op == "select" and kinds[args[1]] == "bool")
-        kinds.append("bool" if boolean else "tuple" if op == "call" else "float")
+        kinds.append("bool" if boolean else "tuple" if op in ("call", "loop") else "float")
     for k, i in enumerate(program.outputs):
         assert 0 <= i < len(kinds) and kinds[i] != "tuple", f"result {k} is node {i}, no scalar"
     wanted_outputs = sum(size(s) for s in program.shapes_out)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import struct
 
+from engine.ops import SERIES_BELOW, alternating
+
 #: fdlibm's k_sin.c and k_cos.c: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
 SIN = (1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
        -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01)  # fmt: skip
@@ -124,6 +126,51 @@ define internal {pair} @sincos.far({D} %x, {pair} %near) noinline cold {{
   %both = load {pair}, ptr %s
   ret {pair} %both
 }}"""
+
+
+def stumpff(width: int) -> str:
+    """Definition of ``@stumpff(x) -> {c2, c3}``: power series below 1, and what is beyond in a branch that is seldom taken."""
+    D, B = vector("double", width), vector("i1", width)
+    pair = f"{{{D}, {D}}}"
+    lines = [f"define internal {pair} @stumpff({D} %x) alwaysinline {{", "entry:"]
+
+    def d(x: float) -> str:
+        return splat("double", width, literal(x))
+
+    def put(name: str, text: str) -> str:
+        lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    def paired(name: str, a: str, b: str) -> str:
+        first = put(f"{name}0", f"insertvalue {pair} undef, {D} {a}, 0")
+        return put(name, f"insertvalue {pair} {first}, {D} {b}, 1")
+
+    results = []
+    for c in (2, 3):
+        coefficients = alternating(c)
+        value = d(coefficients[-1])
+        for k in range(7, -1, -1):
+            value = put(f"c{c}.{k}", f"call {D} {intrinsic('fma', width)}({D} {value}, {D} %x, {D} {d(coefficients[k])})")
+        results.append(value)
+    paired("near", *results)
+    lines += [f"  %small = fcmp olt {D} %x, {d(SERIES_BELOW)}", f"  %large = xor {B} %small, {splat('i1', width, '1')}",
+              f"  %any = {some(width, '%large')}", "  br i1 %any, label %distant, label %done", "distant:",
+              f"  %far = call {pair} @stumpff.far({D} %x, {pair} %near)", "  br label %done", "done:",
+              f"  %both = phi {pair} [%near, %entry], [%far, %distant]", f"  ret {pair} %both", "}",
+              f"define internal {pair} @stumpff.far({D} %x, {pair} %near) noinline cold {{"]  # fmt: skip
+    put("small", f"fcmp olt {D} %x, {d(SERIES_BELOW)}")
+    safe = put("safe", f"select {B} %small, {D} {d(1.0)}, {D} %x")
+    s = put("s", f"call {D} {intrinsic('sqrt', width)}({D} {safe})")
+    whole = put("whole", f"call {pair} @sincos({D} {s})")
+    half = put("half", f"call {pair} @sincos({D} {put('h', f'fmul {D} {s}, {d(0.5)}')})")
+    sines = [put(f"sin{k}", f"extractvalue {pair} {v}, 0") for k, v in enumerate((half, whole))]
+    ratios = [put(f"ratio{k}", f"fdiv {D} {v}, {s}") for k, v in enumerate(sines)]
+    c2 = put("c2", f"fmul {D} {put('twice', f'fmul {D} {ratios[0]}, {d(2.0)}')}, {ratios[0]}")
+    c3 = put("c3", f"fdiv {D} {put('rest', f'fsub {D} {d(1.0)}, {ratios[1]}')}, {safe}")
+    chosen = [put(f"chosen{k}", f"select {B} %small, {D} {put(f'n{k}', f'extractvalue {pair} %near, {k}')}, {D} {c}")
+              for k, c in enumerate((c2, c3))]  # fmt: skip
+    both = paired("both", *chosen)
+    return "\n".join([*lines, f"  ret {pair} {both}", "}"])
 
 
 def angles(width: int) -> str:

@@ -177,7 +177,7 @@ def floating_pose(joint: Joint, q: Array) -> Array:
 def floating_plus(joint: Joint, q: Array, v: Array) -> Array:
     """SE(3): T ⊕ V = T exp([V])."""
     w = v[..., :3]
-    _, B, C = so3.coefficients(np.vecdot(w, w))
+    B, C = so3.doubled(np.vecdot(w, w))
     u = ops.cross(w, v[..., 3:])
     n = ops.cross(w, u)
     p = ops.array([v[..., 3 + i] + B * u[..., i] + C * n[..., i] for i in range(3)])

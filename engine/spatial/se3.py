@@ -123,12 +123,9 @@ def _Q(V: Array) -> Array:
     """½ Y + C (WY + YW + WYW) + E (WWY + YWW − 3 WYW) + F (WYWW + WWYW), with W = [ω] and Y = [v]."""
     w = V[..., :3]
     theta2 = np.vecdot(w, w)
-    _, B, C = so3.coefficients(theta2)
-    small = theta2 < so3.SERIES_BELOW
-    safe = ops.where(small, 1.0, theta2)
-    E = ops.where(small, so3.series(theta2, so3.alternating(4)), (0.5 - B) / safe)       # (θ² + 2 cos θ − 2)/(2θ⁴)
-    weighted = [(k + 1) * c for k, c in enumerate(so3.alternating(5))]
-    F = ops.where(small, so3.series(theta2, weighted), 0.5 * (3.0 * C - B) / safe)       # (2θ − 3 sin θ + θ cos θ)/(2θ⁵)
+    C = ops.c3(theta2)
+    E, c5 = ops.stumpff_next(theta2)                                                     # (θ² + 2 cos θ − 2)/(2θ⁴)
+    F = 0.5 * (E - 3.0 * c5)                                                             # (2θ − 3 sin θ + θ cos θ)/(2θ⁵)
     C, E, F = (np.asarray(x)[..., None, None] for x in (C, E, F))
     W, Y = so3.hat(w), so3.hat(V[..., 3:])
     WY, YW = W @ Y, Y @ W

@@ -32,38 +32,14 @@ def vee(W: Array) -> Array:
     return 0.5 * ops.array(half)
 
 
-#: below this θ² the coefficients are power series in θ², exact to rounding with nine terms
-SERIES_BELOW = 1.0
-
-
-def series(x: Any, coefficients: list[float]) -> Any:
-    """Σ c_k xᵏ by Horner's rule."""
-    result = coefficients[-1] + 0.0 * x
-    for c in coefficients[-2::-1]:
-        result = result * x + c
-    return result
-
-
-def alternating(first: int) -> list[float]:
-    """(−1)ᵏ / (2k + first)! for k = 0…8."""
-    factorial = [1.0]
-    for n in range(1, first + 18):
-        factorial.append(factorial[-1] * n)
-    return [(-1) ** k / factorial[2 * k + first] for k in range(9)]
-
-
 def half_angle(theta2: Any) -> tuple[Any, Any]:
     """cos(θ/2) and sin(θ/2)/θ as smooth functions of θ²: the exponential of quaternions.
 
     >>> [float(x) for x in half_angle(0.0)]
     [1.0, 0.5]
     """
-    small = theta2 < SERIES_BELOW
-    theta = ops.sqrt(ops.where(small, 1.0, theta2))
-    quarter = 0.25 * theta2
-    c = ops.where(small, series(quarter, alternating(0)), ops.cos(0.5 * theta))
-    s = ops.where(small, 0.5 * series(quarter, alternating(1)), ops.sin(0.5 * theta) / theta)
-    return c, s
+    c0, c1, _, _ = ops.stumpff(0.25 * theta2)
+    return c0, 0.5 * c1
 
 
 def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
@@ -72,11 +48,13 @@ def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
     >>> [float(x) for x in coefficients(0.0)]
     [1.0, 0.5, 0.16666666666666666]
     """
-    small = theta2 < SERIES_BELOW
-    c, s = half_angle(theta2)
-    A, B = 2.0 * s * c, 2.0 * s * s                                           # sin θ = 2 sin θ/2 cos θ/2, 1 − cos θ = 2 sin² θ/2
-    C = ops.where(small, series(theta2, alternating(3)), (1.0 - A) / ops.where(small, 1.0, theta2))
-    return A, B, C
+    return ops.stumpff(theta2)[1:]
+
+
+def doubled(theta2: Any) -> tuple[Any, Any]:
+    """B and C from the Stumpff functions of the half angle, which :func:`half_angle` of the same θ² has made already."""
+    c0, c1, c2, c3 = ops.stumpff(0.25 * theta2)
+    return 0.5 * c1 * c1, 0.25 * (c2 + c0 * c3)
 
 
 def inverse_coefficient(theta2: Any) -> Any:
@@ -85,11 +63,11 @@ def inverse_coefficient(theta2: Any) -> Any:
     >>> bool(inverse_coefficient(0.0) == 1 / 12)
     True
     """
-    small = theta2 < SERIES_BELOW
+    small = theta2 < ops.SERIES_BELOW
     safe = ops.where(small, 1.0, theta2)
     half = 0.5 * ops.sqrt(safe)
     closed = (1.0 - half * ops.cos(half) / ops.sin(half)) / safe
-    return ops.where(small, series(theta2, BERNOULLI), closed)
+    return ops.where(small, ops.series(theta2, BERNOULLI), closed)
 
 
 #: |B₂ₖ|/(2k)! for k = 1, 2, …

@@ -125,11 +125,12 @@ def test_random_programs_are_interpreted_to_rounding_and_the_same_bits_at_every_
 
 
 def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
-    """Results of a random program compiled for another processor of this kind."""
+    """Results of a random program compiled for another processor of this kind, or for this one."""
     host = machine.llvm().Target.from_default_triple()
     monkeypatch.setenv("ENGINE_CACHE", "0")
     with monkeypatch.context() as m:
-        m.setattr(machine, "target", lambda: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
+        if cpu:  # this one may lack what others of its name have
+            m.setattr(machine, "target", lambda: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
         x = np.random.default_rng(0).uniform(-2, 2, (37, 4))
         x[5, 2] = 1e20
         return loop(again(trace(random_function(1, 200, SMOOTH, ()), [(4,)])), width)(x)
@@ -139,7 +140,7 @@ def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
 def test_other_processors_give_the_same_bits(monkeypatch):
     """Vectors of two without fused multiply-adds (the C library does them), of four and of eight with them."""
     features = machine.llvm().get_host_cpu_features()
-    own = random_code(monkeypatch, machine.llvm().get_host_cpu_name(), machine.width())
+    own = random_code(monkeypatch, "", machine.width())
     for cpu, needs, width in [("x86-64", "sse2", 2), ("sandybridge", "avx", 4), ("haswell", "avx2", 4), ("skylake-avx512", "avx512bw", 8)]:
         if features.get(needs):
             assert bits(random_code(monkeypatch, cpu, width)) == bits(own), cpu

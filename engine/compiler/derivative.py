@@ -1,0 +1,108 @@
+"""``engine.jacobian`` and ``engine.gradient``: compiled exact derivatives of a traceable function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.compiler import autodiff
+from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc
+from engine.compiler.trace import Program, Shape, name_of, trace
+
+
+class Derivative:
+    """The derivative of a function, traced and compiled for the shapes it is called with, and once for each.
+
+    ``derivative(*arrays)`` takes what the function takes, without batches. ``sparsity(*arrays)`` is where it is not zero by structure.
+    """
+
+    def __init__(self, fn: Callable[..., Any], argument: int, scalar: bool) -> None:
+        self.fn, self.argument, self.scalar = fn, argument, scalar
+        self.__name__ = f"{'gradient' if scalar else 'jacobian'} of {name_of(fn)}"
+        self._compiled: dict[tuple[Shape, ...], Gufunc] = {}
+
+    def _of(self, args: tuple[Any, ...]) -> Gufunc:
+        if not 0 <= self.argument < len(args):
+            raise ArgumentError(f"{self.__name__} got {len(args)} arguments; expected at least {self.argument + 1}, "
+                                f"to differentiate by argument {self.argument}")  # fmt: skip
+        shapes = tuple(np.shape(x) for x in args)
+        if shapes not in self._compiled:
+            self._compiled[shapes] = compiled(trace(self.fn, shapes), self.argument, self.scalar)
+        return self._compiled[shapes]
+
+    def __call__(self, *args: Any) -> Any:
+        return self._of(args)(*args)
+
+    def sparsity(self, *args: Any) -> Any:
+        """Boolean array(s): False where the derivative is zero whatever the values."""
+        found = autodiff.sparsity(self._of(args).program)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} by argument {self.argument}>"
+
+
+def compiled(program: Program, argument: int, scalar: bool) -> Gufunc:
+    if scalar and program.shapes_out != [()]:
+        shapes = ", ".join(map(str, program.shapes_out))
+        raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")
+    J = autodiff.jacobian(program, argument)
+    sizes = [f"({','.join(map(str, s))})" for s in (*J.shapes_in, *J.shapes_out)]
+    n = len(J.shapes_in)
+    return Gufunc(J, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), [f"argument_{k}" for k in range(n)])
+
+
+def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:
+    if not callable(fn):
+        raise ArgumentError(f"expected a function to differentiate, got {fn!r}")
+    if isinstance(argument, bool) or not isinstance(argument, (int, np.integer)) or argument < 0:
+        raise ArgumentError(f"the argument to differentiate by is {argument!r}; expected its number, from 0")
+    if signature is not None:
+        fn = gufunc(fn, signature, **dimensions)
+    if not isinstance(fn, Gufunc):
+        return Derivative(fn, int(argument), scalar)
+    if argument >= len(fn.arguments):
+        raise ArgumentError(f"{fn.name} has {len(fn.arguments)} arguments; there is no argument {argument} to differentiate by")
+    result = compiled(fn.program, int(argument), scalar)
+    result.arguments = fn.arguments
+    return functools.update_wrapper(result, fn, updated=())
+
+
+def jacobian(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
+    """Exact Jacobian of a traceable function, compiled: ``J = jacobian(fn); J(x)`` has the shape (*fn(x).shape, *x.shape).
+
+    Parameters
+    ----------
+    fn : a function of arrays as for :func:`engine.gufunc`, or a compiled one
+    signature, dimensions : shapes as for :func:`engine.gufunc`; with them (or for a compiled ``fn``) the result is a
+        :class:`~engine.compiler.gufunc.Gufunc` that broadcasts; without, shapes are those of each call, and there are no batches
+    argument : which argument to differentiate by
+
+    Raises
+    ------
+    TraceError : ``fn`` cannot be traced
+    ArgumentError : no such argument, or no function
+
+    Notes
+    -----
+    Forward mode where ``fn`` has no fewer results than variables, else reverse; entries that are zero by structure are not computed.
+
+    Examples
+    --------
+    >>> jacobian(lambda x: np.array([x[0] * x[1], x[1] ** 2]))([2.0, 3.0])
+    array([[3., 2.],
+           [0., 6.]])
+    """
+    return differentiated(fn, signature, argument, False, **dimensions)
+
+
+def gradient(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
+    """Exact gradient of a function with one number as its result, compiled; the rest is as for :func:`jacobian`.
+
+    >>> gradient(lambda x: x @ x)([1.0, 2.0])
+    array([2., 4.])
+    """
+    return differentiated(fn, signature, argument, True, **dimensions)

@@ -1,0 +1,82 @@
+"""Loops that end when a value says so: a body traced once, run by machine code until every lane is done.
+
+A ``loop`` node holds the body as a program ``(carry, done, captured) -> (carry, done)``. What the body reads from outside, and whatever
+it computes that does not change from pass to pass, is captured: computed once, before the loop. A lane that is done keeps its carry, so
+its result does not depend on how long the others take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.expr import Expr, Graph, Node, TraceError
+from engine.compiler.trace import Program, live, operands, renumbered
+
+
+def iterate(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
+    """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
+    x = np.asarray(x, dtype=object)
+    graph.loops += 1
+    n, start, name = x.size, len(graph.nodes), graph.loops
+    carry = [Expr(graph, graph.node(("carry", name, k))) for k in range(n + 1)]
+    before, done = np.array(carry[:n], dtype=object).reshape(x.shape), ops.logical_not(ops.equal(carry[n], 0.0))
+    after, now = advance(before)
+    if np.shape(after) != x.shape or np.shape(now) != ():
+        raise TraceError(f"a loop's body returned shapes {np.shape(after)}, {np.shape(now)}; expected {x.shape} and a truth value")
+    results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
+    body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
+    if body not in graph.functions:
+        graph.functions.append(body)
+    given = [*(graph.index(y) for y in x.ravel()), graph.index(ops.where(finished, 1.0, 0.0)), *captured]
+    node = graph.node(("loop", graph.functions.index(body), int(limit), *given))
+    final = [Expr(graph, graph.node(("get", node, k))) for k in range(n + 1)]
+    return np.array(final[:n], dtype=object).reshape(x.shape), ops.logical_not(ops.equal(final[n], 0.0))
+
+
+def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -> tuple[Program, list[int]]:
+    """The program of the nodes that depend on ``carry``, and the nodes outside that it reads."""
+    inside = {c.i for c in carry}
+    for i in range(start, len(graph.nodes)):
+        if not inside.isdisjoint(operands(graph.nodes[i])):
+            inside.add(i)
+    needed = set(outputs)
+    for i in range(len(graph.nodes) - 1, start - 1, -1):
+        if i in needed and i in inside:
+            needed.update(operands(graph.nodes[i]))
+    nodes: list[Node] = []
+    new: dict[int, int] = {}
+    captured: list[int] = []
+    functions: list[Program] = []
+
+    def put(*node: Any) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    for k, c in enumerate(carry):
+        new[c.i] = put("input", k)
+    for i in sorted(needed - new.keys()):
+        node = graph.nodes[i]
+        if i in inside:
+            if node[0] in ("call", "loop"):
+                f = graph.functions[node[1]]
+                if f not in functions:
+                    functions.append(f)
+                node = (node[0], functions.index(f), *node[2:])
+            new[i] = put(*renumbered(node, new))
+        elif node[0] == "const":
+            new[i] = put(*node)
+        else:
+            new[i] = put("input", len(carry) + len(captured))
+            if i in graph.truths:  # arguments are numbers
+                captured.append(graph.node(("select", i, graph.index(1.0), graph.index(0.0))))
+                new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
+            else:
+                captured.append(i)
+    kept, wanted = live(nodes, [new[i] for i in outputs])
+    shapes = [()] * (len(carry) + len(captured))
+    return Program(kept, wanted, list(shapes), [()] * len(carry), functions, "loop"), captured
+
