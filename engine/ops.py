@@ -36,14 +36,14 @@ def _c2(x: Any) -> Any:
     small = np.less(x, SERIES_BELOW)
     s = np.sqrt(np.where(small, 1.0, x))
     half = np.sin(0.5 * s) / s
-    return np.where(small, series(np.asarray(x), alternating(2)), 2.0 * half * half)[()]  # 1 − cos s = 2 sin² s/2
+    return np.where(small, series(np.where(small, x, 0.0), alternating(2)), 2.0 * half * half)[()]  # 1 − cos s = 2 sin² s/2
 
 
 def _c3(x: Any) -> Any:
     small = np.less(x, SERIES_BELOW)
     safe = np.where(small, 1.0, x)
     s = np.sqrt(safe)
-    return np.where(small, series(np.asarray(x), alternating(3)), (1.0 - np.sin(s) / s) / safe)[()]
+    return np.where(small, series(np.where(small, x, 0.0), alternating(3)), (1.0 - np.sin(s) / s) / safe)[()]
 
 
 #: the closed set of operations: what each means on floats
@@ -52,7 +52,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "fma": lambda a, b, c: a * b + c, "min": np.minimum, "max": np.maximum,
     "sqrt": np.sqrt, "abs": np.abs, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "pow": np.power, "c2": _c2, "c3": _c3, "hold": np.positive,
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "pow": np.power, "c2": _c2, "c3": _c3, "hold": lambda x: np.positive(x),
     "lt": np.less, "le": np.less_equal, "eq": np.equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "select": np.where,
 }  # fmt: skip
@@ -141,7 +141,7 @@ def array(rows: Any) -> np.ndarray:
 
 def graph_of(*xs: Any) -> Any:
     """The graph of the traced values among ``xs``, or None."""
-    return next((y.g for x in xs for y in np.asarray(x).flat if hasattr(y, "g")), None)
+    return next((y.g for x in xs if (a := np.asarray(x)).dtype == object for y in a.flat if hasattr(y, "g")), None)
 
 
 def iterate(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
@@ -155,14 +155,14 @@ def iterate(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done:
     (True, 1.414213562373)
     """
     x = np.asarray(x)[()]
-    after, now = advance(x)
-    graph = graph_of(x, after, now, done)
-    if graph is not None:
-        return graph.iterate(advance, x, limit, done)
     for _ in range(limit):
-        if np.all(done):
+        if graph_of(done) is None and np.all(done):
             break
-        after, now = advance(x)
+        if (graph := graph_of(x, done)) is None:
+            after, now = advance(x)
+            graph = graph_of(after, now)                                       # what it reads from outside may be traced
+        if graph is not None:
+            return graph.iterate(advance, x, limit, done)
         x, done = where(done, x, after), logical_or(done, now)
     return x, done
 

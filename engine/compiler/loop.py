@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph, Node, TraceError
+from engine.compiler.expr import Expr, Graph, Node, refuse
 from engine.compiler.trace import Program, live, operands, renumbered
 
 
@@ -23,18 +23,18 @@ def iterate(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, lim
     graph.loops += 1
     n, start, name = x.size, len(graph.nodes), graph.loops
     carry = [Expr(graph, graph.node(("carry", name, k))) for k in range(n + 1)]
-    before, done = np.array(carry[:n], dtype=object).reshape(x.shape), ops.logical_not(ops.equal(carry[n], 0.0))
+    before, done = np.array(carry[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(before)
     if np.shape(after) != x.shape or np.shape(now) != ():
-        raise TraceError(f"a loop's body returned shapes {np.shape(after)}, {np.shape(now)}; expected {x.shape} and a truth value")
+        raise refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
     results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
     body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
     if body not in graph.functions:
         graph.functions.append(body)
-    given = [*(graph.index(y) for y in x.ravel()), graph.index(ops.where(finished, 1.0, 0.0)), *captured]
+    given = [*graph.matched("hold", [graph.index(y) for y in x.ravel()]), graph.index(ops.where(finished, 1.0, 0.0)), *captured]
     node = graph.node(("loop", graph.functions.index(body), int(limit), *given))
     final = [Expr(graph, graph.node(("get", node, k))) for k in range(n + 1)]
-    return np.array(final[:n], dtype=object).reshape(x.shape), ops.logical_not(ops.equal(final[n], 0.0))
+    return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
 
 
 def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -> tuple[Program, list[int]]:

@@ -1,6 +1,15 @@
 """Integrators on manifolds: data plus flags, one file per family."""
 
-from engine.integrate.crouch_grossman import CG3, CG4, step
-from engine.integrate.tableau import METHODS, Tableau
+from engine.integrate.commutator_free import CF4
+from engine.integrate.crouch_grossman import CG3, CG4
+from engine.integrate.euler import LIE_EULER, LIE_EULER_WORLD, SEMI_IMPLICIT_EULER
+from engine.integrate.method import METHODS, Method, step
+from engine.integrate.midpoint import IMPLICIT_MIDPOINT
+from engine.integrate.munthe_kaas import RKMK4, RKMK5
+from engine.integrate.system import Mechanical, System
+from engine.integrate.variational import DQVI, SUBSTEPS
 
-__all__ = ["CG3", "CG4", "METHODS", "Tableau", "step"]
+__all__ = [
+    "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER",
+    "SUBSTEPS", "Mechanical", "Method", "System", "step",
+]  # fmt: skip

@@ -1,8 +1,7 @@
 """The kinds of joint: what each adds to q and v, its pose T_JC(q), its motion subspace S(q) and its manifold.
 
 A kind is a :class:`Kind` in the table ``KINDS``; the algorithms know nothing else about it. ``S`` is 6×nv in the child's
-frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v). Pose, subspace and rate are
-traceable; ``plus`` and ``minus`` also take batches ``(..., nq)`` and ``(..., nv)``, and unit quaternions.
+frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v). All are traceable.
 References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames.
 """
 
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import ops
-from engine.spatial import quaternion, se3, so3
+from engine.spatial import manifold, quaternion, se3, so3
+from engine.spatial.manifold import Manifold
 
 if TYPE_CHECKING:
     from engine.model.tree import Joint
@@ -29,16 +29,21 @@ class Kind:
     """A kind of joint: numbers of coordinates and velocities, and what they mean."""
 
     name: str
-    nq: int
-    nv: int
+    manifold: Manifold                                    # of its coordinates: ⊕, ⊖ and the rest
     pose: Callable[[Joint, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
     subspace: Callable[[Joint, Array], Array]             # S(q), 6×nv
-    neutral: Callable[[], Array]
-    plus: Callable[[Joint, Array, Array], Array]          # q ⊕ d
-    minus: Callable[[Joint, Array, Array], Array]         # the d with q0 ⊕ d = q1
-    random: Callable[[Joint, np.random.Generator], Array]
+    random: Callable[[Joint, np.random.Generator], Array]  # within the joint's limits
     subspace_rate: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
-    attitude: bool = False                                # q begins with a unit quaternion
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.manifold.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.manifold.nv
 
 
 def columns(*twists: Array) -> Array:
@@ -59,14 +64,6 @@ def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float
     return float(rng.uniform(low, high))
 
 
-def plus(joint: Joint, q: Array, v: Array) -> Array:
-    return q + v
-
-
-def minus(joint: Joint, q0: Array, q1: Array) -> Array:
-    return q1 - q0
-
-
 # ---------------------------------------------------------------- one degree of freedom
 
 
@@ -84,8 +81,7 @@ def screw_pose(joint: Joint, q: Array) -> Array:
 
 def line(kind: str, reach: float, pose: Callable[..., Array], twist: Callable[[Joint], Array]) -> Kind:
     """A joint with one coordinate q, one velocity q̇ and a constant twist."""
-    return Kind(kind, 1, 1, pose, lambda j, q: columns(twist(j)), lambda: np.zeros(1), plus, minus,
-                lambda j, rng: np.array([within_limits(j, rng, reach)]))  # fmt: skip
+    return Kind(kind, manifold.vector(1), pose, lambda j, q: columns(twist(j)), lambda j, rng: np.array([within_limits(j, rng, reach)]))
 
 
 def revolute_twist(joint: Joint) -> Array:
@@ -116,41 +112,12 @@ def spherical_pose(joint: Joint, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q)), ZERO3)
 
 
-def spherical_plus(joint: Joint, q: Array, v: Array) -> Array:
-    return quaternion.product(q, quaternion.exp(v))
-
-
-def spherical_minus(joint: Joint, q0: Array, q1: Array) -> Array:
-    return quaternion.log(quaternion.product(quaternion.conjugate(q0), q1))
-
-
 # ---------------------------------------------------------------- planar: q = [x y θ], v = [vx vy ω] in the child frame
 
 
 def planar_pose(joint: Joint, q: Array) -> Array:
     e1, e2 = plane(joint.axis)
     return se3.pose(so3.about(joint.axis, q[2]), e1 * q[0] + e2 * q[1])
-
-
-def planar_plus(joint: Joint, q: Array, v: Array) -> Array:
-    """SE(2): q ⊕ v = q · exp(v)."""
-    x, y, theta = (q[..., i] for i in range(3))
-    vx, vy, w = (v[..., i] for i in range(3))
-    A, B, _ = so3.coefficients(w * w)
-    dx, dy = A * vx - w * B * vy, w * B * vx + A * vy                          # ∫ R(w t) (vx, vy) dt
-    c, s = ops.cos(theta * 1.0), ops.sin(theta * 1.0)
-    return ops.array([x + c * dx - s * dy, y + s * dx + c * dy, theta + w])
-
-
-def planar_minus(joint: Joint, q0: Array, q1: Array) -> Array:
-    """The v with q0 · exp(v) = q1; angles are not wrapped, and where they differ by 2π, 4π, … there is none (as for so3.dexp_inv)."""
-    d = q1 - q0
-    c, s = ops.cos(q0[..., 2] * 1.0), ops.sin(q0[..., 2] * 1.0)
-    w = d[..., 2]
-    dx, dy = c * d[..., 0] + s * d[..., 1], c * d[..., 1] - s * d[..., 0]
-    A, B, _ = so3.coefficients(w * w)
-    k = 1.0 / (A * A + w * w * B * B)                                          # of [[A, −wB], [wB, A]]
-    return ops.array([k * (A * dx + w * B * dy), k * (A * dy - w * B * dx), w * 1.0])
 
 
 def plane(normal: Array) -> tuple[Array, Array]:
@@ -174,23 +141,6 @@ def floating_pose(joint: Joint, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q[:4])), q[4:])
 
 
-def floating_plus(joint: Joint, q: Array, v: Array) -> Array:
-    """SE(3): T ⊕ V = T exp([V])."""
-    w = v[..., :3]
-    B, C = so3.doubled(np.vecdot(w, w))
-    u = ops.cross(w, v[..., 3:])
-    n = ops.cross(w, u)
-    p = ops.array([v[..., 3 + i] + B * u[..., i] + C * n[..., i] for i in range(3)])
-    r = spherical_plus(joint, q[..., :4], w)
-    return np.concatenate([r, q[..., 4:] + quaternion.rotate(q[..., :4], p)], axis=-1)
-
-
-def floating_minus(joint: Joint, q0: Array, q1: Array) -> Array:
-    w = spherical_minus(joint, q0[..., :4], q1[..., :4])
-    p = quaternion.rotate(quaternion.conjugate(q0[..., :4]), q1[..., 4:] - q0[..., 4:])
-    return np.concatenate([w, np.matvec(so3.dexp_inv(w), p)], axis=-1)
-
-
 KINDS: dict[str, Kind] = {
     k.name: k
     for k in (
@@ -198,16 +148,11 @@ KINDS: dict[str, Kind] = {
         line("continuous", np.pi, revolute_pose, revolute_twist),
         line("prismatic", 1.0, prismatic_pose, lambda j: np.concatenate([ZERO3, j.axis])),
         line("screw", np.pi, screw_pose, lambda j: np.concatenate([j.axis, j.pitch * j.axis])),
-        Kind("fixed", 0, 0, lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda: np.zeros(0), plus, minus,
-             lambda j, rng: np.zeros(0)),
-        Kind("universal", 2, 2, universal_pose, universal_subspace, lambda: np.zeros(2), plus, minus,
+        Kind("fixed", manifold.vector(0), lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda j, rng: np.zeros(0)),
+        Kind("universal", manifold.vector(2), universal_pose, universal_subspace,
              lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_rate),
-        Kind("planar", 3, 3, planar_pose, planar_subspace, lambda: np.zeros(3), planar_plus, planar_minus,
-             lambda j, rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi))),
-        Kind("spherical", 4, 3, spherical_pose, lambda j, q: np.eye(6)[:, :3], quaternion.identity, spherical_plus,
-             spherical_minus, lambda j, rng: quaternion.random(rng), attitude=True),
-        Kind("floating", 7, 6, floating_pose, lambda j, q: np.eye(6), lambda: np.append(quaternion.identity(), ZERO3),
-             floating_plus, floating_minus, lambda j, rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)),
-             attitude=True),
+        Kind("planar", manifold.PLANE, planar_pose, planar_subspace, lambda j, rng: manifold.PLANE.random(rng)),
+        Kind("spherical", manifold.ROTATION, spherical_pose, lambda j, q: np.eye(6)[:, :3], lambda j, rng: manifold.ROTATION.random(rng)),
+        Kind("floating", manifold.MOTION, floating_pose, lambda j, q: np.eye(6), lambda j, rng: manifold.MOTION.random(rng)),
     )
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 
 from engine.model.joint_types import Kind
 from engine.model.tree import Joint, Link, ModelError, frozen, nearest
-from engine.spatial import inertia, quaternion
+from engine.spatial import inertia
+from engine.spatial.manifold import Manifold, product
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
@@ -189,9 +191,14 @@ class Model:
     def _own(self) -> Iterator[Body]:
         return (b for b in self.bodies if not b.mimics)
 
+    @functools.cached_property
+    def manifold(self) -> Manifold:
+        """Where q lives: the product of the joints' manifolds. Its functions are unchecked, and take unit quaternions."""
+        return product([b.kind.manifold for b in self._own()])
+
     def neutral(self) -> Array:
         """The q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
-        return np.concatenate([np.zeros(0), *[b.kind.neutral() for b in self._own()]])
+        return self.manifold.neutral()
 
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """A random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
@@ -200,34 +207,18 @@ class Model:
 
     def normalized(self, q: Array) -> Array:
         """q with its quaternions made unit ones; a quaternion of length zero is an error."""
-        q = self.checked("q", q, batched=True)
-        parts = []
-        for b in self._own():
-            own = q[..., b.q]
-            if b.kind.attitude:
-                own = np.concatenate([quaternion.normalize(own[..., :4]), own[..., 4:]], axis=-1)
-            parts.append(own)
-        return np.concatenate(parts, axis=-1) if parts else q
-
-    def plus(self, q: Array, d: Array) -> Array:
-        """q ⊕ d for unit quaternions, unchecked: what integrators are made of. Traceable."""
-        batch = np.broadcast_shapes(q.shape[:-1], d.shape[:-1])
-        parts = [b.kind.plus(b.joint, q[..., b.q], d[..., b.v]) for b in self._own()]
-        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+        return self.manifold.normalized(self.checked("q", q, batched=True))
 
     def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
         """q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
         v, dt = self.checked("v", v, batched=True), np.asarray(dt)
         if dt.dtype.kind not in "fiubO" or (dt.dtype != object and not np.isfinite(dt).all()):
             raise StateError(f"dt is {dt}; expected finite times in seconds")
-        return self.plus(self.normalized(q), v * dt[..., None])
+        return self.manifold.plus(self.normalized(q), v * dt[..., None])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
-        q0, q1 = self.normalized(q0), self.normalized(q1)
-        batch = np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1])
-        parts = [b.kind.minus(b.joint, q0[..., b.q], q1[..., b.q]) for b in self._own()]
-        return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1) if parts else np.zeros((*batch, 0))
+        return self.manifold.minus(self.normalized(q0), self.normalized(q1))
 
     # ------------------------------------------------------------ checking what comes in
 
@@ -252,7 +243,7 @@ class Model:
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
         if a.dtype != object and name.startswith("q"):
             for b in self._own():
-                if b.kind.attitude and np.any(np.vecdot(a[..., b.q][..., :4], a[..., b.q][..., :4]) < 1e-12):
+                if b.kind.manifold.attitude and np.any(np.vecdot(a[..., b.q][..., :4], a[..., b.q][..., :4]) < 1e-12):
                     raise StateError(f"{name} of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
         return a
 

@@ -1,5 +1,5 @@
-"""Rotations, rigid motions, quaternions and spatial inertias."""
+"""Rotations, rigid motions, quaternions (plain and dual), attitude parametrisations and spatial inertias."""
 
-from engine.spatial import inertia, quaternion, se3, so3
+from engine.spatial import dual_quaternion, inertia, quaternion, rotations, se3, so3
 
-__all__ = ["inertia", "quaternion", "se3", "so3"]
+__all__ = ["dual_quaternion", "inertia", "quaternion", "rotations", "se3", "so3"]

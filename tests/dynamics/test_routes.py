@@ -190,7 +190,7 @@ def test_quaternions_need_no_unit_length(state: State) -> None:
     model = state.model
     longer = state.q.copy()
     for body in model.bodies:
-        if body.kind.attitude:
+        if body.kind.manifold.attitude:
             longer[body.q][:4] *= -1.7
     tau = dynamics.rnea(model, state.q, state.v, state.vdot, GRAVITY)
     assert error(dynamics.rnea(model, longer, state.v, state.vdot, GRAVITY), tau) < 1e-14

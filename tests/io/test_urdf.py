@@ -330,7 +330,7 @@ def test_robot(file):
         G = theirs.inertias[j].matrix()[np.ix_(ANGULAR_FIRST, ANGULAR_FIRST)]
         assert np.abs(body.inertia - G).max() <= 1e-12 * np.abs(G).max(), body.joint.name
         assert not i or np.abs(body.placement - theirs.jointPlacements[j].homogeneous).max() < 2e-11, body.joint.name
-        T = body.placement @ body.kind.pose(body.joint, body.kind.neutral())
+        T = body.placement @ body.kind.pose(body.joint, body.kind.manifold.neutral())
         poses.append(poses[body.parent] @ T if body.parent >= 0 else T)
         c = inertia.center(body.inertia)
         moment, mass = moment + body.inertia[5, 5] * (poses[-1] @ [*c, 1.0])[:3], mass + body.inertia[5, 5]

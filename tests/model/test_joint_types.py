@@ -23,7 +23,7 @@ def rng():
 
 def signed(joint, q, like):
     """q with its quaternion on the sheet of another's."""
-    if not joint.type.attitude:
+    if not joint.type.manifold.attitude:
         return q
     sign = np.where(np.vecdot(q[..., :4], like[..., :4]) < 0, -1.0, 1.0)
     return np.concatenate([q[..., :4] * sign[..., None], q[..., 4:]], axis=-1)
@@ -31,7 +31,7 @@ def signed(joint, q, like):
 
 def samples(joint, rng, n=6):
     """Configurations from neutral on, and velocities."""
-    q = np.array([joint.type.neutral(), *(joint.type.random(joint, rng) for _ in range(n - 1))])
+    q = np.array([joint.type.manifold.neutral(), *(joint.type.random(joint, rng) for _ in range(n - 1))])
     return q, rng.uniform(-1, 1, (n, joint.type.nv))
 
 
@@ -43,11 +43,11 @@ def test_shapes(joint, rng):
     kind = joint.type
     q = kind.random(joint, rng)
     assert kind.name == joint.kind
-    assert kind.neutral().shape == q.shape == (kind.nq,)
+    assert kind.manifold.neutral().shape == q.shape == (kind.nq,)
     assert kind.pose(joint, q).shape == (4, 4)
     assert kind.subspace(joint, q).shape == (6, kind.nv)
     assert not kind.nv or np.linalg.matrix_rank(kind.subspace(joint, q)) == kind.nv
-    np.testing.assert_array_equal(kind.pose(joint, kind.neutral()), np.eye(4))
+    np.testing.assert_array_equal(kind.pose(joint, kind.manifold.neutral()), np.eye(4))
 
 
 @every
@@ -56,7 +56,7 @@ def test_subspace_is_the_derivative_of_the_pose(joint, rng):
     kind = joint.type
     for q, v in zip(*samples(joint, rng), strict=True):
         T = kind.pose(joint, q)
-        dT = derivative(lambda t: kind.pose(joint, kind.plus(joint, q, t * v)))
+        dT = derivative(lambda t: kind.pose(joint, kind.manifold.plus(q, t * v)))
         close(se3.inv(T) @ dT + np.eye(4), se3.hat(kind.subspace(joint, q) @ v) + np.eye(4), 1e-13)
 
 
@@ -64,10 +64,10 @@ def test_subspace_is_the_derivative_of_the_pose(joint, rng):
 def test_rate_is_the_derivative_of_the_subspace(joint, rng):
     kind = joint.type
     for q, v in zip(*samples(joint, rng), strict=True):
-        dS = derivative(lambda t: kind.subspace(joint, kind.plus(joint, q, t * v)))
+        dS = derivative(lambda t: kind.subspace(joint, kind.manifold.plus(q, t * v)))
         S = kind.subspace(joint, q)
         if kind.subspace_rate is None:
-            np.testing.assert_array_equal(S, kind.subspace(joint, kind.neutral()))
+            np.testing.assert_array_equal(S, kind.subspace(joint, kind.manifold.neutral()))
         else:
             close(S + kind.subspace_rate(joint, q, v), S + dS, 1e-13)
             assert np.abs(dS).max() > 0.01                                    # there was something to see
@@ -79,7 +79,7 @@ def test_poses_move_by_the_exponential(joint, rng):
     kind = joint.type
     for q, d in zip(*samples(joint, rng), strict=True):
         for step in (d, 3 * d, 1e-9 * d, 0 * d):
-            moved = kind.pose(joint, kind.plus(joint, q, step))
+            moved = kind.pose(joint, kind.manifold.plus(q, step))
             close(moved, kind.pose(joint, q) @ se3.exp(kind.subspace(joint, q) @ step), 2e-15)
 
 
@@ -115,9 +115,9 @@ def test_minus_undoes_plus(joint, rng):
     kind = joint.type
     for q, d in zip(*samples(joint, rng, 20), strict=True):
         for step in (d, 1.7 * d, 1e-4 * d, 1e-9 * d, 1e-12 * d, 0 * d):
-            got = kind.minus(joint, q, kind.plus(joint, q, step))
+            got = kind.manifold.minus(q, kind.manifold.plus(q, step))
             np.testing.assert_allclose(got, step, rtol=0, atol=3e-15)
-            from_neutral = kind.minus(joint, kind.neutral(), kind.plus(joint, kind.neutral(), step))
+            from_neutral = kind.manifold.minus(kind.manifold.neutral(), kind.manifold.plus(kind.manifold.neutral(), step))
             close(from_neutral, step, 2e-15)                                  # relative to the step, however small
 
 
@@ -125,11 +125,11 @@ def test_minus_undoes_plus(joint, rng):
 def test_plus_undoes_minus(joint, rng):
     kind = joint.type
     q0, q1 = samples(joint, rng, 20)[0], samples(joint, rng, 20)[0]
-    back = signed(joint, kind.plus(joint, q0, kind.minus(joint, q0, q1)), q1)
+    back = signed(joint, kind.manifold.plus(q0, kind.manifold.minus(q0, q1)), q1)
     if kind.name != "planar":                                                 # where turns of more than π are not shortened
         np.testing.assert_allclose(back, q1, rtol=0, atol=4e-15)
     np.testing.assert_allclose(back, q1, rtol=0, atol=1e-13)
-    assert np.abs(kind.minus(joint, q0, q0)).max(initial=0) < 3e-16
+    assert np.abs(kind.manifold.minus(q0, q0)).max(initial=0) < 3e-16
 
 
 @every
@@ -138,8 +138,8 @@ def test_plus_is_a_flow(joint, rng):
     kind = joint.type
     for q, v in zip(*samples(joint, rng), strict=True):
         a, b = rng.uniform(-1, 1, 2)
-        twice = kind.plus(joint, kind.plus(joint, q, a * v), b * v)
-        np.testing.assert_allclose(twice, kind.plus(joint, q, (a + b) * v), rtol=0, atol=3e-15)
+        twice = kind.manifold.plus(kind.manifold.plus(q, a * v), b * v)
+        np.testing.assert_allclose(twice, kind.manifold.plus(q, (a + b) * v), rtol=0, atol=3e-15)
 
 
 @every
@@ -147,10 +147,10 @@ def test_batches_are_rows(joint, rng):
     kind = joint.type
     q, v = samples(joint, rng, 6)
     q1 = samples(joint, rng, 6)[0]
-    for f, x in ((kind.plus, v), (kind.minus, q1)):
-        close(f(joint, q, x), [f(joint, *row) for row in zip(q, x, strict=True)], 1e-15)
-        close(f(joint, q[:, None], x[None]), [[f(joint, a, b) for b in x] for a in q], 1e-15)
-        close(f(joint, q[0], x), f(joint, q, x)[:0].tolist() + [f(joint, q[0], b) for b in x], 1e-15)
+    for f, x in ((kind.manifold.plus, v), (kind.manifold.minus, q1)):
+        close(f(q, x), [f(*row) for row in zip(q, x, strict=True)], 1e-15)
+        close(f(q[:, None], x[None]), [[f(a, b) for b in x] for a in q], 1e-15)
+        close(f(q[0], x), f(q, x)[:0].tolist() + [f(q[0], b) for b in x], 1e-15)
 
 
 def test_slow_joints_turn():
@@ -159,7 +159,7 @@ def test_slow_joints_turn():
         kind = joint.type
         if kind.nv:
             v = 1e-6 * np.ones(kind.nv)
-            got = kind.minus(joint, kind.neutral(), kind.plus(joint, kind.neutral(), v * 1e-3))
+            got = kind.manifold.minus(kind.manifold.neutral(), kind.manifold.plus(kind.manifold.neutral(), v * 1e-3))
             np.testing.assert_allclose(got, 1e-9, rtol=1e-14)
 
 
@@ -231,13 +231,13 @@ def test_joints_are_pinocchios(joint, rng):
         pin.forwardKinematics(model, data, theirs(q), swapped(v))
         close(kind.pose(joint, q), data.oMi[1].homogeneous, 2e-15)
         close(kind.subspace(joint, q) @ v, data.v[1].vector[swap], 2e-15)
-        moved = kind.plus(joint, q, v)
+        moved = kind.manifold.plus(q, v)
         expected = signed(joint, ours(pin.integrate(model, theirs(q), swapped(v))), moved)
         if joint.kind == "planar":                                            # their angle is wrapped
             expected[2] += 2 * PI * np.round((moved[2] - expected[2]) / (2 * PI))
         close(moved, expected, digits)
         difference = swapped(pin.difference(model, theirs(q), theirs(moved)))
-        np.testing.assert_allclose(kind.minus(joint, q, moved), difference, rtol=0, atol=digits)
+        np.testing.assert_allclose(kind.manifold.minus(q, moved), difference, rtol=0, atol=digits)
 
 
 # ---------------------------------------------------------------- machine code
@@ -248,14 +248,14 @@ def test_plain_interpreted_compiled_agree(joint, rng):
     kind = joint.type
     q, v = samples(joint, rng, 11)
     v = v * np.resize([0.0, 1e-12, 1e-9, 1e-4, 1.0, 2.0, 3.0], (11, 1))
-    q1 = np.array([kind.plus(joint, *row) for row in zip(q, v, strict=True)])
+    q1 = np.array([kind.manifold.plus(*row) for row in zip(q, v, strict=True)])
 
     def everything(q, v):
         rate = () if kind.subspace_rate is None else (kind.subspace_rate(joint, q, v),)
-        return kind.pose(joint, q), kind.subspace(joint, q), kind.plus(joint, q, v), *rate
+        return kind.pose(joint, q), kind.subspace(joint, q), kind.manifold.plus(q, v), *rate
 
     check_lives(everything, q, v, tolerance=3e-15)
-    check_lives(lambda q, d: kind.minus(joint, q, kind.plus(joint, q, d)) + 1.0, q, v, tolerance=3e-15)
-    if kind.attitude:
+    check_lives(lambda q, d: kind.manifold.minus(q, kind.manifold.plus(q, d)) + 1.0, q, v, tolerance=3e-15)
+    if kind.manifold.attitude:
         q[-1, :4], q1[-1, :4] = quaternion.identity(), [0, 0, 0.6, 0.8]       # half a turn
-    check_lives(lambda q, q1: kind.minus(joint, q, q1) + 1.0, q, q1, tolerance=3e-15)
+    check_lives(lambda q, q1: kind.manifold.minus(q, q1) + 1.0, q, q1, tolerance=3e-15)

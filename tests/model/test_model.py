@@ -420,7 +420,7 @@ def on_sheet(model, q, like):
     """q with its quaternions on the sheets of another's."""
     q = q.copy()
     for b in model.bodies:
-        if b.kind.attitude:
+        if b.kind.manifold.attitude:
             w = slice(b.q.start, b.q.start + 4)
             q[..., w] *= np.where(np.vecdot(q[..., w], like[..., w]) < 0, -1.0, 1.0)[..., None]
     return q
@@ -495,7 +495,7 @@ def test_neutral(n, floating):
     for body in model.bodies:
         if not body.mimics:
             np.testing.assert_array_equal(body.joint_pose(q), np.eye(4))
-            np.testing.assert_array_equal(q[body.q], body.kind.neutral())
+            np.testing.assert_array_equal(q[body.q], body.kind.manifold.neutral())
 
 
 def test_random_is_within_limits_and_repeatable(rng):
@@ -522,7 +522,7 @@ def test_quaternions_are_normalised(rng):
     q, v = model.random(rng)
     scaled = q.copy()
     for b in model.bodies:
-        if b.kind.attitude:
+        if b.kind.manifold.attitude:
             scaled[b.q.start : b.q.start + 4] *= rng.uniform(0.1, 10)
     close(model.normalized(scaled), q, 1e-15)
     close(model.integrate(scaled, v, 0.1), model.integrate(q, v, 0.1), 2e-15)
@@ -562,7 +562,7 @@ def test_plain_interpreted_compiled_agree(n, floating, rng):
     q, v = states(model, rng, 10)
     v[:3] *= [[0.0], [1e-12], [1e-9]]
     check_lives(model.integrate, q, v, rng.uniform(0, 1, 10), tolerance=3e-15)
-    check_lives(model.plus, q, v, tolerance=3e-15)
+    check_lives(model.manifold.plus, q, v, tolerance=3e-15)
     check_lives(lambda a, b: model.difference(a, b) + 1.0, q, q[::-1] + 0.01, tolerance=2e-14)
     everything = [lambda q, v, b=b: (b.pose(q), b.subspace(q)) for b in model.bodies]
     check_lives(lambda q, v: tuple(x for f in everything for x in f(q, v)), q, v, tolerance=3e-15)

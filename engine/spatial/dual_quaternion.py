@@ -1,0 +1,163 @@
+"""Unit dual quaternions Q = [q | d], shape (..., 8): poses in eight numbers, q + ε d with ε² = 0.
+
+q is the rotation's unit quaternion, Hamilton, scalar first, and d = ½ [0; p] ⊗ q with the position p, in metres; so q·d = 0.
+Q and −Q are one pose. Q_AB moves as T_AB does: Q_AC = Q_AB ⊗ Q_BC. Twists are V = [ω; v], rotation first, in body axes: the dual
+vector ω + ε v. A function of a dual number is f(a + ε b) = f(a) + ε f′(a) b: :func:`exp` and :func:`cayley` are quaternions' so extended.
+Batches ``(..., 8)`` of floats, or unbatched traced arrays; Q is of unit length, but for :func:`normalize`.
+References: Study, *Geometrie der Dynamen*, 1903; Kenwright, *A beginner's guide to dual-quaternions*, WSCG 2012; Selig, *Cayley maps for
+SE(3)*, IFToMM 2007.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import ops
+from engine.spatial import quaternion, se3, so3
+
+Array = np.ndarray
+
+
+def joined(q: Array, d: Array) -> Array:
+    """[q | d], shape (..., 8), from two batches (..., 4)."""
+    return ops.array([*(q[..., i] for i in range(4)), *(d[..., i] for i in range(4))])
+
+
+def pure(x: Array) -> Array:
+    """[0; x], shape (..., 4)."""
+    return ops.array([0.0 * x[..., 0], x[..., 0], x[..., 1], x[..., 2]])
+
+
+def identity() -> Array:
+    """[1, 0, 0, 0 | 0, 0, 0, 0]."""
+    return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def product(P: Array, Q: Array) -> Array:
+    """P ⊗ Q, the motion Q followed by P: [p ⊗ q | p ⊗ d_Q + d_P ⊗ q].
+
+    >>> shift = from_pose_parts(quaternion.identity(), np.array([2.0, 0.0, 0.0]))
+    >>> position(product(shift, shift))
+    array([4., 0., 0.])
+    """
+    p, q = rotation(P), rotation(Q)
+    return joined(quaternion.product(p, q), quaternion.product(p, dual(Q)) + quaternion.product(dual(P), q))
+
+
+def conjugate(Q: Array) -> Array:
+    """Q* = [q* | d*], the inverse of a unit dual quaternion."""
+    return joined(quaternion.conjugate(rotation(Q)), quaternion.conjugate(dual(Q)))
+
+
+def normalize(Q: Array) -> Array:
+    """Q / |Q|, with q of unit length and d orthogonal to it, shape (..., 8); |Q| = |q| + ε q·d/|q|. A q of zero gives NaN.
+
+    >>> normalize(np.array([2.0, 0.0, 0.0, 0.0, 6.0, 4.0, 0.0, 0.0]))
+    array([1., 0., 0., 0., 0., 2., 0., 0.])
+    """
+    r = 1.0 / ops.norm(rotation(Q))
+    q, d = (ops.array([x[..., i] * r for i in range(4)]) for x in (rotation(Q), dual(Q)))
+    along = np.vecdot(q, d)
+    return joined(q, ops.array([d[..., i] - along * q[..., i] for i in range(4)]))
+
+
+# ---------------------------------------------------------------- poses
+
+
+def from_pose_parts(q: Array, p: Array) -> Array:
+    """Q (..., 8) from a unit quaternion (..., 4) and a position (..., 3) in metres: d = ½ [0; p] ⊗ q.
+
+    >>> from_pose_parts(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
+    array([ 0.,  0.,  0.,  1.,  0.,  0., -1.,  0.])
+    """
+    return joined(q, 0.5 * quaternion.product(pure(p), q))
+
+
+def rotation(Q: Array) -> Array:
+    """q, the real part, shape (..., 4)."""
+    return Q[..., :4]
+
+
+def dual(Q: Array) -> Array:
+    """d, the dual part, shape (..., 4)."""
+    return Q[..., 4:]
+
+
+def position(Q: Array) -> Array:
+    """p = 2 vec(d ⊗ q*), shape (..., 3), in metres.
+
+    >>> position(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]))
+    array([2., 0., 0.])
+    """
+    return 2.0 * quaternion.product(dual(Q), quaternion.conjugate(rotation(Q)))[..., 1:]
+
+
+def to_matrix(Q: Array) -> Array:
+    """T(Q), shape (..., 4, 4)."""
+    return se3.pose(quaternion.to_matrix(rotation(Q)), position(Q))
+
+
+def from_matrix(T: Array) -> Array:
+    """Unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0."""
+    return from_pose_parts(quaternion.from_matrix(se3.rotation(T)), se3.position(T))
+
+
+def transform(Q: Array, x: Array) -> Array:
+    """R(q) x + p (..., 3), the point x (..., 3) of the child frame seen from the parent's: x_A = T_AB x_B.
+
+    >>> transform(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
+    array([1., 0., 0.])
+    """
+    return quaternion.rotate(rotation(Q), x) + position(Q)
+
+
+# ---------------------------------------------------------------- twists
+
+
+def exp(V: Array) -> Array:
+    """Q (..., 8) of the motion by the constant body twist V = [ω; v] (..., 6) in unit time, se3.exp: exp(½ (ω + ε v)).
+
+    With the Stumpff functions c_k of θ²/4, c1′ = ½ (c3 − c2), and the dual square θ² + 2 ε ω·v:
+    q = [c0, ½ c1 ω] and d = [−¼ c1 ω·v, ½ c1 v + ⅛ (c3 − c2) (ω·v) ω].
+
+    >>> position(exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 1.0]))).round(12)[::2]
+    array([-2.,  1.])
+    """
+    w, v = V[..., :3], V[..., 3:]
+    pitch = np.vecdot(w, v)
+    c0, c1, c2, c3 = ops.stumpff(0.25 * np.vecdot(w, w))
+    S, k = 0.5 * c1, 0.125 * (c3 - c2) * pitch
+    q = [c0, *(S * w[..., i] for i in range(3))]
+    d = [-0.5 * S * pitch, *(S * v[..., i] + k * w[..., i] for i in range(3))]
+    return ops.array([*q, *d])
+
+
+def log(Q: Array) -> Array:
+    """Twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
+    w = quaternion.log(rotation(Q))
+    return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
+
+
+def cayley(V: Array) -> Array:
+    """Q (..., 8) of the dual Cayley map of V = [ω; v] (..., 6): (1 + ½ (ω + ε v))/|…|. Ad(Q) = (1 − ½ ad V)⁻¹ (1 + ½ ad V).
+
+    The length is s + ε ω·v/(4 s) with s² = 1 + ¼ ω·ω. A rotation of θ has |ω| = 2 tan θ/2; half a turn is not reached.
+
+    >>> cayley(np.array([0.0, 0.0, 1.5, 0.0, 0.0, 2.5]))
+    array([ 0.8 ,  0.  ,  0.  ,  0.6 , -0.48,  0.  ,  0.  ,  0.64])
+    """
+    w, v = V[..., :3], V[..., 3:]
+    r = 1.0 / ops.sqrt(1.0 + 0.25 * np.vecdot(w, w))                           # 1/s
+    k = 0.25 * np.vecdot(w, v) * r * r * r                                     # 1/(s + ε ω·v/(4 s)) = r − ε k
+    q = [r, *(0.5 * r * w[..., i] for i in range(3))]
+    d = [-k, *(0.5 * (r * v[..., i] - k * w[..., i]) for i in range(3))]
+    return ops.array([*q, *d])
+
+
+def rate(Q: Array, V: Array) -> Array:
+    """Q̇ = ½ Q ⊗ [0, ω | 0, v] (..., 8) for the body twist V = [ω; v] (..., 6), rad/s and m/s.
+
+    >>> rate(identity(), np.array([0.0, 0.0, 2.0, 4.0, 0.0, 0.0]))
+    array([0., 0., 0., 1., 0., 2., 0., 0.])
+    """
+    return 0.5 * product(Q, joined(pure(V[..., :3]), pure(V[..., 3:])))

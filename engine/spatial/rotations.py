@@ -1,0 +1,238 @@
+"""Attitude parametrisations: unit quaternions, Rodrigues parameters (plain and modified), rotation vectors, in one table.
+
+Every row of :data:`ATTITUDES` describes the same rotations, body → world, by ``n`` numbers p. For a rotation by θ about the unit vector n:
+
+| name | p | singular at | from_quaternion gives |
+|---|---|---|---|
+| quaternion | [cos θ/2, sin(θ/2) n], q and −q alike | nowhere | q as it stands |
+| mrp | tan(θ/4) n | θ = 2π, where p is infinite | abs(p) ≤ 1; it jumps at θ = π |
+| rodrigues | tan(θ/2) n | θ = π, where p is infinite | all of them |
+| rotation_vector | θ n | θ = 2π, where the rate is infinite | abs(p) ≤ π; it jumps at θ = π |
+
+A small rotation is an **error** δ = tan(θ/2) n (3, no unit) on the body's side: p ⊕ δ is the rotation p, then δ in body axes, so that
+δ ≈ ½ ω dt and ṗ = ½ E(p) ω. With E = ∂(p ⊕ δ)/∂δ at δ = 0, the error Jacobian, and c = Eᵀ b for a constant b (n):
+
+- the Hessian of b·(p ⊕ δ) at δ = 0 is symmetric, H(p, b); RobotDynamics.jl's ``∇errstate_jacobian!``;
+- the derivative of E(p ⊕ δ)ᵀ b at δ = 0 is H + [c]: the order of two errors matters, δ ⊕ ε = (δ + ε + δ × ε)/(1 − δ·ε).
+
+All functions take batches ``(..., n)`` of floats, or unbatched traced arrays. Angles are in radians.
+References: Shuster, *A survey of attitude representations*, J. Astronautical Sciences 41, 1993; Jackson, Tracy & Manchester, *Planning with
+attitude*, IEEE RA-L 6, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.spatial import quaternion, so3
+
+Array = np.ndarray
+ONE = np.eye(3)
+
+
+def cayley(delta: Array) -> Array:
+    """Unit quaternion (..., 4) of the error δ = tan(θ/2) n (..., 3): [1, δ]/√(1 + δ·δ); qw > 0.
+
+    >>> cayley(np.array([0.0, 0.75, 0.0]))
+    array([0.8, 0. , 0.6, 0. ])
+    """
+    r = 1.0 / ops.sqrt(1.0 + np.vecdot(delta, delta))
+    return ops.array([r, delta[..., 0] * r, delta[..., 1] * r, delta[..., 2] * r])
+
+
+def cayley_inverse(q: Array) -> Array:
+    """Error δ = tan(θ/2) n (..., 3) of a quaternion (..., 4) of any length: [qx, qy, qz]/qw, infinite at half a turn (qw = 0).
+
+    >>> cayley_inverse(np.array([0.8, 0.0, 0.6, 0.0]))
+    array([0.  , 0.75, 0.  ])
+    """
+    return ops.array([q[..., 1 + i] / q[..., 0] for i in range(3)])
+
+
+@dataclass(frozen=True)
+class Attitude:
+    """A way to write rotations as ``n`` numbers p; a row of :data:`ATTITUDES`.
+
+    >>> mrp = ATTITUDES["mrp"]
+    >>> p = mrp.plus(mrp.neutral(), np.array([0.0, 0.0, 1.0]))                 # a quarter turn: tan 22.5° about z
+    >>> p.round(4), mrp.to_matrix(p).round(12)[0]
+    (array([0.    , 0.    , 0.4142]), array([ 0., -1.,  0.]))
+    """
+
+    name: str
+    n: int
+    neutral: Callable[[], Array]                         # p of no rotation, (n)
+    to_quaternion: Callable[[Array], Array]              # unit quaternion (..., 4)
+    from_quaternion: Callable[[Array], Array]            # p (..., n) of a unit quaternion (..., 4)
+    error_jacobian: Callable[[Array], Array]             # E(p), (..., n, 3)
+    error_hessian: Callable[[Array, Array], Array]       # H(p, b), (..., 3, 3)
+    normalized: Callable[[Array], Array]                 # quaternion: q/|q|; the others are p as it stands
+
+    def rate(self, p: Array, w: Array) -> Array:
+        """ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
+
+        >>> ATTITUDES["mrp"].rate(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0]))
+        array([0., 0., 1.])
+        """
+        return 0.5 * np.matvec(self.error_jacobian(p), w)
+
+    def error_jacobian_rate(self, p: Array, b: Array) -> Array:
+        """∂/∂δ E(p ⊕ δ)ᵀ b at δ = 0 for a constant b (..., n), shape (..., 3, 3): H(p, b) + [E(p)ᵀ b].
+
+        >>> rodrigues = ATTITUDES["rodrigues"]
+        >>> rodrigues.error_jacobian_rate(np.zeros(3), np.array([0.0, 0.0, 1.0]))[0]
+        array([ 0., -1.,  0.])
+        """
+        return self.error_hessian(p, b) + so3.hat(pulled_back(self.error_jacobian(p), b))
+
+    def to_matrix(self, p: Array) -> Array:
+        """R(p), body → world, shape (..., 3, 3)."""
+        return quaternion.to_matrix(self.to_quaternion(p))
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        """p of rotations uniform over SO(3), shape (*shape, n)."""
+        return self.from_quaternion(quaternion.random(rng, shape))
+
+    def plus(self, p: Array, delta: Array) -> Array:
+        """p ⊕ δ (..., n): the rotation p, then the error δ = tan(θ/2) n (..., 3) in body axes."""
+        return self.from_quaternion(quaternion.product(self.to_quaternion(p), cayley(delta)))
+
+    def minus(self, p1: Array, p0: Array) -> Array:
+        """The δ (..., 3) with p0 ⊕ δ = p1; infinite where they are half a turn apart.
+
+        >>> vector = ATTITUDES["rotation_vector"]
+        >>> vector.minus(np.array([0.0, 0.0, np.pi / 2]), vector.neutral()).round(12)
+        array([0., 0., 1.])
+        """
+        return cayley_inverse(quaternion.product(quaternion.conjugate(self.to_quaternion(p0)), self.to_quaternion(p1)))
+
+
+# ---------------------------------------------------------------- what the rows share
+
+
+def pulled_back(E: Array, b: Array) -> Array:
+    """c = Eᵀ b, shape (..., 3)."""
+    return np.matvec(np.swapaxes(E, -1, -2), b)
+
+
+def outer(a: Array, b: Array) -> Array:
+    """a bᵀ, shape (..., 3, 3)."""
+    return a[..., :, None] * b[..., None, :]
+
+
+def times(a: Any, M: Array) -> Array:
+    """a M for a scalar (...) and a matrix (..., 3, 3)."""
+    return np.asarray(a)[..., None, None] * M
+
+
+def zero() -> Array:
+    """[0, 0, 0]."""
+    return np.zeros(3)
+
+
+def unchanged(p: Array) -> Array:
+    """p as it stands."""
+    return p
+
+
+# ---------------------------------------------------------------- unit quaternions
+
+
+def quaternion_jacobian(q: Array) -> Array:
+    """The last three columns of L(q), q ⊗ x = L(q) x."""
+    w, x, y, z = (q[..., i] for i in range(4))
+    return ops.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+
+
+def quaternion_hessian(q: Array, b: Array) -> Array:
+    """−(q·b) 1."""
+    return times(-np.vecdot(q, b), ONE)
+
+
+# ---------------------------------------------------------------- modified Rodrigues parameters p = tan(θ/4) n
+
+
+def mrp_to_quaternion(p: Array) -> Array:
+    """[1 − p², 2 p]/(1 + p²)."""
+    p2 = np.vecdot(p, p)
+    r = 1.0 / (1.0 + p2)
+    return ops.array([(1.0 - p2) * r, *(2.0 * p[..., i] * r for i in range(3))])
+
+
+def mrp_from_quaternion(q: Array) -> Array:
+    """[qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
+    sign = ops.where(ops.less(q[..., 0], 0.0), -1.0, 1.0)
+    scale = sign / (1.0 + sign * q[..., 0])
+    return ops.array([scale * q[..., 1 + i] for i in range(3)])
+
+
+def mrp_jacobian(p: Array) -> Array:
+    """½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
+    return times(0.5 - 0.5 * np.vecdot(p, p), ONE) + so3.hat(p) + outer(p, p)
+
+
+def mrp_hessian(p: Array, b: Array) -> Array:
+    """p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
+    c = pulled_back(mrp_jacobian(p), b)
+    return outer(p, c) + outer(c, p) - times(np.vecdot(p, c), ONE)
+
+
+# ---------------------------------------------------------------- Rodrigues parameters g = tan(θ/2) n
+
+
+def rodrigues_jacobian(g: Array) -> Array:
+    """1 + [g] + g gᵀ."""
+    return ONE + so3.hat(g) + outer(g, g)
+
+
+def rodrigues_hessian(g: Array, b: Array) -> Array:
+    """g cᵀ + c gᵀ, c = Eᵀ b."""
+    c = pulled_back(rodrigues_jacobian(g), b)
+    return outer(g, c) + outer(c, g)
+
+
+# ---------------------------------------------------------------- rotation vectors φ = θ n
+
+
+def vector_jacobian(phi: Array) -> Array:
+    """2 dexp⁻¹(−φ) = 2 (1 + ½ [φ] + D [φ]²)."""
+    return 2.0 * so3.dexp_inv(-phi)
+
+
+def vector_hessian(phi: Array, b: Array) -> Array:
+    """2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
+    c = pulled_back(vector_jacobian(phi), b)
+    theta2, along = np.vecdot(phi, phi), np.vecdot(phi, c)
+    D = so3.inverse_coefficient(theta2)
+    across = 0.5 - 2.0 * D + 2.0 * theta2 * D * D
+    H = times(2.0 * D, outer(phi, c) + outer(c, phi))
+    return H + times(along * 4.0 * inverse_slope(theta2, D), outer(phi, phi)) - times(along * across, ONE)
+
+
+def inverse_slope(theta2: Any, D: Any) -> Any:
+    """D′ = dD/dθ² = (¼ − 3 D + θ² D²)/(2 θ²), which is the differential equation of the cotangent; a series below θ² = 1.
+
+    >>> bool(inverse_slope(0.0, so3.inverse_coefficient(0.0)) == 1 / 720)
+    True
+    """
+    small = theta2 < ops.SERIES_BELOW
+    closed = (0.25 - 3.0 * D + theta2 * D * D) / ops.where(small, 1.0, 2.0 * theta2)
+    return ops.where(small, ops.series(theta2, [k * b for k, b in enumerate(so3.BERNOULLI)][1:]), closed)
+
+
+#: the parametrisations by name
+ATTITUDES: dict[str, Attitude] = {
+    row.name: row
+    for row in (
+        Attitude("quaternion", 4, quaternion.identity, quaternion.normalize, unchanged, quaternion_jacobian, quaternion_hessian,
+                 quaternion.normalize),
+        Attitude("mrp", 3, zero, mrp_to_quaternion, mrp_from_quaternion, mrp_jacobian, mrp_hessian, unchanged),
+        Attitude("rodrigues", 3, zero, cayley, cayley_inverse, rodrigues_jacobian, rodrigues_hessian, unchanged),
+        Attitude("rotation_vector", 3, zero, quaternion.exp, quaternion.log, vector_jacobian, vector_hessian, unchanged),
+    )
+}  # fmt: skip
