@@ -57,6 +57,7 @@ def register(method: Method) -> Method:
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """The state after one step of size h from (t, x).
 
+    >>> from engine.integrate import Mechanical
     >>> from engine.spatial.manifold import vector
     >>> swing = Mechanical(vector(1), lambda t, q, v: -q)
     >>> x = step(METHODS["cg4"], swing, 0.0, 0.1, np.array([1.0, 0.0]))
