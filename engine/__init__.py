@@ -1,18 +1,20 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
-from engine import compiler, dynamics, integrate, io, model, ops, simulation, spatial
+from engine import compiler, dynamics, integrate, io, model, ops, rigid_body, simulation, spatial
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
 from engine.io import RobotFileError, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
-from engine.simulation import Robot, SimulationError, Simulator, Trajectory, compile
+from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
+from engine.simulation import CompiledSystem, Robot, SimulationError, Simulator, StateTrajectory, Trajectory, compile
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Builder", "Geometry", "Gufunc", "Joint", "Limits", "Link", "Material", "Mimic", "Model", "ModelError", "Robot",
-    "RobotFileError", "SimulationError", "Simulator", "StateError", "TraceError", "Trajectory", "check", "compile", "compiler",
-    "dynamics", "get_threads", "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh", "load_urdf", "model", "ops",
-    "set_threads", "simulation", "spatial",
+    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "Geometry", "Gufunc", "Joint", "LieState", "Limits", "Link",
+    "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError",
+    "Simulator", "StateError", "StateTrajectory", "TraceError", "Trajectory", "check", "compile", "compiler", "dynamics", "get_threads",
+    "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh", "load_urdf", "model", "ops", "rigid_body", "set_threads",
+    "simulation", "spatial",
 ]  # fmt: skip

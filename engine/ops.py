@@ -195,7 +195,7 @@ def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any
 
     def advance(x: Any) -> tuple[Any, Any]:
         d = eliminated(A(x), residual(x))
-        return x - d, largest(d) <= tolerance * largest(x)
+        return x - d, largest(d) <= maximum(tolerance * largest(x), 1e-60)     # a root at 0 is approached without end
 
     x, converged = iterate(advance, x, limit)
     x = hold(x)

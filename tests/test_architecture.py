@@ -26,7 +26,7 @@ ROOMS = {
     "model": ({"ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "integrate": (PHYSICS, set()),
-    "rigid_body": (PHYSICS, set()),
+    "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"ops"}, {"llvmlite"}),
     "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh"}),
     "simulation": (BELOW, {"h5py", "rich"}),

@@ -3,7 +3,8 @@
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
 its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function. What stands
 under ``ops.hold`` is constant. Branches that are not taken contribute nothing in forward mode; in reverse mode they must be finite (give
-``ops.where`` safe denominators). The derivative of √x at 0 is taken as 10³⁰⁰, so that of a length |v| at v = 0 is 0.
+``ops.where`` safe denominators). The derivative of √x at 0 is taken as 5·10¹⁶¹, more than at any other x, so that that of a length |v| is
+0 at v = 0, and of order 1 even where |v|² underflows.
 
 Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph
+from engine.compiler.expr import Expr, Graph, refuse
 from engine.compiler.rewrite import Folding
 from engine.compiler.trace import Program, live, operands, size
 
@@ -32,7 +33,7 @@ PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "div": lambda y, a, b: (1.0 / b, -y / b),
     "neg": lambda y, a: (-1.0,),
     "fma": lambda y, a, b, c: (b, a, 1.0),
-    "sqrt": lambda y, a: (0.5 / ops.maximum(y, 5e-301),),
+    "sqrt": lambda y, a: (0.5 / ops.maximum(y, 1e-162),),
     "abs": lambda y, a: (ops.where(a < 0.0, -1.0, 1.0),),
     "sin": lambda y, a: (ops.cos(a),),
     "cos": lambda y, a: (-ops.sin(a),),
@@ -59,11 +60,14 @@ def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
     """
     y, x = np.asarray(results, dtype=object), np.asarray(arguments, dtype=object)
     walk = forward if x.size <= y.size else reverse
-    entries = walk(graph, [graph.index(s) for s in y.ravel()], [graph.index(s) for s in x.ravel()])
+    variables = [graph.index(s) for s in x.ravel()]
+    if len(set(variables)) < x.size or any(graph.nodes[i][0] == "const" for i in variables):  # equal constants are one node
+        raise refuse("a derivative by a constant, or by one value twice", "differentiate by values that do not depend on each other")
+    entries = walk(graph, [graph.index(s) for s in y.ravel()], variables)
     J = np.full((y.size, x.size), 0.0, dtype=object)
     for (k, j), value in entries.items():
         J[k, j] = value
-    return J.reshape(*y.shape, *x.shape)
+    return J.reshape((*y.shape, *x.shape))
 
 
 def between(graph: Graph, results: list[int], arguments: list[int]) -> list[int]:
@@ -86,6 +90,7 @@ def value(graph: Graph, i: int) -> Any:
     return node[1] if node[0] == "const" else Expr(graph, i)
 
 
+@np.errstate(all="ignore")
 def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
     """Nonzero entries (result, argument) -> derivative: tangents from the arguments on."""
     tangent: dict[int, Sparse] = {}
@@ -115,6 +120,7 @@ def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
     return {(k, j): t for k, i in enumerate(results) for j, t in tangent.get(i, {}).items() if not zero(t)}
 
 
+@np.errstate(all="ignore")
 def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
     """Nonzero entries (result, argument) -> derivative: adjoints from the results back."""
     adjoint: dict[int, Sparse] = {}
@@ -134,9 +140,12 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
         if not row or op in FLAT or op in ("call", "loop"):
             continue
         if op == "get":
+            unknown = graph.nodes[args[0]][0] == "loop"  # NaN, except for what does not depend on the loop's results
+            if unknown:
+                row = {k: ops.where(ops.equal(a, 0.0), 0.0, math.nan) for k, a in row.items()}
             for j, p in outer(graph, args[0], args[1]):
                 if j in inside:
-                    give(j, p, row)
+                    give(j, 1.0 if unknown else p, row)
         elif op in ("select", "min", "max"):
             condition = choice(graph, i)
             for j, yes in zip(args[-2:], (True, False), strict=True):

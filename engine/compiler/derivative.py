@@ -28,10 +28,17 @@ class Derivative:
         if not 0 <= self.argument < len(args):
             raise ArgumentError(f"{self.__name__} got {len(args)} arguments; expected at least {self.argument + 1}, "
                                 f"to differentiate by argument {self.argument}")  # fmt: skip
-        shapes = tuple(np.shape(x) for x in args)
+        shapes = tuple(self._shape(k, x) for k, x in enumerate(args))
         if shapes not in self._compiled:
-            self._compiled[shapes] = compiled(trace(self.fn, shapes), self.argument, self.scalar)
+            names = [f"argument_{k}" for k in range(len(shapes))]
+            self._compiled[shapes] = compiled(trace(self.fn, shapes), names, self.argument, self.scalar)
         return self._compiled[shapes]
+
+    def _shape(self, k: int, x: Any) -> Shape:
+        try:
+            return np.shape(x)
+        except ValueError:
+            raise ArgumentError(f"{self.__name__}: argument_{k} is not rectangular; expected an array") from None
 
     def __call__(self, *args: Any) -> Any:
         return self._of(args)(*args)
@@ -45,14 +52,14 @@ class Derivative:
         return f"<{self.__name__} by argument {self.argument}>"
 
 
-def compiled(program: Program, argument: int, scalar: bool) -> Gufunc:
+def compiled(program: Program, names: list[str], argument: int, scalar: bool) -> Gufunc:
     if scalar and program.shapes_out != [()]:
         shapes = ", ".join(map(str, program.shapes_out))
         raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")
     J = autodiff.jacobian(program, argument)
     sizes = [f"({','.join(map(str, s))})" for s in (*J.shapes_in, *J.shapes_out)]
     n = len(J.shapes_in)
-    return Gufunc(J, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), [f"argument_{k}" for k in range(n)])
+    return Gufunc(J, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), names)
 
 
 def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:
@@ -62,12 +69,13 @@ def differentiated(fn: Callable[..., Any], signature: str | None, argument: int,
         raise ArgumentError(f"the argument to differentiate by is {argument!r}; expected its number, from 0")
     if signature is not None:
         fn = gufunc(fn, signature, **dimensions)
+    elif dimensions:
+        raise ArgumentError(f"{'gradient' if scalar else 'jacobian'} of {name_of(fn)} got {min(dimensions)}=… without a signature")
     if not isinstance(fn, Gufunc):
         return Derivative(fn, int(argument), scalar)
     if argument >= len(fn.arguments):
         raise ArgumentError(f"{fn.name} has {len(fn.arguments)} arguments; there is no argument {argument} to differentiate by")
-    result = compiled(fn.program, int(argument), scalar)
-    result.arguments = fn.arguments
+    result = compiled(fn.program, fn.arguments, int(argument), scalar)
     return functools.update_wrapper(result, fn, updated=())
 
 

@@ -2,6 +2,7 @@
 
 from engine.simulation.robot import Robot, compile
 from engine.simulation.simulator import SimulationError, Simulator
+from engine.simulation.system import CompiledSystem, StateTrajectory
 from engine.simulation.trajectory import Trajectory
 
-__all__ = ["Robot", "SimulationError", "Simulator", "Trajectory", "compile"]
+__all__ = ["CompiledSystem", "Robot", "SimulationError", "Simulator", "StateTrajectory", "Trajectory", "compile"]

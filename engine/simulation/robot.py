@@ -13,6 +13,7 @@ from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Shape, trace
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
+from engine.rigid_body import ControlSystem
 
 Array = np.ndarray
 
@@ -174,11 +175,12 @@ def _robot(model: Model, gravity: tuple[float, ...]) -> Robot:
     return Robot(model, gravity)
 
 
-def compile(model: Model, gravity: Any = GRAVITY) -> Robot:
+def compile(model: Any, gravity: Any = GRAVITY) -> Any:
     """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
 
-    Returns a :class:`Robot`, whose functions are traced and compiled to machine code when first used (and found again in memory,
-    and on disk by later processes).
+    Returns a :class:`Robot`, or of a :class:`~engine.rigid_body.RigidBody` or other control system, whose gravity is among its forces, a
+    :class:`~engine.simulation.system.CompiledSystem`. Functions are traced and compiled to machine code when first used (and found again
+    in memory, and on disk by later processes).
 
     Examples
     --------
@@ -189,5 +191,11 @@ def compile(model: Model, gravity: Any = GRAVITY) -> Robot:
     >>> engine.compile(arm.model()).rnea(np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
     array([58.86])
     """
+    if isinstance(model, ControlSystem):
+        from engine.simulation.system import CompiledSystem  # here: it is built on the simulator, which is built on this module
+
+        if gravity is not GRAVITY:
+            raise StateError(f"compile got a gravity for {model.name}; expected it among the system's own forces")
+        return CompiledSystem(model)
     robot = Robot(model, gravity)
     return _robot(model, robot.gravity)

@@ -1,0 +1,324 @@
+"""The free rigid body with forces of your own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.integrate import Mechanical, step
+from engine.model import StateError
+from engine.rigid_body.control_system import ControlSystem
+from engine.rigid_body.lie_state import LieState
+from engine.rigid_body.state import RigidBodyState
+from engine.spatial import quaternion, se3
+from engine.spatial.manifold import MOTION
+from engine.spatial.rotations import ATTITUDES
+
+Array = np.ndarray
+
+
+class BodyError(ValueError):
+    """A rigid body that cannot be: the text says which of its properties or functions, and what was expected."""
+
+
+class Indices(NamedTuple):
+    """Where the parts of a rigid body's state lie."""
+
+    orientation: slice
+    position: slice
+    angular_velocity: slice
+    linear_velocity: slice
+
+
+class RigidBody(ControlSystem):
+    """A rigid body that moves freely, with forces of your own.
+
+    Subclass it, give ``mass``, ``inertia`` and ``controls``, and write ``forces(x, u, t)``, in world axes, and ``moments(x, u, t)``, in
+    body axes, or ``wrench(x, u, t)``, [moment; force] in body axes, with NumPy arithmetic and ``engine.ops``: they are traced.
+
+    Attributes
+    ----------
+    mass : kg, or a function ``mass(x, u, t)``
+    inertia : about the body's origin in body axes, or a function ``inertia(x, u, t)``: 3×3 kg·m², with the centre of mass at the origin;
+        or 6×6 with ``mass`` left out, any symmetric positive definite [[I, H], [Hᵀ, M]] (an offset centre of mass, added mass)
+    controls : number of entries of u
+    attitude : "quaternion", "mrp", "rodrigues" or "rotation_vector"
+    velocity_frame : axes of the state's linear velocity, "world" or "body"
+    integrator : name of a method of :mod:`engine.integrate`
+
+    Notes
+    -----
+    The state is x = [orientation, position, angular velocity, linear velocity] (13 entries, 12 with three attitude parameters); use the
+    names, ``body.position(x)`` or ``x[body.indices.position]``. Orientation is body → world, position the origin's in the world, m; the
+    angular velocity is in body axes, rad/s. Errors δ (12) have the same order, with δ = tan(θ/2) n for the attitude.
+
+    Quaternions count as unit ones; :meth:`build_state` and simulations normalise them.
+
+    Examples
+    --------
+    >>> class Satellite(RigidBody):
+    ...     mass, inertia, controls = 2.0, np.diag([1.0, 2.0, 3.0]), 6
+    ...     def forces(self, x, u, t):
+    ...         return self.rotation(x) @ u[:3]
+    ...     def moments(self, x, u, t):
+    ...         return u[3:]
+    >>> body = Satellite()
+    >>> x = body.build_state(position=[1.0, 2.0, 3.0], angular_velocity=[0, 0, 1.0])
+    >>> xdot = body.dynamics(x, np.array([4.0, 0, 0, 0, 0, 6.0]), 0.0)
+    >>> xdot[body.indices.linear_velocity], xdot[body.indices.angular_velocity]
+    (array([2., 0., 0.]), array([0., 0., 2.]))
+    """
+
+    mass: Any = None
+    inertia: Any = None
+    attitude: str = "quaternion"
+    velocity_frame: str = "world"
+
+    def __init__(self, **properties: Any) -> None:
+        known = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator")
+        for name, value in properties.items():
+            if name not in known:
+                raise BodyError(f"{self.name} got {name}=…; expected some of {', '.join(known)}")
+            setattr(self, name, value)
+
+    # ------------------------------------------------------------ what a subclass writes
+
+    def forces(self, x: Array, u: Array, t: Any) -> Array:
+        """Force at the origin in world axes, N (3)."""
+        return np.zeros(3)
+
+    def moments(self, x: Array, u: Array, t: Any) -> Array:
+        """Moment about the origin in body axes, N·m (3)."""
+        return np.zeros(3)
+
+    def wrench(self, x: Array, u: Array, t: Any) -> Array:
+        """[moment; force] about the origin in body axes (6): by default of ``moments`` and ``forces``."""
+        return np.concatenate([self._returned("moments", 3, x, u, t), self.rotation(x).T @ self._returned("forces", 3, x, u, t)])
+
+    # ------------------------------------------------------------ the state by names
+
+    @functools.cached_property
+    def state(self) -> LieState:  # type: ignore[override]
+        """Layout of x."""
+        self.check()
+        return LieState(self.attitude, 3, 3, 3)
+
+    @property
+    def indices(self) -> Indices:
+        """Slices of x by name."""
+        return Indices(*self.state.x)
+
+    def orientation(self, x: Array) -> Array:
+        """Attitude parameters (..., 4) or (..., 3)."""
+        return x[..., self.state.x[0]]
+
+    def position(self, x: Array) -> Array:
+        """Position of the origin in the world, m (..., 3)."""
+        return x[..., self.state.x[1]]
+
+    def angular_velocity(self, x: Array) -> Array:
+        """ω in body axes, rad/s (..., 3)."""
+        return x[..., self.state.x[2]]
+
+    def linear_velocity(self, x: Array) -> Array:
+        """Velocity of the origin, m/s, in the axes of ``velocity_frame`` (..., 3)."""
+        return x[..., self.state.x[3]]
+
+    def rotation(self, x: Array) -> Array:
+        """R, body → world (..., 3, 3)."""
+        return quaternion.to_matrix(self.quaternion(x))
+
+    def quaternion(self, x: Array) -> Array:
+        """The attitude as a quaternion (..., 4); one that is a part of the state is returned as it stands."""
+        p = self.orientation(x)
+        return p if self.attitude == "quaternion" else ATTITUDES[self.attitude].to_quaternion(p)
+
+    def build_state(self, position: Any = (0, 0, 0), orientation: Any = None, linear_velocity: Any = (0, 0, 0),
+                    angular_velocity: Any = (0, 0, 0)) -> Array:  # fmt: skip
+        """The state x (..., n) of its parts, or of a :class:`RigidBodyState`.
+
+        Parameters
+        ----------
+        position, linear_velocity, angular_velocity : (..., 3), the velocities in the state's axes
+        orientation : a unit quaternion (4), a rotation matrix (3×3), or the body's own attitude parameters; none for no rotation
+
+        >>> RigidBody(mass=1.0, inertia=np.eye(3), attitude="mrp").build_state(orientation=[0.0, 0, 0, 1.0])[:3]
+        array([0., 0., 1.])
+        """
+        if isinstance(position, RigidBodyState):
+            s = position
+            R = quaternion.to_matrix(s.orientation)
+            v = s.linear_velocity if self.velocity_frame == "world" else np.matvec(np.swapaxes(R, -1, -2), s.linear_velocity)
+            return self.build_state(s.position, s.orientation, v, s.angular_velocity)
+        attitude = ATTITUDES[self.state.parts[0]]
+        p = attitude.neutral() if orientation is None else np.asarray(orientation, dtype=float)
+        if p.shape[-2:] == (3, 3):
+            if not np.allclose(p @ np.swapaxes(p, -1, -2), np.eye(3), atol=1e-6) or (np.linalg.det(p) < 0).any():
+                raise StateError(f"{self.name}: orientation is no rotation matrix; expected R Rᵀ = 1 and det R = 1")
+            p = attitude.from_quaternion(quaternion.from_matrix(p))
+        elif p.shape[-1:] == (4,):
+            p = attitude.from_quaternion(LieState("quaternion").checked("orientation", p))
+        elif p.shape[-1:] != (attitude.n,):
+            raise StateError(f"{self.name}: orientation has shape {p.shape}; expected a quaternion (4), a matrix (3×3) or ({attitude.n},) "
+                             f"{attitude.name} parameters")  # fmt: skip
+        parts = [p]
+        for what, part in (("position", position), ("angular_velocity", angular_velocity), ("linear_velocity", linear_velocity)):
+            a = np.asarray(part, dtype=float)
+            if a.shape[-1:] != (3,):
+                raise StateError(f"{self.name}: {what} has shape {a.shape}; expected (..., 3)")
+            parts.append(a)
+        batch = np.broadcast_shapes(*[a.shape[:-1] for a in parts])
+        x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in parts], axis=-1)
+        return self.state.checked("the state", x)
+
+    def parse_state(self, x: Any) -> tuple[Array, Array, Array, Array]:
+        """Position, orientation, linear velocity and angular velocity of a state; a quaternion is normalised."""
+        x = self.state.checked("x", x)
+        return self.position(x), self.orientation(x), self.linear_velocity(x), self.angular_velocity(x)
+
+    def rigid_body_state(self, x: Any) -> RigidBodyState:
+        """The state apart from this body's choice of attitude parameters and velocity frame."""
+        x = self.state.checked("x", x)
+        v = self.linear_velocity(x)
+        u = v if self.velocity_frame == "world" else np.matvec(self.rotation(x), v)
+        return RigidBodyState(self.position(x), self.quaternion(x), u, self.angular_velocity(x))
+
+    # ------------------------------------------------------------ dynamics
+
+    def spatial_inertia(self, x: Array, u: Array, t: Any) -> Array:
+        """G (6×6) about the origin."""
+        I = self._value("inertia", x, u, t)
+        if I.shape == (6, 6):
+            return I
+        return np.block([[I, np.zeros((3, 3))], [np.zeros((3, 3)), self._value("mass", x, u, t) * np.eye(3)]])
+
+    def acceleration(self, x: Array, u: Array, t: Any) -> Array:
+        """V̇ (6) of the body twist V = [ω; v]: G V̇ = ad(V)ᵀ G V + F."""
+        V, F = self.twist(x), self._returned("wrench", 6, x, u, t)
+        I = self._value("inertia", x, u, t)
+        if I.shape == (6, 6):
+            return ops.solve(I, se3.ad(V).T @ (I @ V) + F)
+        w, v = V[:3], V[3:]
+        wdot = ops.solve(I, F[:3] - ops.cross(w, I @ w))                           # Euler
+        return np.concatenate([wdot, F[3:] / self._value("mass", x, u, t) - ops.cross(w, v)])  # Newton
+
+    def twist(self, x: Array) -> Array:
+        """Body twist V = [ω; v] (6)."""
+        v = self.linear_velocity(x)
+        return np.concatenate([self.angular_velocity(x), v if self.velocity_frame == "body" else self.rotation(x).T @ v])
+
+    def dynamics(self, x: Array, u: Array, t: Any) -> Array:
+        """ẋ (n) in coordinates. Traceable."""
+        V, Vdot = self.twist(x), self.acceleration(x, u, t)
+        attitude = ATTITUDES[self.attitude].rate(self.orientation(x), V[:3])
+        if self.velocity_frame == "body":
+            return np.concatenate([attitude, self.rotation(x) @ V[3:], Vdot])
+        I = self._value("inertia", x, u, t)
+        if I.shape == (3, 3) and not self.overrides("wrench"):  # the force in world axes as it was given
+            a = self._returned("forces", 3, x, u, t) / self._value("mass", x, u, t)
+        else:
+            a = self.rotation(x) @ (Vdot[3:] + ops.cross(V[:3], V[3:]))
+        return np.concatenate([attitude, self.linear_velocity(x), Vdot[:3], a])
+
+    rate = dynamics
+
+    def system(self, controls: Callable[[Array, Any], Array]) -> Mechanical:
+        """The body's motion on SE(3) × R⁶ under controls u(x, t): the state (q, V), q = [quaternion, position], that integrators step."""
+
+        def acceleration(t: Any, q: Array, V: Array) -> Array:
+            x = self.from_motion(q, V)
+            return self.acceleration(x, controls(x, t), t)
+
+        def wrench(t: Any, q: Array, V: Array) -> Array:
+            x = self.from_motion(q, V)
+            return self._returned("wrench", 6, x, controls(x, t), t)
+
+        if callable(self.inertia) or callable(self.mass):
+            return Mechanical(MOTION, acceleration)
+        rest = self.neutral(), np.zeros(self.controls), 0.0
+        free = not any(map(self.overrides, ("forces", "moments", "wrench")))
+        return Mechanical(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
+
+    def to_motion(self, x: Array) -> tuple[Array, Array]:
+        """q = [quaternion, position] and the body twist V of a state."""
+        return np.concatenate([self.quaternion(x), self.position(x)]), self.twist(x)
+
+    def from_motion(self, q: Array, V: Array) -> Array:
+        """The state of q = [quaternion, position] and a body twist V."""
+        p = q[:4] if self.attitude == "quaternion" else ATTITUDES[self.attitude].from_quaternion(q[:4])
+        v = V[3:] if self.velocity_frame == "body" else quaternion.to_matrix(q[:4]) @ V[3:]
+        return np.concatenate([p, q[4:], V[:3], v])
+
+    def discrete_dynamics(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> Array:
+        """The state (n) after a step of dt at constant controls: a step on SE(3), whatever the attitude parameters. Traceable."""
+        method, system = self.method(integrator), self.system(lambda x, t: u)
+        self.require(method.takes)
+        return self.from_motion(*system.split(step(method, system, t, dt, np.concatenate(self.to_motion(x)))))
+
+    # ------------------------------------------------------------ checks
+
+    def require(self, takes: str) -> None:
+        """Refuse a method that takes what this body does not have."""
+        if takes == "free body" and (callable(self.inertia) or callable(self.mass)):
+            raise BodyError(f"{self.name}: a variational integrator takes a constant mass and inertia; expected another, such as cg4")
+
+    def overrides(self, name: str) -> bool:
+        """Whether a subclass has written that function."""
+        return getattr(type(self), name) is not getattr(RigidBody, name)
+
+    def check(self) -> None:
+        """Refuse properties that no rigid body has."""
+        if self.attitude not in ATTITUDES:
+            raise BodyError(f"{self.name}: attitude is {self.attitude!r}; expected one of {', '.join(ATTITUDES)}")
+        if self.velocity_frame not in ("world", "body"):
+            raise BodyError(f"{self.name}: velocity_frame is {self.velocity_frame!r}; expected 'world' or 'body'")
+        if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
+            raise BodyError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
+        if self.overrides("wrench") and (self.overrides("forces") or self.overrides("moments")):
+            raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
+        if self.inertia is None:
+            raise BodyError(f"{self.name} has no inertia; expected a 3×3 or 6×6 matrix, or a function inertia(x, u, t)")
+        if not callable(self.inertia):
+            self._value("inertia")
+        if not callable(self.mass) and (callable(self.inertia) or np.shape(self.inertia) == (3, 3)):
+            self._value("mass")
+        if self.mass is not None and not callable(self.inertia) and np.shape(self.inertia) == (6, 6):
+            raise BodyError(f"{self.name} has a mass besides a 6×6 inertia, which holds it; expected one or the other")
+
+    def _value(self, name: str, *at: Any) -> Any:
+        """Mass or inertia, constant or at a state; checked."""
+        given = getattr(self, name)
+        try:
+            a = np.asarray(given(*at) if callable(given) else given)
+            a = a if a.dtype == object and ops.graph_of(a) else a.astype(float)
+        except (TypeError, ValueError):
+            raise BodyError(f"{self.name}: {name} is {given!r}; expected real numbers") from None
+        shapes = ((),) if name == "mass" else ((3, 3), (6, 6))
+        if a.shape not in shapes:
+            raise BodyError(f"{self.name}: {name} has shape {a.shape}; expected {'one number' if name == 'mass' else '(3, 3) or (6, 6)'}")
+        if a.dtype == object:
+            return a if a.shape else a[()]
+        if not np.isfinite(a).all():
+            raise BodyError(f"{self.name}: {name} holds NaN or infinity; expected finite numbers")
+        if name == "mass" and a <= 0:
+            raise BodyError(f"{self.name}: mass is {a:g} kg; expected more than zero")
+        if name == "inertia":
+            if (skew := np.abs(a - a.T).max()) > 1e-9 * np.abs(a).max():
+                raise BodyError(f"{self.name}: inertia is not symmetric (by up to {skew:.3g}); expected a symmetric matrix")
+            if (least := float(np.linalg.eigvalsh(a)[0])) <= 0:
+                raise BodyError(f"{self.name}: inertia has an eigenvalue {least:.3g}; expected a positive definite matrix")
+        return a if a.shape else float(a)
+
+    def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
+        """What one of the user's functions returns, of the right shape."""
+        result = np.asarray(getattr(self, name)(x, u, t))
+        if result.shape != (size,):
+            raise BodyError(f"{self.name}.{name} returned shape {result.shape}; expected ({size},)")
+        return result
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.attitude}, velocity in {self.velocity_frame} axes, {self.controls} controls>"

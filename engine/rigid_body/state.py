@@ -1,0 +1,106 @@
+"""A rigid body's state, whatever its attitude parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.model import StateError
+from engine.rigid_body.lie_state import LieState
+from engine.spatial import quaternion
+
+Array = np.ndarray
+LAYOUT = LieState("quaternion", 3, 3, 3)
+
+
+class RigidBodyState:
+    """Position, orientation and velocities of a rigid body; ``s + δ`` and ``s1 − s0`` are ⊕ and ⊖ with errors δ (12).
+
+    Parameters
+    ----------
+    position : of the body's origin in the world, m (3)
+    orientation : unit quaternion body → world (4), or a rotation matrix (3×3); it is normalised
+    linear_velocity : of the origin in world axes, m/s (3)
+    angular_velocity : in body axes, rad/s (3)
+
+    An error is [δ, Δp, Δω, Δv], with δ = tan(θ/2) n of the rotation between, on the body's side.
+
+    Examples
+    --------
+    >>> s = RigidBodyState(position=[1.0, 0, 0])
+    >>> s == RigidBodyState([1.0, 0, 0], [-1.0, 0, 0, 0])
+    True
+    >>> (s - RigidBodyState())[3:6]
+    array([1., 0., 0.])
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, position: Any = (0, 0, 0), orientation: Any = (1, 0, 0, 0), linear_velocity: Any = (0, 0, 0),
+                 angular_velocity: Any = (0, 0, 0)) -> None:  # fmt: skip
+        q = np.asarray(orientation, dtype=float)
+        if q.shape == (3, 3):
+            q = quaternion.from_matrix(q)
+        parts = [q, *(np.asarray(p, dtype=float) for p in (position, angular_velocity, linear_velocity))]
+        names = ("orientation", "position", "angular_velocity", "linear_velocity")
+        for name, part, size in zip(names, parts, (4, 3, 3, 3), strict=True):
+            if part.shape != (size,):
+                raise StateError(f"RigidBodyState: {name} has shape {part.shape}; expected ({size},)")
+        self.vector = LAYOUT.checked("RigidBodyState", np.concatenate(parts))
+
+    @classmethod
+    def from_vector(cls, x: Any) -> RigidBodyState:
+        """The state of [quaternion, position, angular velocity, linear velocity] (13)."""
+        x = LAYOUT.checked("x", x)
+        if x.shape != (13,):
+            raise StateError(f"x has shape {x.shape}; expected (13,)")
+        return cls(x[4:7], x[:4], x[10:], x[7:10])
+
+    @classmethod
+    def random(cls, rng: np.random.Generator) -> RigidBodyState:
+        """A state with a uniform orientation, and the rest from the standard normal distribution."""
+        return cls.from_vector(LAYOUT.random(rng))
+
+    @property
+    def orientation(self) -> Array:
+        return self.vector[:4]
+
+    @property
+    def position(self) -> Array:
+        return self.vector[4:7]
+
+    @property
+    def angular_velocity(self) -> Array:
+        return self.vector[7:10]
+
+    @property
+    def linear_velocity(self) -> Array:
+        return self.vector[10:]
+
+    def normalized(self) -> RigidBodyState:
+        """The same, with a unit quaternion."""
+        return self.from_vector(self.vector)
+
+    def __add__(self, delta: Any) -> RigidBodyState:
+        d = np.asarray(delta, dtype=float)
+        if d.shape != (12,):
+            raise StateError(f"an error of a RigidBodyState has shape {d.shape}; expected (12,)")
+        return self.from_vector(LAYOUT.plus(self.vector, d))
+
+    def __sub__(self, other: RigidBodyState) -> Array:
+        return LAYOUT.minus(self.vector, other.vector)
+
+    def isclose(self, other: RigidBodyState, tolerance: float = 1e-9) -> bool:
+        """Whether all entries agree to the tolerance, the quaternion up to its sign."""
+        sign = 1.0 if self.orientation @ other.orientation >= 0 else -1.0
+        mine, theirs = self.vector, np.concatenate([sign * other.orientation, other.vector[4:]])
+        return bool(np.abs(mine - theirs).max() <= tolerance)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RigidBodyState) and self.isclose(other, 0.0)
+
+    def __repr__(self) -> str:
+        parts = [f"{n}={np.array2string(getattr(self, n), precision=6, separator=', ')}"
+                 for n in ("position", "orientation", "linear_velocity", "angular_velocity")]  # fmt: skip
+        return f"RigidBodyState({', '.join(parts)})"
