@@ -11,9 +11,10 @@ import numpy as np
 from engine import dynamics, integrate
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
-from engine.model import Model, nearest
+from engine.model import Model, StateError, nearest
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, rollout
+from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -87,11 +88,10 @@ class Simulator:
             (tau, F), rest = loads(t, q, v), np.zeros(model.nv)
             return tau - dynamics.rnea(model, q, rest, rest, self.gravity, F)
 
-        state = [(), (model.nq,), (model.nv,)]
         coasting = self.controller is None and not self.forces and not any(self.gravity)
         inertia = model.bodies[0].inertia if self.method.takes == "free body" else None
-        field = calling(trace(acceleration, state))  # one function in the machine code, called at every stage
-        system = integrate.Mechanical(model.manifold, field, inertia, None if coasting else wrench)
+        field = calling(trace(acceleration, [(), (model.nq,), (model.nv,)]))  # one function in the machine code, called at every stage
+        self._system = system = integrate.Mechanical(model.manifold, field, inertia, None if coasting else wrench)
 
         def step(t0: Any, k: Any, dt: Any, x: Array) -> Array:
             return system.space.normalized(integrate.step(self.method, system, t0 + k * dt, dt, x))
@@ -144,6 +144,42 @@ class Simulator:
         except Diverged as stop:
             raise SimulationError(self._diverged(stop), self._trajectory(stop.data)) from None
 
+    def solve(self, q0: Array, v0: Array, duration: float, tolerance: float = 1e-9, events: Iterable[Callable[..., Any]] = (),
+              max_step: float = np.inf) -> Solution:  # fmt: skip
+        """The motion with steps that choose their own size: ``q, v = solution(t)`` at any time t.
+
+        Parameters
+        ----------
+        q0, v0 : initial state (nq) and (nv)
+        tolerance : estimated error of a step, in rad and, relative to 1 + |x|, in the rest; dt is not used
+        events : functions ``g(t, q, v)`` (plain Python, not compiled) whose zeros are located; as in SciPy, ``g.terminal = True`` ends the
+            motion there, and ``g.direction`` > 0 or < 0 takes only zeros where g rises or falls. Two zeros within one step are not seen:
+            give ``max_step``
+
+        Raises
+        ------
+        SolutionError : no step is small enough; its ``solution`` holds what was found
+
+        Examples
+        --------
+        A stone let fall from 4.905 m reaches the ground after a second:
+
+        >>> import engine
+        >>> stone = engine.Builder("stone")
+        >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> simulator = Simulator(stone.model(floating_base=True))
+        >>> solution = simulator.solve([1.0, 0, 0, 0, 0, 0, 4.905], np.zeros(6), 2.0, events=[lambda t, q, v: q[6]])
+        >>> round(solution.events[0].t, 12)
+        1.0
+        """
+        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0)
+        if q0.ndim != 1:
+            raise StateError(f"q0 has shape {q0.shape}; expected ({self.model.nq},): an adaptive run takes one state")
+        nq = self.model.nq
+        advance = compiled_attempt(self.method, self._system)
+        return solve(advance, self.method.order, np.concatenate([q0, v0]), checked_duration(duration), checked_tolerance(tolerance),
+                     lambda y: (y[..., :nq], y[..., nq:]), events, max_step)  # fmt: skip
+
     def _diverged(self, stop: Diverged) -> str:
         """What stopped being finite, where, and which function of the user's began it."""
         names = ["time", *self.model.entries("q"), *self.model.entries("v"), *self.model.entries("v")]
@@ -175,6 +211,13 @@ def checked_duration(duration: Any) -> float:
     if not whole or not np.isfinite(duration) or duration <= 0:
         raise SimulationError(f"duration is {duration!r}; expected seconds greater than zero")
     return float(duration)
+
+
+def checked_tolerance(tolerance: Any) -> float:
+    """An error per step between 1e-15 and 1."""
+    if not isinstance(tolerance, (float, np.floating)) or not 1e-15 <= tolerance < 1:
+        raise SimulationError(f"tolerance is {tolerance!r}; expected an error per step between 1e-15 and 1, such as 1e-9")
+    return float(tolerance)
 
 
 def checked_count(record_every: Any) -> int:

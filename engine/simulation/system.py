@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from engine.model import StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.rollout import Diverged, rollout
-from engine.simulation.simulator import SimulationError, checked_count, checked_duration, checked_method, checked_step
+from engine.simulation.simulator import SimulationError, checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -30,8 +31,9 @@ class Function(Gufunc):
 
     strict = True
 
-    def __init__(self, system: ControlSystem, fn: Callable[..., Any], arguments: str) -> None:
+    def __init__(self, system: ControlSystem, fn: Callable[..., Any], arguments: str, **sizes_of: int) -> None:
         shapes = {"x": (system.state.n,), "x0": (system.state.n,), "u": (system.controls,), "delta": (system.state.ne,)}
+        shapes |= {name: (n,) for name, n in sizes_of.items()}
         names = arguments.split()
         program = trace(fn, [shapes.get(name, ()) for name in names])
         program.name = f"{system.name}.{name_of(fn)}"
@@ -219,11 +221,7 @@ class CompiledSystem:
         dt, duration, record_every = checked_step(dt), checked_duration(duration), checked_count(record_every)
         method = checked_method(integrator or self.system.integrator)
         x0 = self.state.checked("x0", x0)
-        controller = controller or getattr(self.system, "controller", None)
-
-        def control(x: Array, t: Any) -> Array:
-            return np.zeros(self.controls) if controller is None else self._control(controller, x, t)
-
+        control = self._controlled(controller)
         run = self._compiled_run if compiled else self._plain_run
         try:
             data = run(x0, duration, dt, control, method, record_every, progress)
@@ -232,6 +230,28 @@ class CompiledSystem:
             text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
             raise SimulationError(text, self._trajectory(stop.data)) from None  # type: ignore[arg-type]
         return self._trajectory(data)
+
+    def solve(self, x0: Array, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
+              events: Iterable[Callable[..., Any]] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
+        """The motion with steps that choose their own size: ``x = solution(t)`` at any time t.
+
+        Events are functions ``g(t, x)``; the rest is as for :meth:`engine.simulation.Simulator.solve`.
+        """
+        method = checked_method(integrator or self.system.integrator)
+        x0 = self.state.checked("x0", x0)
+        if x0.ndim != 1:
+            raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")
+        system, there, back = self._integrated(self._controlled(controller), method)
+        convert = Function(self.system, back, "y", y=system.space.nq)
+        return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
+                     checked_tolerance(tolerance), lambda y: (convert(y),), events, max_step)  # fmt: skip
+
+    def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
+        """The controller u(x, t), the system's own, or none, checked where it is called."""
+        controller = controller or getattr(self.system, "controller", None)
+        if controller is None:
+            return lambda x, t: np.zeros(self.controls)
+        return lambda x, t: self._control(controller, x, t)
 
     def _integrated(self, control: Callable[..., Any], method: Method) -> tuple[System, Callable[[Array], Array], Callable[[Array], Array]]:
         """What is stepped, and the ways from a state x to its own states and back."""
