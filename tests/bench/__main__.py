@@ -164,14 +164,126 @@ def steps(table: Table) -> None:
     table.add("steps", "free-flyer, CG4 against RK4", u / t, "x MuJoCo", ">= 4", u / t >= 4, ours_us=t / n * 1e6, theirs_us=u / n * 1e6)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps)}
+def body(table: Table) -> None:
+    """One tumbling body: CG4 compiled against the same lines in plain NumPy, and against MuJoCo's RK4; one, and a batch."""
+    import mujoco
+
+    import engine
+    from engine import integrate
+    from tests.bench.robots import SPIN, tumbling, tumbling_peer
+    from tests.bench.timing import in_turn
+
+    engine.set_threads(1)
+    simulator, n, dt = tumbling("cg4", 1e-2), 20_000, 1e-2
+    model = simulator.model
+    q, v = model.neutral(), np.concatenate([SPIN, np.zeros(3)])
+    peer = tumbling_peer("RK4", dt)
+    data = mujoco.MjData(peer)
+    data.qvel[3:] = SPIN
+    t, u = in_turn(lambda: simulator.run(q, v, n * dt, record_every=n), lambda: mujoco.mj_step(peer, data, n), rounds=11)
+    table.add("body", "free body, CG4 against RK4", u / t, "x MuJoCo", ">= 5", u / t >= 5, ours_us=t / n * 1e6, theirs_us=u / n * 1e6)
+
+    system = integrate.Mechanical(model.manifold, lambda t, q, v: engine.dynamics.aba(model, q, v, np.zeros(6), (0, 0, 0)))
+    x = np.concatenate([q, v])
+    compiled, plain = in_turn(lambda: simulator.run(q, v, n * dt, record_every=n),
+                              lambda: integrate.step(integrate.CG4, system, 0.0, dt, x), rounds=5)  # fmt: skip
+    table.add("body", "free body, CG4, compiled against plain", plain / (compiled / n), "x", "> 30", plain / (compiled / n) > 30,
+              compiled_us=compiled / n * 1e6, plain_us=plain * 1e6)  # fmt: skip
+
+    rows, steps = 4096, 100
+    Q, V = np.tile(q, (rows, 1)), v * np.linspace(0.5, 1.5, rows)[:, None]
+    t, u = in_turn(lambda: simulator.run(Q, V, steps * dt, record_every=steps), lambda: mujoco.mj_step(peer, data, n), rounds=9)
+    ratio = (u / n) / (t / rows / steps)
+    table.add("body", f"{rows} free bodies, CG4 against RK4, per step", ratio, "x MuJoCo", ">= 30", ratio >= 30,
+              ours_ns=t / rows / steps * 1e9, theirs_ns=u / n * 1e9)  # fmt: skip
+
+
+#: where ``precision`` draws its figure, if anywhere
+FIGURE: Path | None = None
+
+
+def precision(table: Table) -> None:
+    """Work and precision of every integrator on a tumbling body, and of MuJoCo's: attitude error after 100 s against time taken."""
+    import mujoco
+
+    from engine.integrate import METHODS
+    from engine.spatial import quaternion
+    from tests.bench.robots import SPIN, tumbling, tumbling_peer
+    from tests.bench.timing import seconds
+
+    end = 100.0
+    q0, v0 = np.array([1.0, 0, 0, 0, 0, 0, 0]), np.concatenate([SPIN, np.zeros(3)])
+
+    def apart(q: np.ndarray) -> float:
+        return float(np.linalg.norm(quaternion.log(quaternion.product(quaternion.conjugate(exact), q))))
+
+    exact = tumbling("rkmk5", 1e-3).run(q0, v0, end, record_every=100_000).q[-1, :4]
+    work: dict[str, list[tuple[float, float]]] = {}
+    for h in 10.0 ** np.linspace(-0.7, -3.4, 14):
+        n = round(end / h)
+        for name in METHODS:
+            simulator = tumbling(name, end / n)
+            try:
+                error = apart(simulator.run(q0, v0, end, record_every=n).q[-1, :4])
+            except ValueError:
+                continue
+            taken = min(seconds(lambda s=simulator, n=n: s.run(q0, v0, end, record_every=n), 1) for _ in range(5))
+            work.setdefault(name, []).append((error, taken))
+        for name in ("Euler", "implicitfast", "RK4") if h < 0.02 else ("RK4",):  # the others diverge, and say so at length
+            peer = tumbling_peer(name, end / n)
+            taken = []
+            for _ in range(5):
+                data = mujoco.MjData(peer)
+                data.qvel[3:] = SPIN
+                taken.append(seconds(lambda p=peer, d=data, n=n: mujoco.mj_step(p, d, n), 1))
+            work.setdefault(f"MuJoCo {name}", []).append((apart(data.qpos[3:7]), min(taken)))
+    ours = [p for name, points in work.items() if name in METHODS for p in points]
+    theirs = [p for name, points in work.items() if name not in METHODS for p in points]
+    floor = max(min(e for e, _ in theirs), 1e-11)
+    levels = [e for e in 10.0 ** np.arange(-1, -12, -1.0) if e >= floor]
+
+    def cheapest(points: list[tuple[float, float]], level: float) -> float:
+        return min((t for e, t in points if e <= level), default=np.inf)
+
+    ratios = {level: cheapest(theirs, level) / cheapest(ours, level) for level in levels}
+    for level, ratio in ratios.items():
+        table.add("precision", f"error below {level:.0e} rad, best against best", ratio, "x MuJoCo", ">= 10", ratio >= 10,
+                  ours_ms=cheapest(ours, level) * 1e3, theirs_ms=cheapest(theirs, level) * 1e3)  # fmt: skip
+    if FIGURE is not None:
+        draw(work)
+
+
+def draw(work: dict[str, list[tuple[float, float]]]) -> None:
+    """Error against time, on paper."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(9, 6.5), layout="constrained")
+    for k, (name, points) in enumerate(work.items()):
+        shown = [p for p in points if p[0] < 0.5]  # radians: the rest is lost
+        errors, times = zip(*shown, strict=True) if shown else ((), ())
+        axis.loglog(times, errors, "s--" if "MuJoCo" in name else "o-", ms=3, color="k" if "MuJoCo" in name else f"C{k % 10}",
+                    alpha={"MuJoCo Euler": 0.35, "MuJoCo implicitfast": 0.6}.get(name, 1.0), label=name)  # fmt: skip
+    axis.set(xlabel="time taken for 100 s of motion, s", ylabel="attitude error at the end, rad", title="a tumbling body")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    assert FIGURE is not None
+    figure.savefig(FIGURE, dpi=110)
+
+
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, precision)}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to run")
+    parser.add_argument("--figure", type=Path, help="draw the part precision to this file (.png)")
     options = parser.parse_args()
+    global FIGURE
+    FIGURE = options.figure
     table = Table()
     with tempfile.TemporaryDirectory() as cache:
         os.environ["ENGINE_CACHE"] = cache

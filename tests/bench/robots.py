@@ -89,3 +89,21 @@ def mujoco_model(path: Path, root: str, dt: float) -> mujoco.MjModel:
     model.opt.timestep = dt
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     return model
+
+
+#: a tumbling body: principal moments, kg·m², and initial angular velocity, rad/s
+MOMENTS, SPIN = np.array([1.0, 2.0, 3.0]), np.array([0.3, 2.0, 0.1])
+
+
+def tumbling(integrator: str, dt: float) -> engine.Simulator:
+    """A free body without forces."""
+    body = engine.Builder("body")
+    body.add_link("body", inertia=engine.spatial.inertia.from_mass(1.0, np.zeros(3), np.diag(MOMENTS)))
+    return engine.Simulator(body.model(floating_base=True), dt=dt, gravity=(0, 0, 0), integrator=integrator)
+
+
+def tumbling_peer(integrator: str, dt: float) -> mujoco.MjModel:
+    """The same in MuJoCo."""
+    moments = " ".join(map(str, MOMENTS))
+    return mujoco.MjModel.from_xml_string(f"""<mujoco><option integrator="{integrator}" timestep="{dt!r}" gravity="0 0 0"/>
+      <worldbody><body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="{moments}"/></body></worldbody></mujoco>""")
