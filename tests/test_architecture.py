@@ -29,7 +29,7 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"ops"}, {"llvmlite"}),
     "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh"}),
-    "simulation": (BELOW, {"h5py", "rich"}),
+    "simulation": (BELOW, {"h5py", "rich", "scipy"}),
     "viewer": ({"model", "spatial", "simulation"}, {"pyglet", "trimesh"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer", "rich"}),
     "engine": ({*BELOW, "simulation", "viewer", "rigid_body"}, set()),

@@ -5,11 +5,13 @@ import inspect
 import numpy as np
 import pytest
 
+import engine
 from engine import ops
 from engine.compiler.expr import ARITY
 from engine.compiler.interp import interpret
 from engine.compiler.trace import trace
-from tests.numeric import check_lives, close
+from tests.compiler.programs import bits, stumpff_error
+from tests.numeric import check_lives, close, derivative
 
 X = np.array([-7.5, -3.0, -1.25, -1.0, -0.5, -1e-9, 0.0, 1e-12, 0.25, 0.5, 1.0, 2.0, 3.0, np.pi, 10.0])
 #: function of ops -> NumPy's, and a domain for each argument
@@ -19,6 +21,8 @@ FUNCTIONS = {
     ops.arctan2: (np.arctan2, X, X[::-1]), ops.exp: (np.exp, X), ops.log: (np.log, np.abs(X) + 1e-3), ops.tanh: (np.tanh, X),
     ops.power: (np.power, np.abs(X) + 1e-3, X[::-1]), ops.minimum: (np.minimum, X, X[::-1]), ops.maximum: (np.maximum, X, X[::-1]),
 }  # fmt: skip
+#: Stumpff functions, by their numbers
+SERIES = {ops.c2: 2, ops.c3: 3}
 RELATIONS = {ops.less: np.less, ops.less_equal: np.less_equal, ops.equal: np.equal}
 LOGIC = {ops.logical_and: np.logical_and, ops.logical_or: np.logical_or, ops.logical_not: np.logical_not}
 NAMES = [f.__name__ for f in FUNCTIONS]
@@ -31,7 +35,7 @@ def rng():
 
 def test_every_operation_is_tested_here():
     lifted = {f for _, f in inspect.getmembers(ops, callable) if getattr(f, "__doc__", "") and "elementwise" in f.__doc__}
-    assert lifted == {*FUNCTIONS, *RELATIONS, *LOGIC, ops.where}
+    assert lifted == {*FUNCTIONS, *SERIES, *RELATIONS, *LOGIC, ops.where}
     assert set(ops.NUMPY) == set(ARITY)                                       # the compiler knows exactly these
 
 
@@ -115,6 +119,47 @@ def test_where_takes_what_is_asked_for_and_no_nan_beside_it():
     check_lives(root, X, tolerance=0.0)
 
 
+def test_hold_is_the_same_number():
+    x = ops.hold(X)
+    assert bits(x) == bits(X) and ops.hold(2.0) == 2.0 and type(ops.hold(2.0)) is np.float64
+    check_lives(ops.hold, X, tolerance=0.0)
+    assert trace(lambda x: (+x, np.positive(x), np.positive(x[0])), [(2,)]).count() == 0  # and nothing else is it
+
+
+# ---------------------------------------------------------------- Stumpff functions
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_stumpff_functions_are_right_to_rounding(rng, k):
+    """c₀…c₅ by their series in exact arithmetic: below 1, at 1, over a turn and beyond."""
+    near = np.arange(30) * 2.0**-52
+    x = np.concatenate([[0.0, 5e-324, 1e-30], rng.uniform(0, 1, 100), 1 - near / 2, 1 + near, rng.uniform(1, 40, 200), [1e4, 1e6]])
+    c = (*ops.stumpff(x), *ops.stumpff_next(x))[k]
+    if k >= 2:
+        assert stumpff_error(c, x, k) < 3
+    s = np.sqrt(x)
+    if k < 2:                                                                 # of which c₀ and c₁ are made, as 1 − x c_{k+2}
+        np.testing.assert_allclose(c, np.cos(s) if k == 0 else np.sinc(s / np.pi), rtol=0, atol=2e-15)
+    assert c[0] == [1, 1, 1 / 2, 1 / 6, 1 / 24, 1 / 120][k]
+    assert [float((*ops.stumpff(t), *ops.stumpff_next(t))[k]) for t in x[:50].tolist()] == c[:50].tolist()
+
+
+def test_stumpff_functions_in_all_lives(rng):
+    x = np.concatenate([[0.0, 1e-9, 0.9999999, 1.0, 1.0000001], rng.uniform(0, 1, 10), rng.uniform(1, 20, 10)])
+    check_lives(lambda x: np.array([*ops.stumpff(x), ops.stumpff_next(x)[0]]), x, tolerance=3e-15)
+    check_lives(lambda x: ops.stumpff_next(x)[1], x, tolerance=2e-14)         # from 1/6 − c₃, 1/20 of it at 1
+    for f, k in SERIES.items():
+        boxed = f(x.astype(object))                                           # object arrays of plain numbers
+        assert boxed.dtype == object and stumpff_error(boxed, x, k) < 3
+
+
+def test_stumpff_functions_of_extremes():
+    for f in SERIES:                                                          # warnings are errors here
+        assert 0 <= f(1e45) < 1e-44 and np.isnan(f(np.nan)) and type(f(0.5)) is np.float64
+        with pytest.warns(RuntimeWarning, match="invalid"):
+            assert np.isnan(f(np.inf))
+
+
 # ---------------------------------------------------------------- array
 
 
@@ -138,6 +183,111 @@ def test_array_of_batches(rng):
 
 def test_array_of_traced_scalars():
     check_lives(lambda x, y: ops.array([[x, 0.0], [x * y, y[()] if isinstance(y, np.ndarray) else y]]), X, X[::-1], tolerance=0.0)
+
+
+# ---------------------------------------------------------------- jacobian, largest, eliminated, root
+
+
+def test_jacobian_on_floats_and_traced(rng):
+    """By differences to 1e-10 of the function's size, and exactly; of one number too; at sizes from 1e-3 to 1e3."""
+    f = lambda x: np.array([ops.sin(x[0]) * x[1], x[1] * x[1] + x[2], 3.0, ops.exp(x[0])])
+    by_hand = lambda x: np.array([[np.cos(x[0]) * x[1], np.sin(x[0]), 0], [0, 2 * x[1], 1], [0, 0, 0], [np.exp(x[0]), 0, 0]])
+    x = rng.uniform(-1, 1, (10, 3)) * [1, 1, 1000]
+    for row in x:
+        close(ops.jacobian(f, row), by_hand(row), 1e-8 if abs(row[2]) > 1 else 1e-10)
+    exact = trace(lambda x: ops.jacobian(f, x), [(3,)])
+    close(interpret(exact, x), np.array([by_hand(row) for row in x]), 1e-15, 10)
+    check_lives(lambda x: ops.jacobian(lambda x: x @ x, x), x[:, :2], tolerance=1e-10)
+    close(ops.jacobian(lambda x: x * x, 1e-3 * x[0, :2]), np.diag(2e-3 * x[0, :2]), 1e-8)
+
+
+def test_largest():
+    assert ops.largest(np.array([1.0, -3.0, 2.0])) == 3.0 and ops.largest([]) == 0.0
+    assert np.isnan(ops.largest(np.array([1.0, np.nan, 2.0]))) and ops.largest(np.array([1.0, -np.inf])) == np.inf
+    check_lives(ops.largest, np.stack([X, X[::-1], 0.5 * X], axis=-1), tolerance=0.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_eliminated_is_numpys(rng, n):
+    """Of matrices in which the diagonal prevails, or with a positive definite symmetric part; not symmetric."""
+    skew = rng.standard_normal((10, n, n))
+    dominant = rng.uniform(-1, 1, (10, n, n)) + (n + 1) * np.diag(rng.choice([-1.0, 1.0], n))
+    for A in (*(spd(rng, n) + skew - np.swapaxes(skew, 1, 2)), *dominant):
+        b = rng.standard_normal(n)
+        close(ops.eliminated(A, b), np.linalg.solve(A, b), 2e-15 * np.linalg.cond(A))
+    check_lives(ops.eliminated, dominant, rng.standard_normal((10, n)), tolerance=2e-15 * np.linalg.cond(dominant).max())
+
+
+def kepler(M, e, limit=12):
+    """E of E − e sin E = M."""
+    x, converged = ops.root(lambda E: E - e * ops.sin(E) - M, np.array([M]), limit=limit)
+    return x[0], ops.where(converged, 1.0, 0.0)
+
+
+def test_root_is_right_to_rounding_in_all_lives():
+    E, e = (a.ravel() for a in np.meshgrid(np.linspace(0.1, 3.1, 15), np.linspace(0.0, 0.7, 8)))
+    M = E - e * np.sin(E)
+    results = np.array([kepler(*row) for row in zip(M, e, strict=True)])
+    np.testing.assert_allclose(results[:, 0], E, rtol=0, atol=2e-15 / 0.3)    # M is wrong by an ulp; dE/dM = 1/(1 − e cos E)
+    assert results[:, 1].all()
+    check_lives(kepler, M, e, tolerance=3e-15)
+
+
+def test_derivatives_of_a_root_are_the_implicit_function_theorem_s():
+    """Kepler's by hand, and those of a system: −(∂r/∂x)⁻¹ ∂r/∂p, whatever the guess, which has none."""
+    E, e = 1.3, 0.6
+    J = engine.jacobian(lambda p: np.array(kepler(p[0], p[1])))([E - e * np.sin(E), e])
+    close(J[0], np.array([1.0, np.sin(E)]) / (1.0 - e * np.cos(E)), 1e-14)
+    assert not J[1].any()                                                     # whether it converged has none
+
+    r = lambda x, p: np.array([x[0] + 0.3 * ops.sin(x[1]) - p[0] * p[1], x[1] + 0.2 * x[0] * x[1] - p[1], 2 * x[2] + x[0] - ops.exp(p[0])])
+    solution = lambda p, guess: ops.root(lambda x: r(x, p), guess)[0]
+    p = np.array([0.7, 1.1])
+    x = solution(p, np.ones(3))
+    by_x, by_p = ops.jacobian(lambda x: r(x, p), x), ops.jacobian(lambda p: r(x, p), p)
+    for guess in (lambda p: np.ones(3), lambda p: np.array([p[0], p[1] * p[1], 0.5])):
+        J = engine.jacobian(lambda p: solution(p, guess(p)))(p)               # forward; below, reverse
+        close(J, -np.linalg.solve(by_x, by_p), 1e-9)                          # as good as those differences
+        close(engine.gradient(lambda p: solution(p, guess(p)) @ x)(p), x @ J, 1e-14)
+        close(J, np.stack([derivative(lambda t: solution(p + t * d, guess(p))) for d in np.eye(2)], -1), 1e-12)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_newtons_method_converges_quadratically(given):
+    """Errors of x² = a: e' = e²/2x, until the step that is the last; given the derivative, on floats too."""
+    seen = []
+
+    def residual(x):
+        seen.append(float(x[0]))
+        return x * x - 7.0
+
+    x, converged = ops.root(residual, np.array([3.0]), derivative=(lambda x: np.diag(2.0 * x)) if given else None)
+    assert converged and abs(x[0] - np.sqrt(7.0)) <= 5e-16
+    if given:
+        error = np.array(seen) - np.sqrt(7.0)
+        assert len(seen) == 5                                                 # 0.35, 2e-2, 8e-5, 1e-9: that step is < 1e-8; and the last
+        np.testing.assert_allclose(error[1:4], (error[:3] ** 2) / (2.0 * np.array(seen[:3])), rtol=1e-5)
+
+
+@pytest.mark.parametrize("residual", [lambda x: ops.sin(x) + 0.1 * x, lambda x: x + x * x, lambda x: np.array([[3.1, 0.2], [1, 2]]) @ x])
+def test_a_root_at_zero_is_found_as_others_are(residual):
+    """Where no step is small relative to x. Derivatives by differences, as on floats, leave 1e-11 of the error at each."""
+    f = lambda x: (lambda y, converged: np.array([*y, converged * 1.0]))(*ops.root(residual, x))
+    for x in ([1.0, 0.7], [0.0, 0.0], [0.0, 1e-20]):
+        for life in (f, engine.gufunc(f, "(2)->(3)")):
+            *y, converged = life(np.array(x))
+            assert converged and np.abs(y).max() <= 1e-60
+
+
+def test_a_root_that_is_not_found_is_reported():
+    square = lambda a: ops.root(lambda x: x * x - a, np.array([1.5]))
+    with np.errstate(all="ignore"):
+        assert square(2.0)[1] and not square(-2.0)[1] and not square(np.nan)[1]
+        f = engine.gufunc(lambda a: (*square(a)[0], square(a)[1] * 1.0), "()->(),()")
+        assert f(np.array([2.0, -2.0, np.nan, 9.0, np.inf]))[1].tolist() == [1, 0, 0, 1, 0]
+        for limit, enough in ((2, 0), (8, 1)):
+            for life in (kepler, engine.gufunc(lambda M, e: kepler(M, e, limit), "(),()->(),()")):
+                assert (life(1.0, 0.7, limit) if life is kepler else life(1.0, 0.7))[1] == enough
 
 
 # ---------------------------------------------------------------- norm and solve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -30,15 +31,17 @@ TRUTHS: tuple[Callable[..., Any], ...] = (
     lambda a, b, s, t: ops.equal(a, b), lambda a, b, s, t: ops.logical_and(s, t), lambda a, b, s, t: ops.logical_or(s, t),
     lambda a, b, s, t: ops.logical_not(t), lambda a, b, s, t: ops.logical_or(s, a), lambda a, b, s, t: ops.where(s, t, True),
 )  # fmt: skip
-#: continuous functions, whose values stay of order one: rounding is not amplified by much
-SMOOTH: tuple[Callable[..., Any], ...] = (
+#: analytic functions, whose values stay of order one: rounding is not amplified by much
+ANALYTIC: tuple[Callable[..., Any], ...] = (
     lambda a, b, x, t: 0.5 * (a + b), lambda a, b, x, t: a - b, lambda a, b, x, t: 0.5 * a * b, lambda a, b, x, t: -a,
     lambda a, b, x, t: ops.sin(a), lambda a, b, x, t: ops.cos(-a), lambda a, b, x, t: ops.sqrt(a * a + 1.0),
     lambda a, b, x, t: ops.arctan(a), lambda a, b, x, t: ops.tanh(a), lambda a, b, x, t: ops.exp(-a * a),
-    lambda a, b, x, t: ops.log(a * a + 1.0), lambda a, b, x, t: abs(a),
-    lambda a, b, x, t: a / (b * b + 1.0), lambda a, b, x, t: ops.minimum(a, b), lambda a, b, x, t: 0.1 * x**3, lambda a, b, x, t: a * 0.0,
+    lambda a, b, x, t: ops.log(a * a + 1.0), lambda a, b, x, t: ops.c2(a * a), lambda a, b, x, t: ops.c3(a * a),
+    lambda a, b, x, t: a / (b * b + 1.0), lambda a, b, x, t: 0.1 * x**3, lambda a, b, x, t: a * 0.0,
     lambda a, b, x, t: (a * a + 1.0) ** 0.5, lambda a, b, x, t: x * b - a * x, lambda a, b, x, t: ops.arctan2(a, b * b + 1.0),
 )  # fmt: skip
+#: and continuous ones
+SMOOTH = (*ANALYTIC, lambda a, b, x, t: abs(a), lambda a, b, x, t: ops.minimum(a, b))
 
 
 def random_function(seed: int, length: int, numbers: Sequence[Any] = ARITHMETIC, truths: Sequence[Any] = TRUTHS) -> Callable[..., Any]:
@@ -81,6 +84,28 @@ def exact(program: Program, inputs: Sequence[Fraction]) -> list[Fraction]:
         else:
             value.append(EXACT[op](*[value[i] for i in args]))
     return [Fraction(value[i]) for i in program.outputs]
+
+
+def stumpff(x: float, k: int) -> Fraction:
+    """c_k(x) = Σ (−x)ʲ/(2j + k)! of x ≥ 0 to some 2⁻³⁰⁰; terms grow to e^√x before they vanish."""
+    n, d = x.as_integer_ratio()
+    one = 1 << (300 + int(3 * x**0.5))
+    term = one // math.factorial(k)
+    total, j = term, k
+    while term:
+        term, j = -term * n // (d * (j + 1) * (j + 2)), j + 2
+        total += term
+    return Fraction(total, one)
+
+
+def stumpff_error(got: Any, x: Any, k: int) -> float:
+    """The largest error of c_k(x), in units of what one rounding of c_k, of x, and, beyond 1, of what is subtracted there may do."""
+
+    def unit(t: float, k: int) -> Fraction:
+        c, slope = stumpff(t, k), (stumpff(t, k - 1) - k * stumpff(t, k)) / 2  # x c_k' = (c_{k−1} − k c_k)/2
+        return (abs(c) + abs(slope)) / 2**53 + (unit(t, k - 2) / Fraction(t) if t >= 1 and k >= 3 else 0)
+
+    return max(float(abs(Fraction(float(g)) - stumpff(t, k)) / unit(t, k)) for g, t in zip(got, map(float, x), strict=True))
 
 
 def fractions(seed: int, n: int = 4) -> list[Fraction]:

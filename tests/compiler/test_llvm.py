@@ -12,7 +12,7 @@ from engine.compiler import entry, interpret, llvm, machine, trace, vecmath
 from engine.compiler.expr import ARITY
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Program
-from tests.compiler.programs import SMOOTH, WIDTHS, again, bits, loop, random_function
+from tests.compiler.programs import SMOOTH, WIDTHS, again, bits, loop, random_function, stumpff, stumpff_error
 
 IEEE = {
     "add": lambda a, b, c: a + b, "sub": lambda a, b, c: a - b, "mul": lambda a, b, c: a * b, "div": lambda a, b, c: a / b,
@@ -21,6 +21,7 @@ IEEE = {
     "lt": lambda a, b, c: ops.less(a, b), "le": lambda a, b, c: ops.less_equal(a, b), "eq": lambda a, b, c: ops.equal(a, b),
     "and": lambda a, b, c: ops.logical_and(a < b, b < c), "or": lambda a, b, c: ops.logical_or(a < b, b < c),
     "not": lambda a, b, c: ops.logical_not(a < b), "select": lambda a, b, c: ops.where(a < b, b, c),
+    "hold": lambda a, b, c: ops.hold(a),
 }  # fmt: skip
 LIBM = {
     "tan": (lambda a, b, c: ops.tan(a), math.tan), "asin": (lambda a, b, c: ops.arcsin(a), math.asin),
@@ -33,12 +34,16 @@ TURNS = {
     "sin": lambda a, b, c: ops.sin(a), "cos": lambda a, b, c: ops.cos(a),
     "sin of a result": lambda a, b, c: ops.sin(a * c), "cos of a result": lambda a, b, c: ops.cos(a * c),
 }  # fmt: skip
-NAMES = [*IEEE, *LIBM, *TURNS]
+SERIES = {
+    "c2": lambda a, b, c: ops.c2(a), "c3": lambda a, b, c: ops.c3(a),
+    "c2 of a result": lambda a, b, c: ops.c2(a * c), "c3 of a result": lambda a, b, c: ops.c3(a * c),
+}  # fmt: skip
+NAMES = [*IEEE, *LIBM, *TURNS, *SERIES]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 5e-324, -2.2e-308, 1.7e308, -1.7e308, 3e9, -1e22, 2.0**46, np.inf, -np.inf, np.nan])
 
 
 def everything(a, b, c):
-    return np.array([f(a, b, c) for f in [*IEEE.values(), *(f for f, _ in LIBM.values()), *TURNS.values()]])
+    return np.array([f(a, b, c) for f in [*IEEE.values(), *(f for f, _ in LIBM.values()), *TURNS.values(), *SERIES.values()]])
 
 
 def arguments():
@@ -65,7 +70,7 @@ def results():
 
 
 def test_every_operation_is_here():
-    assert {*IEEE, *LIBM, "sin", "cos", "fma"} == set(ARITY)
+    assert {*IEEE, *LIBM, "sin", "cos", "c2", "c3", "fma"} == set(ARITY)
     assert set(LIBM) == set(vecmath.LIBM)
 
 
@@ -301,3 +306,62 @@ def test_a_large_angle_does_not_touch_its_neighbours(f):
             assert mixed[:, k][far].tolist() == [function(t) for t in y[far]]
         single = Gufunc(program, "(11),()->(2,11)", ["x", "one"])
         assert bits([single(row, 1.0) for row in y]) == bits(mixed)
+
+
+# ---------------------------------------------------------------- Stumpff functions
+
+
+@pytest.fixture(scope="module")
+def series():
+    return loop(trace(lambda x: (ops.c2(x), ops.c3(x)), [()]), machine.width())
+
+
+def test_the_reference_of_stumpff_functions_is_right():
+    for x in (1e-9, 0.3, 1.0, 7.0, 39.0, 1e4):
+        s = math.sqrt(x)
+        assert abs(stumpff(x, 0) - Fraction(math.cos(s))) < 1e-14 and abs(stumpff(x, 1) - Fraction(math.sin(s) / s)) < 1e-14
+        for k in range(4):
+            assert abs(stumpff(x, k) + Fraction(x) * stumpff(x, k + 2) - Fraction(1, math.factorial(k))) < 2.0**-250
+
+
+def ranges():
+    """Below 1, where series meet closed forms, over the first turn, at its end, where c2 and its slope are 0, and many turns on."""
+    rng = np.random.default_rng(0)
+    near = np.arange(100) * 2.0**-52
+    return {"tiny": np.append(10.0 ** rng.uniform(-300, 0, 100), [0.0, 5e-324]), "below 1": rng.uniform(0, 1, 500),
+            "1": np.append(1 - near / 2, 1 + near), "a turn": rng.uniform(1, 4 * np.pi**2, 500),
+            "4π²": 4 * np.pi**2 * np.append(1 - near, 1 + near), "many": np.append(rng.uniform(40, 1e4, 30), [1e6])}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ranges())
+def test_stumpff_functions_are_right_to_rounding(series, name):
+    x = ranges()[name]
+    for k, got in zip((2, 3), series(x), strict=True):
+        assert stumpff_error(got, x, k) < 3
+        if x.max() < 1:
+            assert max(abs(Fraction(float(y)) - stumpff(float(t), k)) / Fraction(math.ulp(y)) for y, t in zip(got, x, strict=True)) < 1
+
+
+def test_stumpff_functions_of_what_is_not_finite_are_nan(results):
+    (a, _), _ = arguments()
+    for name in SERIES:
+        assert np.isnan(results[name][np.isnan(a) | np.isposinf(a)]).all() and np.isfinite(results[name][(a >= 0) & (a < 1e150)]).all()
+
+
+@pytest.mark.parametrize("far", [1.0, 30.0, 1e40, np.inf, np.nan])
+def test_a_lane_beyond_the_series_does_not_touch_its_neighbours(far):
+    """Nor they it: at every width and alone, in one, some and all lanes."""
+    program = trace(lambda x: np.array([ops.c2(x), ops.c3(x)]), [(3,)])
+    rng = np.random.default_rng(0)
+    x, beyond = rng.uniform(0, 1, (23, 3)), rng.random((23, 3)) < 0.2
+    assert set(beyond.sum(axis=1)) >= {0, 1, 2}
+    single = Gufunc(program, "(3)->(2,3)", ["x"])
+    with np.errstate(invalid="ignore"):
+        alone = np.array([single(row) for row in np.where(beyond, far, x)])
+        for width in WIDTHS:
+            f = loop(program, width)
+            near, all_far, mixed = f(x), f(np.full((23, 3), far)), f(np.where(beyond, far, x))
+            for k in range(2):
+                assert bits(mixed[:, k][~beyond]) == bits(near[:, k][~beyond])
+                np.testing.assert_array_equal(mixed[:, k][beyond], all_far[:, k][beyond])
+            np.testing.assert_array_equal(mixed, alone)
