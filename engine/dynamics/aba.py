@@ -18,7 +18,8 @@ from engine.spatial.se3 import ad, to_child, to_parent
 Array = np.ndarray
 
 
-def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
+def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None,
+        armature: Array | None = None) -> Array:  # fmt: skip
     """Forward dynamics: v̇ with M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F.
 
     Three sweeps over the bodies, all in body frames::
@@ -30,7 +31,8 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         IA_p ← IA_p + Ad(T_i)⁻ᵀ Ia Ad(T_i)⁻¹,   pA_p ← pA_p + Ad(T_i)⁻ᵀ pa                    (5)
         a = Ad(T_i)⁻¹ A_p + c_i,   v̇_i = D⁻¹ (u − Uᵀ a),   A_i = a + S_i v̇_i                  (6)   A_world = [0; −g]
 
-    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv).
+    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv). ``armature`` (nv) is added
+    to the diagonal of M: what geared rotors add to their joints' inertia.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
     if any(body.mimics for body in model.bodies):
-        return coupled(model, q, v, tau, gravity, wrenches)
+        return coupled(model, q, v, tau, gravity, wrenches, armature)
     F_ext = body_wrenches(model, wrenches)
     n = len(model.bodies)
     V: list[Any] = []
@@ -82,7 +84,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     for i, body in reversed(list(enumerate(model.bodies))):
         p = body.parent
         U = IA[i] @ S[i]                                                                                # (3)
-        D = S[i].T @ U
+        D = S[i].T @ U if armature is None else S[i].T @ U + np.diag(armature[body.v])
         require_inertia(D, np.abs(IA[i]).max() if D.dtype != object else 0.0, [body.joint.name] * body.kind.nv)
         u = tau[body.v] - S[i].T @ pA[i]
         Dinv_u[i] = ops.solve(D, u)
@@ -120,9 +122,11 @@ def require_inertia(D: Array, scale: float, joints: Sequence[str]) -> None:
             A = A - np.outer(A[:, j], A[j]) / A[j, j]
 
 
-def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
+def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
+            armature: Array | None = None) -> Array:  # fmt: skip
     """Forward dynamics by M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
-    M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
+    M = crba(model, q) if armature is None else crba(model, q) + np.diag(armature)
+    M = M[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
     require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[::-1])
     return ops.solve(M, (tau - bias)[::-1])[::-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,51 +14,83 @@ from engine.compiler.gufunc import rollout_ufunc
 from engine.compiler.trace import Program
 
 Array = np.ndarray
+#: kernel(counts, t0, k, dt, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
+Kernel = Callable[..., Array]
 
 
 class Diverged(Exception):
-    """A record that is not finite: ``data`` (..., T, m) are those before, ``t`` its time, ``column`` its first bad entry."""
+    """A record that is not finite: ``data`` (..., T, m) are those before it in its block, ``t`` its time, ``column`` its bad entry."""
 
     def __init__(self, data: Array, t: float, column: int) -> None:
         super().__init__(f"not finite at t = {t:.6g} s")
         self.data, self.t, self.column = data, t, column
 
 
-def rollout(step: Program, observe: Program, x: Array, dt: float, duration: float, record_every: int = 1, progress: bool = False) -> Array:
-    """Records (..., T, m) from the states x (..., n) on: at first, after every ``record_every`` steps, and in the end.
+def kernel_of(step: Program, observe: Program, batch: tuple[int, ...]) -> Kernel:
+    """Machine code for ``step(t0, k, dt, x) -> x`` and ``observe(t0, k, dt, x) -> record``; they may take x in parts."""
+    return rollout_ufunc(step, observe, machine.width() if batch else 1)
 
-    ``step(t0, k, dt, x) -> x`` and ``observe(t0, k, dt, x) -> record``, which begins with the time, then the state; they may take x in
-    parts. A last, shorter step ends a duration that is no multiple of dt. Raises :class:`Diverged`.
+
+def plain_kernel(step: Callable[..., Array], observe: Callable[..., Array]) -> Kernel:
+    """The same, of functions on floats, for one rollout."""
+
+    def kernel(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
+        records = []
+        for count in counts:
+            for _ in range(int(count)):
+                x, k = step(t0, k, dt, x), k + 1.0
+            records.append(observe(t0, k, dt, x))
+        return np.array(records)
+
+    return kernel
+
+
+def blocks(kernel: Kernel, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0) -> Iterator[tuple[Array, int]]:
+    """Records (..., T, m), a block at a time, and the number of steps done by its end.
+
+    They begin with the time, then the state (n). Recorded are the state at first (unless ``start`` steps have been done already), after
+    every ``record_every`` steps, and in the end; a last, shorter step ends a duration that is no multiple of dt. Raises :class:`Diverged`.
     """
+    n = x.shape[-1]
     steps = duration / dt
     whole = round(steps) if abs(steps - round(steps)) < 1e-6 else int(steps)
-    counts = [0] + [record_every] * (whole // record_every) + ([whole % record_every] if whole % record_every else [])
-    kernel = rollout_ufunc(step, observe, 1 if x.ndim == 1 else machine.width())
-    n = len(step.outputs)
-    records: list[Array] = []
+    first = [] if start else [0]
+    left = whole - start
+    counts = np.array(first + [record_every] * (left // record_every) + ([left % record_every] if left % record_every else []), dtype=float)
 
     def advance(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
-        """Append the records after the given numbers of steps; returns the last state."""
         with np.errstate(all="ignore"):
             new = kernel(counts, t0, k, dt, x)
         time_first = np.moveaxis(new, -2, 0)
         finite = np.isfinite(time_first).all(axis=tuple(range(1, time_first.ndim)))
         if not finite.all():
             bad = int(np.argmin(finite))
-            records.append(time_first[:bad])
             column = int(np.argwhere(~np.isfinite(time_first[bad]))[0][-1])
-            raise Diverged(np.moveaxis(np.concatenate(records), 0, -2), t0 + (k + counts[: bad + 1].sum()) * dt, column)
-        records.append(time_first)
-        return time_first[-1][..., 1 : 1 + n]
+            raise Diverged(np.moveaxis(time_first[:bad], 0, -2), t0 + (k + counts[: bad + 1].sum()) * dt, column)
+        return new
 
-    with bar(whole, progress) as advanced:
-        for part in parts(np.array(counts, dtype=float)):
-            k = float(sum(counts[: sum(len(r) for r in records)]))
-            x = advance(part, 0.0, k, dt, x)
-            advanced(int(part.sum()))
-        if steps > whole + 1e-6:
-            advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x)
-    return np.moveaxis(np.concatenate(records), 0, -2)
+    done = start
+    for part in parts(counts):
+        new = advance(part, 0.0, float(done), dt, x)
+        done += int(part.sum())
+        x = new[..., -1, 1 : 1 + n]
+        yield new, done
+    if steps > whole + 1e-6:
+        yield advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x), done
+
+
+def rollout(kernel: Kernel, x: Array, dt: float, duration: float, record_every: int = 1, progress: bool = False) -> Array:
+    """All records (..., T, m) of a motion; a :class:`Diverged` holds all before it."""
+    found: list[Array] = []
+    try:
+        with bar(round(duration / dt), progress) as advanced:
+            for new, done in blocks(kernel, x, dt, duration, record_every):
+                found.append(new)
+                advanced(done)
+    except Diverged as stop:
+        stop.data = np.concatenate([*found, stop.data], axis=-2)
+        raise
+    return np.concatenate(found, axis=-2)
 
 
 def parts(counts: Array) -> Iterator[Array]:
@@ -71,21 +104,16 @@ def parts(counts: Array) -> Iterator[Array]:
 
 
 @contextlib.contextmanager
-def bar(steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar with the rate and the time left; gives the function to call with the number of steps done."""
+def bar(steps: int, shown: bool, what: str = "simulating") -> Iterator[Callable[[int], None]]:
+    """A progress bar with the rate and the time left; gives the function to call with the number of steps done so far."""
     if not shown:
-        yield lambda n: None
+        yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     count = TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s")
-    columns = (TextColumn("simulating"), BarColumn(), count, TimeRemainingColumn())
+    columns: tuple[Any, ...] = (TextColumn(what), BarColumn(), count, TimeRemainingColumn())
     begun = time.perf_counter()
     with Progress(*columns) as shown_bar:
         task = shown_bar.add_task("", total=steps, rate=0.0)
-
-        def advanced(n: int) -> None:
-            shown_bar.advance(task, n)
-            shown_bar.update(task, rate=shown_bar.tasks[0].completed / max(time.perf_counter() - begun, 1e-9))
-
-        yield advanced
+        yield lambda done: shown_bar.update(task, completed=done, rate=done / max(time.perf_counter() - begun, 1e-9))

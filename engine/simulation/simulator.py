@@ -1,31 +1,49 @@
-"""Simulation: a model, an integrator, forces and a controller, compiled into one loop."""
+"""Simulation: a model, an integrator, forces, actuators and a controller, compiled into one loop."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from engine import dynamics, integrate
+from engine import dynamics, integrate, ops
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
-from engine.model import Model, StateError, nearest
+from engine.model import Model, ModelError, StateError, nearest
+from engine.simulation.actuators import Drive, Motor
+from engine.simulation.component import OFFERED, Called, Component, Effect, Force, Law, SimulationError, Situation
+from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.robot import Robot, compile
-from engine.simulation.rollout import Diverged, rollout
+from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.trajectory import Trajectory
+from engine.simulation.trajectory import Event, Trajectory
+from engine.spatial import inertia, quaternion
+from engine.spatial.manifold import product, vector
 
 Array = np.ndarray
 
 
-class SimulationError(ValueError):
-    """A simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
+class Parts:
+    """Named arrays side by side in one vector."""
 
-    def __init__(self, message: str, trajectory: Trajectory | None = None) -> None:
-        super().__init__(message)
-        self.trajectory = trajectory
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.shapes, self.slices, self.n = dict(shapes), {}, 0
+        for name, shape in shapes.items():
+            size = int(np.prod(shape))
+            self.slices[name] = slice(self.n, self.n + size)
+            self.n += size
+
+    def split(self, x: Array) -> dict[str, Array]:
+        """The arrays (..., *shape) of a vector (..., n)."""
+        return {name: x[..., self.slices[name]].reshape(*x.shape[:-1], *shape) if shape else x[..., self.slices[name].start]
+                for name, shape in self.shapes.items()}  # fmt: skip
+
+    def join(self, arrays: Mapping[str, Any]) -> Array:
+        """The vector of arrays, traced or not."""
+        parts = [np.asarray(arrays[name]).reshape(-1) for name in self.shapes]
+        return np.concatenate([np.zeros(0), *parts])
 
 
 class Simulator:
@@ -37,89 +55,400 @@ class Simulator:
     integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
         "cg3", "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
     gravity : m/s² in world axes (3)
-    controller : ``tau = controller(t, q, v)``, generalized forces (nv); none leaves the joints free
-    forces : functions ``f(t, q, v)`` of generalized forces (nv), or of wrenches (nlinks, 6) on the links, in the links' frames
+    controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
+        actuator by its name
+    forces : functions of ``t, q, v`` that return generalized forces (nv), wrenches (nlinks, 6) on the links in the links' frames, or
+        wrenches {link: (6)}; and components of :mod:`engine.simulation.forces`
+    actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
+    parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
+        anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
+    joint_dynamics : whether the damping, friction, limits and effort of the robot's file hold
+    events : functions of ``t, q, v`` that are watched for zeros: see :meth:`run`
+    compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
 
-    Controller and forces are written with NumPy arithmetic and ``engine.ops``; they are traced and compiled into the step, and are
+    Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
+    ``poses``, ``twists``, ``pose(link)``, ``twist(link)``, ``jacobian(link)``, ``model``, and the simulation's parameters; wrapped in a
+    :class:`Law` they may have a continuous state of their own, or be held between ticks. They are traced and compiled into the step, and
     evaluated at every stage. The step and the loop around it are one piece of machine code.
     """
 
-    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: Any = GRAVITY,
-                 controller: Callable[..., Any] | None = None, forces: Iterable[Callable[..., Any]] = ()) -> None:  # fmt: skip
+    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: Any = GRAVITY, controller: Any = None,
+                 forces: Iterable[Any] = (), actuators: Iterable[Component] = (), parameters: Mapping[str, Any] | None = None,
+                 joint_dynamics: bool = True, events: Iterable[Callable[..., Any]] = (), compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = compile(model, gravity)
-        self.model, self.gravity = model, self.robot.gravity
+        self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), checked_method(integrator)
         if self.method.takes == "free body" and [b.kind.name for b in self.model.bodies] != ["floating"]:
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' moves by "
                                   f"{len(self.model.bodies)} joints; expected another, such as cg4")  # fmt: skip
-        self.controller, self.forces = controller, tuple(forces)
-        for f in (*([controller] if controller is not None else []), *self.forces):
-            if not callable(f):
+        self.parameters = checked_parameters(model, parameters or {})
+        for f in (*([controller] if controller is not None else []), *forces):
+            if not callable(f) and not isinstance(f, (Component, Law)):
                 raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
-        self._step, self._observe = self._programs()
+        self.controller = None if controller is None else Called(controller, self.parameters)
+        self.events = [Called(e, self.parameters) for e in events]
+        self._watched = list(events)
+        self.components = self._assembled(list(forces), list(actuators), joint_dynamics)
+        self.armature = np.zeros(model.nv)
+        for c in self.components:
+            if isinstance(c, Motor):
+                self.armature[c.j] += c.armature
+        self._floats = floats(model) and self.method.takes != "free body"
+        memories = {c.name: c.memory.shape for c in self.components if c.memory.size}
+        states = {c.name: c.state.shape for c in self.components if c.state.size}
+        self._commands = self._command_shapes()
+        if self.controller is not None:
+            states |= {"controller": self.controller.law.state.shape} if self.controller.law.state.size else {}
+            if self.controller.law.period is not None:
+                memories |= {"controller tick": (), **{f"controller {n}": s for n, s in self._commands.items()}}
+        if self._floats:
+            states |= {MOMENTUM: (6,)}
+        if self.events:
+            memories |= {"event values": (len(self.events),), "stopped": (), "stop time": (), "event": ()}
+        self._states, self._memories = Parts(states), Parts(memories)
+        self._parameters = Parts({n: np.shape(p) for n, p in self.parameters.items()})
+        if self.method.takes == "free body" and self._states.n:
+            raise SimulationError(f"integrator '{integrator}' is for a body without further states; expected another, such as cg4")
+        self._x = Parts({"q": (model.nq,), "v": (model.nv,), "state": (self._states.n,), "memory": (self._memories.n,),
+                         "parameters": (self._parameters.n,)})  # fmt: skip
+        self._system: Any = None
+        if compiled:
+            self._step, self._observe = self._programs()
+        else:
+            self._signals = self._signal_shapes()
 
-    # ------------------------------------------------------------ the step, traced
+    # ------------------------------------------------------------ what acts
 
-    def _programs(self) -> tuple[Program, Program]:
-        """step(t0, k, dt, x) -> x and observe(t0, k, dt, x) -> t, x, tau, with x = (q, v)."""
-        model = self.model
+    def _assembled(self, forces: list[Any], actuators: list[Component], joint_dynamics: bool) -> list[Component]:
+        """All components, named, and bound to the model."""
+        motors = [a for a in actuators if isinstance(a, Motor)]
+        found: list[Component] = [*actuators, Drive(motors, joint_dynamics)]
+        if joint_dynamics:
+            given = [type(f) for f in forces]
+            joints = [b.joint for b in self.model.bodies]
+            if JointFriction not in given and any(j.damping or j.friction for j in joints):
+                found.append(JointFriction())
+            if JointStops not in given:
+                found.append(JointStops())
+        for k, f in enumerate(forces):
+            if isinstance(f, Component):
+                found.append(f)
+            else:
+                own = name_of(f)
+                found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", self.parameters))
+        names: set[str] = set()
+        for c in found:
+            c.bind(self.model, self.dt)
+            if not c.name or c.name in names or c.name == "controller":
+                raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
+            names.add(c.name)
+        return [c for c in found if not (isinstance(c, JointStops) and not c.joints)]
 
-        def control(t: Any, q: Array, v: Array) -> Array:
-            return np.zeros(model.nv) if self.controller is None else self._called(self.controller, (t, q, v), [(model.nv,)])
+    def _command_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What the controller returns, by the names of those who take it."""
+        if self.controller is None:
+            return {}
+        model, shapes = self.model, {}
 
-        def loads(t: Any, q: Array, v: Array) -> tuple[Array, Array | None]:
-            """Generalized forces, and wrenches on the links."""
-            wrench = (len(model.links), 6)
-            tau, F = control(t, q, v), None
-            for force in self.forces:
-                f = self._called(force, (t, q, v), [(model.nv,), wrench])
-                if f.shape == wrench:
-                    F = f if F is None else F + f
-                else:
-                    tau = tau + f
-            return tau, F
+        def probe(t: Any, q: Array, v: Array, z: Array, *p: Any) -> float:
+            s = Situation(model, t, q, v, dict(zip(self.parameters, p, strict=True)), self.gravity)
+            shapes.update({n: np.shape(c) for n, c in self._returned(s, z)[0].items()})
+            return 0.0
 
-        def acceleration(t: Any, q: Array, v: Array) -> Array:
-            tau, F = loads(t, q, v)
-            return dynamics.aba(model, q, v, tau, self.gravity, F)
+        z0 = self.controller.law.state
+        if self.compiled:
+            trace(probe, [(), (model.nq,), (model.nv,), z0.shape, *[np.shape(p) for p in self.parameters.values()]])
+        else:
+            probe(0.0, model.neutral(), np.zeros(model.nv), z0, *self.parameters.values())
+        return shapes
 
-        def wrench(t: Any, q: Array, v: Array) -> Array:
-            """On a single free body, its weight included."""
-            (tau, F), rest = loads(t, q, v), np.zeros(model.nv)
-            return tau - dynamics.rnea(model, q, rest, rest, self.gravity, F)
+    def _returned(self, s: Situation, z: Array) -> tuple[dict[str, Any], Any]:
+        """The controller's commands, checked, and the rate of its state."""
+        controller = self.controller
+        assert controller is not None
+        result, rate = controller(s, z)
+        commands = dict(result) if isinstance(result, Mapping) else {"tau": result}
+        takers = {"tau": (self.model.nv,), **{c.name: c.command for c in self.components if c.command is not None and c.name != "drive"}}
+        for name, command in commands.items():
+            if name not in takers:
+                meant = nearest(str(name), takers)
+                raise SimulationError(f"{controller.name} commands '{name}'{meant}; expected some of {', '.join(takers)}")
+            commands[name] = np.asarray(command)[()]
+            if np.shape(command) != takers[name]:
+                raise SimulationError(f"{controller.name} returned shape {np.shape(command)}{'' if name == 'tau' else f' for {name}'}; "
+                                      f"expected {takers[name]} for '{self.model.name}'")  # fmt: skip
+        return commands, rate
 
-        coasting = self.controller is None and not self.forces and not any(self.gravity)
-        inertia = model.bodies[0].inertia if self.method.takes == "free body" else None
-        field = calling(trace(acceleration, [(), (model.nq,), (model.nv,)]))  # one function in the machine code, called at every stage
-        self._system = system = integrate.Mechanical(model.manifold, field, inertia, None if coasting else wrench)
+    def _moving(self, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
+        """The model and the gravity with the parameters that stand for their own numbers."""
+        changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
+        gravity = parameters.get("gravity", self.gravity)
+        return (with_inertias(self.model, changed, parameters) if changed else self.model), gravity
+
+    def _effects(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Situation, dict[str, Effect], Any]:
+        """What every component does, and the rate of the controller's state."""
+        parameters = self._parameters.split(p)
+        model, gravity = self._moving(parameters)
+        s = Situation(model, t, q, v, parameters, gravity)
+        states, memories = self._states.split(z), self._memories.split(m)
+        commands, rate = self._commanded(s, states, memories)
+        effects = {}
+        for c in self.components:
+            command = commands.get("tau" if isinstance(c, Drive) else c.name)
+            if isinstance(c, Motor) and command is None and "tau" in commands:
+                command = commands["tau"][c.j]
+            effects[c.name] = c.act(s, states.get(c.name, c.state), memories.get(c.name, c.memory), command)
+        return s, effects, rate
+
+    def _commanded(self, s: Situation, states: Mapping[str, Array], memories: Mapping[str, Array]) -> tuple[dict[str, Any], Any]:
+        """The commands in force, and the rate of the controller's state."""
+        if self.controller is None:
+            return {}, None
+        if self.controller.law.period is not None:
+            held = {n: memories[f"controller {n}"] for n in self._commands}
+            return held, (self._returned(s, states["controller"])[1] if "controller" in states else None)
+        return self._returned(s, states.get("controller", np.zeros(0)))
+
+    def _totals(self, s: Situation, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
+        """Generalized forces, and wrenches on the links."""
+        tau: Any = np.zeros(self.model.nv)
+        wrenches: dict[str, Any] = {}
+        for e in effects.values():
+            if e.tau is not None:
+                tau = tau + e.tau
+            for link, F in e.wrenches.items():
+                wrenches[link] = F if link not in wrenches else wrenches[link] + F
+        if not wrenches:
+            return tau, None
+        return tau, np.array([wrenches.get(link.name, np.zeros(6)) for link in self.model.links])
+
+    def _acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
+        """v̇ (nv), and the rate of the components' states."""
+        s, effects, rate = self._effects(t, q, v, z, m, p)
+        tau, F = self._totals(s, effects)
+        vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F, self.armature if self.armature.any() else None)
+        rates = {n: effects[n].rate if n in effects else rate for n in self._states.shapes}
+        if self._floats:
+            rates[MOMENTUM] = momentum_rate(s.model, q, tau, s.gravity, F)
+        return vdot, self._states.join(rates)
+
+    # ------------------------------------------------------------ the step
+
+    def _functions(self) -> tuple[Callable[..., Array], Callable[..., Array]]:
+        """step(t0, k, dt, x) -> x and observe(t0, k, dt, x) -> record, to be traced or run as they are."""
+        model, n = self.model, self._states.n
+        acceleration: Callable[..., Any] = self._acceleration
+        if self.compiled:  # one function in the machine code, called at every stage
+            shapes = [(), (model.nq,), (model.nv,), (n,), (self._memories.n,), (self._parameters.n,)]
+            acceleration = calling(trace(acceleration, shapes))
+        space = model.manifold if not n else product([model.manifold, vector(n)])
+
+        def plant(m: Array, p: Array) -> integrate.Mechanical:
+            """Further states are velocities of coordinates that nobody looks at."""
+
+            def field(t: Any, q: Array, v: Array) -> Array:
+                vdot, zdot = acceleration(t, q[: model.nq], v[: model.nv], v[model.nv :], m, p)
+                return np.concatenate([vdot, zdot])
+
+            def wrench(t: Any, q: Array, v: Array) -> Array:
+                s, effects, _ = self._effects(t, q, v, np.zeros(0), m, p)
+                (tau, F), rest = self._totals(s, effects), np.zeros(model.nv)
+                return tau - dynamics.rnea(s.model, q, rest, rest, s.gravity, F)
+
+            if self.method.takes != "free body":
+                return integrate.Mechanical(space, field)
+            active = [c for c in self.components if not isinstance(c, Drive)]
+            coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters
+            return integrate.Mechanical(space, field, self._moving(self._parameters.split(p))[0].bodies[0].inertia,
+                                        None if coasting else wrench)  # fmt: skip
+
+        def advanced(t: Any, h: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array, Array]:
+            system = plant(m, p)
+            y = np.concatenate([q, np.zeros(n), v, z])
+            y = system.space.normalized(integrate.step(self.method, system, t, h, y))
+            q, v, z = y[: model.nq], y[model.nq + n : model.nq + n + model.nv], y[model.nq + n + model.nv :]
+            if self._floats:
+                v = with_momentum(self._moving(self._parameters.split(p))[0], q, v, self._states.split(z)[MOMENTUM])
+            return q, v, z
 
         def step(t0: Any, k: Any, dt: Any, x: Array) -> Array:
-            return system.space.normalized(integrate.step(self.method, system, t0 + k * dt, dt, x))
+            t, a = t0 + k * dt, self._x.split(x)
+            q, v, z, p = a["q"], a["v"], a["state"], a["parameters"]
+            m = self._updated(t, dt, q, v, z, a["memory"], p)
+            to: tuple[Array, ...] = advanced(t, dt, q, v, z, m, p)
+            if self.events:
+                to, m = self._stopped(advanced, t, dt, (q, v, z), to, m, p)
+            return np.concatenate([*to, m, p])
 
-        def observe(t0: Any, k: Any, dt: Any, x: Array) -> tuple[Any, ...]:
-            t = t0 + k * dt
-            return t, x, control(t, *system.split(x))
+        def observe(t0: Any, k: Any, dt: Any, x: Array) -> Array:
+            t, a = t0 + k * dt, self._x.split(x)
+            q, v, z, p = a["q"], a["v"], a["state"], a["parameters"]
+            m = self._updated(t, dt, q, v, z, a["memory"], p)
+            s, effects, _ = self._effects(t, q, v, z, m, p)
+            vdot, _ = acceleration(t, q, v, z, m, p)
+            signals = self._observed(s, effects, vdot)
+            self._signals = Parts({name: np.shape(y) for name, y in signals.items()})
+            return np.concatenate([np.array([t]), x, self._signals.join(signals)])
 
-        shapes = [(), (), (), (model.nq + model.nv,)]
+        self._system = plant
+        return step, observe
+
+    def _observed(self, s: Situation, effects: Mapping[str, Effect], vdot: Array) -> dict[str, Any]:
+        """What is recorded besides the state: accelerations, the actuators' forces, powers and signals."""
+        driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
+        signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
+        for name, e in effects.items():
+            signals[f"{name}.power"] = e.power(s)
+            signals |= {f"{name}.{n}": y for n, y in e.signals.items()}
+        return signals
+
+    def _signal_shapes(self) -> Parts:
+        _, observe = self._functions()
+        x = self._start(self.model.neutral(), np.zeros(self.model.nv), {})
+        observe(0.0, 0.0, self.dt, x)
+        return self._signals
+
+    def _updated(self, t: Any, dt: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
+        """Memories for the step that begins at t: held commands at their ticks, and what the components remember."""
+        if not self._memories.n:
+            return m
+        parameters, states, memories = self._parameters.split(p), self._states.split(z), self._memories.split(m)
+        model, gravity = self._moving(parameters)
+        s = Situation(model, t, q, v, parameters, gravity)
+        if self.controller is not None and (period := self.controller.law.period) is not None:
+            tick = t >= memories["controller tick"] - 1e-9 * period
+            fresh, _ = self._returned(s, states.get("controller", np.zeros(0)))
+            for name, command in fresh.items():
+                memories[f"controller {name}"] = ops.where(tick, command, memories[f"controller {name}"])
+            memories["controller tick"] = ops.where(tick, memories["controller tick"] + period, memories["controller tick"])
+        commands, _ = self._commanded(s, states, memories)
+        for c in self.components:
+            if c.memory.size:
+                memories[c.name] = c.update(s, states.get(c.name, c.state), memories[c.name], commands.get(c.name), dt)
+        return self._memories.join(memories)
+
+    def _stopped(self, advanced: Callable[..., Any], t: Any, h: Any, before: tuple[Array, ...], after: tuple[Array, ...], m: Array,
+                 p: Array) -> tuple[tuple[Array, ...], Array]:  # fmt: skip
+        """The state where the first event function is zero, if one is in this step; from then on it stays."""
+        memory = self._memories.split(m)
+        values, stopped = memory["event values"], ops.logical_not(ops.equal(memory["stopped"], 0.0))
+
+        def crossed(s: Any, y: tuple[Array, ...]) -> tuple[list[Any], Array]:
+            now = self._event_values(t + s, y[0], y[1], p)
+            found = []
+            for e, a, b in zip(self._watched, values, now, strict=True):
+                rises, falls = ops.logical_and(a < 0.0, b >= 0.0), ops.logical_and(a > 0.0, b <= 0.0)
+                direction = getattr(e, "direction", 0)
+                found.append(rises if direction > 0 else falls if direction < 0 else ops.logical_or(rises, falls))
+            return found, now
+
+        def either(conditions: list[Any]) -> Any:
+            result: Any = conditions[0]
+            for c in conditions[1:]:
+                result = ops.logical_or(result, c)
+            return result
+
+        found, now = crossed(h, after)
+        hit = ops.logical_and(either(found), ops.logical_not(stopped))
+
+        def halve(bracket: Array) -> tuple[Array, Any]:
+            low, high = bracket
+            middle = 0.5 * (low + high)
+            there = either(crossed(middle, advanced(t, middle, *before, m, p))[0])
+            bracket = ops.array([ops.where(there, low, middle), ops.where(there, middle, high)])
+            return bracket, bracket[1] - bracket[0] <= 1e-13 * h
+
+        bracket, _ = ops.iterate(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
+        at = advanced(t, bracket[1], *before, m, p)
+        which: Any = -1.0
+        for i, c in reversed(list(enumerate(crossed(bracket[1], at)[0]))):
+            which = ops.where(c, float(i), which)
+        to = tuple(ops.where(stopped, b, ops.where(hit, e, a)) for b, e, a in zip(before, at, after, strict=True))
+        memory["event values"] = ops.where(stopped, values, now)
+        memory["stop time"] = ops.where(hit, t + bracket[1], memory["stop time"])
+        memory["event"] = ops.where(hit, which, memory["event"])
+        memory["stopped"] = ops.where(hit, 1.0, memory["stopped"])
+        return to, self._memories.join(memory)
+
+    def _event_values(self, t: Any, q: Array, v: Array, p: Array) -> Array:
+        parameters = self._parameters.split(p)
+        model, gravity = self._moving(parameters)
+        s, values = Situation(model, t, q, v, parameters, gravity), []
+        for e in self.events:
+            value = e(s, np.zeros(0))[0]
+            if np.shape(value) != ():
+                raise SimulationError(f"the event function {e.name} returned shape {np.shape(value)}; expected a number")
+            values.append(value)
+        return ops.array(values)
+
+    def _programs(self) -> tuple[Program, Program]:
+        step, observe = self._functions()
+        shapes = [(), (), (), (self._x.n,)]
         return trace(step, shapes), trace(observe, shapes)
-
-    def _called(self, fn: Callable[..., Any], arguments: tuple[Any, ...], shapes: list[tuple[int, ...]]) -> Array:
-        """What a user's function returns, checked."""
-        try:
-            inspect.signature(fn).bind(*arguments)
-        except TypeError:
-            raise SimulationError(f"{name_of(fn)} takes {inspect.signature(fn)}; expected a function of (t, q, v)") from None
-        except ValueError:  # a builtin without a signature: the call will tell
-            pass
-        result = np.asarray(fn(*arguments))
-        if result.shape not in shapes:
-            wanted = " or ".join(map(str, shapes))
-            raise SimulationError(f"{name_of(fn)} returned shape {result.shape}; expected {wanted} for '{self.model.name}'")
-        return result
 
     # ------------------------------------------------------------ running
 
-    def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False) -> Trajectory:
+    def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> Array:
+        """The whole state x (..., n) at t = 0."""
+        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
+        given = {}
+        for name, x in parameters.items():
+            if name not in self.parameters:
+                raise SimulationError(f"no parameter '{name}'{nearest(name, self.parameters)}; expected some of "
+                                      f"{', '.join(self.parameters) or '(none: give parameters to the Simulator)'}")  # fmt: skip
+            given[name] = checked_array(f"parameter '{name}'", x)
+            shape = np.shape(self.parameters[name])
+            if given[name].shape[given[name].ndim - len(shape) :] != shape:
+                raise SimulationError(f"parameter '{name}' has shape {given[name].shape}; expected (..., {', '.join(map(str, shape))})")
+        values = {n: given.get(n, p) for n, p in self.parameters.items()}
+        leading = [q0.shape[:-1], v0.shape[:-1], *[np.shape(x)[: np.ndim(x) - np.ndim(self.parameters[n])] for n, x in values.items()]]
+        try:
+            batch = np.broadcast_shapes(*leading)
+        except ValueError:
+            shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
+            raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+
+        def wide(x: Any, core: tuple[int, ...]) -> Array:
+            return np.broadcast_to(x, (*batch, *core)).reshape(*batch, -1)
+
+        states = {c.name: c.state for c in self.components if c.state.size}
+        if self.controller is not None and self.controller.law.state.size:
+            states["controller"] = self.controller.law.state
+        memories = {n: np.zeros(s) for n, s in self._memories.shapes.items()} | {c.name: c.memory for c in self.components if c.memory.size}
+        if self.events:
+            memories["event"] = np.array(-1.0)
+        if self._floats:
+            states[MOMENTUM] = np.zeros(6)
+        parts = [wide(q0, (self.model.nq,)), wide(v0, (self.model.nv,)), wide(self._states.join(states), (self._states.n,)),
+                 wide(self._memories.join(memories), (self._memories.n,)),
+                 *[wide(values[n], np.shape(p)) for n, p in self.parameters.items()]]  # fmt: skip
+        x = np.concatenate(parts, axis=-1)
+        if self._floats:
+            rows = x.reshape(-1, self._x.n)
+            at = self._x.slices["state"].start + self._states.slices[MOMENTUM].start
+            for row in rows:
+                a = self._x.split(row)
+                row[at : at + 6] = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
+            x = rows.reshape(x.shape)
+        if self.events:
+            start = self._memories.slices["event values"]
+            lead = self.model.nq + self.model.nv + self._states.n
+            flat = x.reshape(-1, self._x.n)
+            for row in flat:
+                a = self._x.split(row)
+                row[lead + start.start : lead + start.stop] = self._event_values(0.0, a["q"], a["v"], a["parameters"])
+            x = flat.reshape(x.shape)
+        return x
+
+    def _kernel(self, batch: tuple[int, ...]) -> Kernel:
+        if self.compiled:
+            return kernel_of(self._step, self._observe, batch)
+        if batch:
+            raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
+        return plain_kernel(*self._functions())
+
+    def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
+            parameters: Mapping[str, Any] | None = None) -> Trajectory:  # fmt: skip
         """Simulate from (q0, v0) for ``duration`` seconds and return the states.
 
         Parameters
@@ -128,24 +457,96 @@ class Simulator:
         duration : s; a last, shorter step ends it exactly where it is no multiple of dt
         record_every : keep every k-th state (the first and the last are always kept)
         progress : show a bar with the rate and the time left
+        parameters : values by name, (..., *shape) for a batch; those of the Simulator by default
+
+        A run ends where one of the Simulator's event functions is zero, at that time to rounding. An event function with an attribute
+        ``direction`` > 0 or < 0 counts only where it rises or falls; one with an attribute ``callback`` has it called with (t, q, v), and
+        the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). In a batch every rollout stops by
+        itself and stays as it is; ``trajectory.stopped`` says when.
 
         Raises
         ------
         StateError : the initial state is not what it should be
         SimulationError : the state stopped being finite (names time and joint; its ``trajectory`` holds the states before)
         """
-        q0 = self.model.normalized(q0)
-        v0 = self.model.checked("v0", v0, batched=True)
         duration, record_every = checked_duration(duration), checked_count(record_every)
-        batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1])
-        x = np.concatenate([np.broadcast_to(q0, (*batch, self.model.nq)), np.broadcast_to(v0, (*batch, self.model.nv))], axis=-1)
+        x = self._start(q0, v0, parameters or {})
+        found: list[Array] = []
+        events: list[Event] = []
         try:
-            return self._trajectory(rollout(self._step, self._observe, x, self.dt, duration, record_every, progress))
+            with bar(round(duration / self.dt), progress) as advanced:
+                for new, done in self._blocks(x, duration, record_every, events):
+                    found.append(new)
+                    advanced(done)
         except Diverged as stop:
-            raise SimulationError(self._diverged(stop), self._trajectory(stop.data)) from None
+            data = np.concatenate([*found, stop.data], axis=-2)
+            raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, events)) from None
+        return self._trajectory(np.concatenate(found, axis=-2), events)
+
+    def _blocks(self, x: Array, duration: float, record_every: int, events: list[Event], start: int = 0) -> Iterator[tuple[Array, int]]:
+        """Records a block at a time; a single rollout ends at its event, or goes on as its callback says."""
+        kernel = self._kernel(x.shape[:-1])
+        if not self.events or x.ndim > 1:
+            for new, done in blocks(kernel, x, self.dt, duration, record_every, start):
+                yield new, done
+                if self.events and self._memory(new[..., -1, :], "stopped").all():
+                    return
+            return
+        while True:
+            stop = None
+            for new, done in blocks(kernel, x, self.dt, duration, record_every, start):
+                stopped = self._memory(new, "stopped") > 0
+                if not stopped.any():
+                    yield new, done
+                    continue
+                first = int(np.argmax(stopped))
+                if first:
+                    yield new[:first], done
+                stop = new[first, 1 : 1 + self._x.n].copy()
+                break
+            if stop is None:
+                return
+            t = float(self._memory_of(stop, "stop time"))
+            i = int(self._memory_of(stop, "event"))
+            yield kernel(np.zeros(1), t, 0.0, self.dt, stop), round(t / self.dt)
+            q, v = stop[: self.model.nq], stop[self.model.nq :][: self.model.nv]
+            events.append(Event(i, self.events[i].name, t, q.copy(), v.copy()))
+            callback = getattr(self._watched[i], "callback", None)
+            if callback is None:
+                return
+            answer = callback(t, q.copy(), v.copy())
+            if answer is False:
+                return
+            if answer is not None:
+                q, v = self.model.normalized(answer[0]), self.model.checked("v", answer[1])
+            base = self._x.slices["memory"].start
+            at = {n: slice(base + sl.start, base + sl.stop) for n, sl in self._memories.slices.items()}
+            after = stop[at["event values"]].copy()
+            stop[: self.model.nq], stop[self.model.nq : self.model.nq + self.model.nv] = q, v
+            fresh = self._event_values(t, q, v, stop[self._x.slices["parameters"]])
+            stop[at["event values"]] = fresh if answer is not None else np.where(np.arange(len(fresh)) == i, after, fresh)
+            stop[at["stopped"]], stop[at["event"]] = 0.0, -1.0
+            start = int(np.floor(t / self.dt + 1e-9)) + 1
+            rest = min(start * self.dt, duration) - t
+            if rest > 1e-12 * self.dt:
+                partial = kernel(np.ones(1), t, 0.0, rest, stop)
+                if self._memory(partial, "stopped")[0] > 0:
+                    raise SimulationError(f"two events within one step at t = {t:.6g} s; expected a smaller dt", None)
+                x = partial[-1, 1 : 1 + self._x.n]
+                yield partial, start
+            else:
+                x = stop
+            if start * self.dt >= duration - 1e-12:
+                return
+
+    def _memory(self, records: Array, name: str) -> Array:
+        return self._memory_of(records[..., 1 : 1 + self._x.n], name)
+
+    def _memory_of(self, x: Array, name: str) -> Array:
+        return x[..., self._x.slices["memory"].start + self._memories.slices[name].start]
 
     def solve(self, q0: Array, v0: Array, duration: float, tolerance: float = 1e-9, events: Iterable[Callable[..., Any]] = (),
-              max_step: float = np.inf) -> Solution:  # fmt: skip
+              max_step: float = np.inf, parameters: Mapping[str, Any] | None = None) -> Solution:  # fmt: skip
         """The motion with steps that choose their own size: ``q, v = solution(t)`` at any time t.
 
         Parameters
@@ -172,30 +573,167 @@ class Simulator:
         >>> round(solution.events[0].t, 12)
         1.0
         """
-        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0)
-        if q0.ndim != 1:
-            raise StateError(f"q0 has shape {q0.shape}; expected ({self.model.nq},): an adaptive run takes one state")
-        nq = self.model.nq
-        advance = compiled_attempt(self.method, self._system)
-        return solve(advance, self.method.order, np.concatenate([q0, v0]), checked_duration(duration), checked_tolerance(tolerance),
-                     lambda y: (y[..., :nq], y[..., nq:]), events, max_step)  # fmt: skip
+        x0 = self._start(q0, v0, parameters or {})
+        if x0.ndim != 1:
+            raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
+        if self._memories.n:
+            raise SimulationError("something is held from step to step (a period, pulses, events of run); expected run, at fixed steps")
+        if not self.compiled:
+            raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
+        a, nq, nv, n = self._x.split(x0), self.model.nq, self.model.nv, self._states.n
+        y0 = np.concatenate([a["q"], np.zeros(n), a["v"], a["state"]])
+        advance = compiled_attempt(self.method, self._system(np.zeros(0), a["parameters"]))
+        return solve(advance, self.method.order, y0, checked_duration(duration), checked_tolerance(tolerance),
+                     lambda y: (y[..., :nq], y[..., nq + n : nq + n + nv]), events, max_step)  # fmt: skip
 
-    def _diverged(self, stop: Diverged) -> str:
+    # ------------------------------------------------------------ what comes out
+
+    def _diverged(self, stop: Diverged, data: Array, x0: Array) -> str:
         """What stopped being finite, where, and which function of the user's began it."""
-        names = ["time", *self.model.entries("q"), *self.model.entries("v"), *self.model.entries("v")]
-        nq, nv = self.model.nq, self.model.nv
-        what = "configuration" if stop.column <= nq else "velocity" if stop.column <= nq + nv else "controller's force"
-        text = f"the {what} of joint '{names[stop.column]}' is no longer finite at t = {stop.t:.6g} s (dt = {self.dt:g} s): "
-        if self.method.takes == "free body" and stop.data.shape[-2]:
-            turn = float(np.abs(self.dt) * np.linalg.norm(stop.data[..., -1, 1 + nq : 4 + nq], axis=-1).max())
+        text = f"at t = {stop.t:.6g} s (dt = {self.dt:g} s) "
+        column = stop.column - 1
+        x = self._x.slices
+        names = self.model.entries("q"), self.model.entries("v")
+        if column < x["v"].start:
+            what = f"the configuration of joint '{names[0][column]}'"
+        elif column < x["state"].start:
+            what = f"the velocity of joint '{names[1][column - x['v'].start]}'"
+        else:
+            what = "a state, a force or a signal"
+        text = f"{what} is no longer finite {text[:-1]}: "
+        if self.method.takes == "free body" and data.shape[-2]:
+            turn = float(np.abs(self.dt) * np.linalg.norm(data[..., -1, 1 + self.model.nq : 4 + self.model.nq], axis=-1).max())
             text += f"Newton's method did not converge in a step with h|ω| = {turn:.3g}, even cut into {integrate.SUBSTEPS}; or "
-        return text + "the motion diverges or a function of yours returned NaN; expected a smaller dt or gentler forces"
+        if blamed := self._blame(data, x0, stop.t):
+            return text + blamed
+        return text + "the motion diverges; expected a smaller dt or gentler forces"
 
-    def _trajectory(self, data: Array) -> Trajectory:
-        nq, nv = self.model.nq, self.model.nv
-        t = data.reshape(-1, *data.shape[-2:])[0][:, 0] if data.size else data[..., 0]
-        q, v, tau = np.split(data[..., 1:], [nq, nq + nv], axis=-1)
-        return Trajectory(self.model, self.gravity, t, q, v, tau)
+    def _blame(self, data: Array, x0: Array, t_end: float) -> str:
+        """Which of the user's functions returns what is not finite at the last states before the end, if one does."""
+        last = data[..., -1, 1 : 1 + self._x.n].reshape(-1, self._x.n) if data.shape[-2] else x0.reshape(-1, self._x.n)
+        t_last = float(data.reshape(-1, *data.shape[-2:])[0, -1, 0]) if data.shape[-2] else 0.0
+        functions = [*([self.controller] if self.controller else []), *[c.called for c in self.components if isinstance(c, Force)]]
+        for x in last[:16]:
+            a = self._x.split(x)
+            parameters = self._parameters.split(a["parameters"])
+            model, gravity = self._moving(parameters)
+            for t in np.linspace(t_last, t_end + self.dt, 33):
+                s = Situation(model, t, a["q"], a["v"], parameters, gravity)
+                for f in functions:
+                    try:
+                        with np.errstate(all="ignore"):
+                            result, _ = f(s, self._states.split(a["state"]).get("controller", np.zeros(0)))
+                        values = result.values() if isinstance(result, Mapping) else [result]
+                        if not all(np.isfinite(np.asarray(y, dtype=float)).all() for y in values):
+                            return f"{f.name} returns NaN or infinity at t = {t:.6g} s"
+                    except (ValueError, TypeError):
+                        continue
+        return ""
+
+    def _trajectory(self, data: Array, events: list[Event]) -> Trajectory:
+        t = data.reshape(-1, *data.shape[-2:])[0][:, 0] if data.size else data[..., 0].reshape(-1)
+        x, signals = self._x.split(data[..., 1 : 1 + self._x.n]), self._signals.split(data[..., 1 + self._x.n :])
+        extra = {**{f"{n}.state": y for n, y in self._states.split(x["state"]).items() if n != MOMENTUM}, **signals}
+        stopped = None
+        if self.events and data.ndim > 2:
+            time, which = (self._memory(data[..., -1, :], n) for n in ("stop time", "event"))
+            stopped = np.where(which >= 0, time, np.inf)
+        return Trajectory(self.model, self.gravity, t, x["q"], x["v"], extra.pop("tau"), extra.pop("vdot"), extra, tuple(events), stopped)
+
+
+# ---------------------------------------------------------------- the momentum of what floats
+
+#: the state that holds it
+MOMENTUM = "momentum"
+
+
+def floats(model: Model) -> bool:
+    """Whether a model moves freely as a whole, and is made of rigid bodies with mass."""
+    first = model.bodies[:1]
+    rigid = all(inertia.is_rigid(b.inertia) for b in model.bodies)
+    return bool(first) and first[0].kind.name == "floating" and rigid and sum(inertia.mass(b.inertia) for b in model.bodies) > 0
+
+
+def at_home(q: Array) -> Array:
+    """q with the base's frame as the world's."""
+    return np.concatenate([np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), q[7:]])
+
+
+def central_momentum(model: Model, q: Array, v: Array) -> Array:
+    """[angular about the centre of mass; linear] in world axes (6)."""
+    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
+    P = dynamics.momentum(model, at_home(q), v)
+    return np.concatenate([R @ (P[:3] - ops.cross(c, P[3:])), R @ P[3:]])
+
+
+def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
+    """What acts on the whole from outside: [moment about the centre of mass; force] in world axes (6)."""
+    rest = np.zeros(model.nv)
+    F = tau[:6] - dynamics.rnea(model, q, rest, rest, gravity, wrenches)[:6]
+    if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):
+        return np.zeros(6)
+    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
+    return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:]])
+
+
+def with_momentum(model: Model, q: Array, v: Array, P: Array) -> Array:
+    """v with the base's twist such that the whole has the momentum P, integrated by itself.
+
+    Nothing inside the robot, however stiff, then changes its momentum. Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4.
+    """
+    Rt, c = quaternion.to_matrix(q[:4]).T, dynamics.center_of_mass(model, at_home(q))
+    p = Rt @ P[3:]
+    wanted = np.concatenate([Rt @ P[:3] + ops.cross(c, p), p])
+    off = wanted - dynamics.momentum(model, at_home(q), v)
+    return np.concatenate([v[:6] + ops.solve(dynamics.crba(model, q)[:6, :6], off), v[6:]])
+
+
+# ---------------------------------------------------------------- masses as parameters
+
+
+def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Model:
+    """The model with inertias of links replaced by parameters: {link: parameter's name}."""
+    bodies = list(model.bodies)
+    for link, name in changed.items():
+        i, T = model.carrier[model.link_index(link)]
+        own = model.link(link).inertia
+        G = own * (parameters[name] / own[5, 5]) if name.startswith("mass.") else parameters[name]
+        bodies[i] = dataclasses.replace(bodies[i], inertia=bodies[i].inertia + inertia.transformed(T, G - own))
+    return dataclasses.replace(model, bodies=tuple(bodies))
+
+
+def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
+    """Parameters as arrays of floats."""
+    found = {}
+    for name, x in parameters.items():
+        a = found[name] = checked_array(f"parameter '{name}'", x)
+        if name in ("t", "q", "v", *OFFERED):
+            raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
+        kind, _, link = name.partition(".")
+        if kind in ("mass", "inertia") and link:
+            try:
+                i, _ = model.carrier[model.link_index(link)]
+            except ModelError as error:
+                raise SimulationError(f"parameter '{name}': {error}") from None
+            if i < 0:
+                raise SimulationError(f"parameter '{name}': link '{link}' does not move; expected one that does")
+            wanted = () if kind == "mass" else (6, 6)
+            if a.shape != wanted or (kind == "mass" and not (a > 0 and model.link(link).mass > 0)):
+                expected = "a 6×6 inertia" if wanted else "a mass above zero, of a link with mass"
+                raise SimulationError(f"parameter '{name}' is {x!r}; expected {expected}")
+        if name == "gravity" and a.shape != (3,):
+            raise SimulationError(f"parameter 'gravity' has shape {a.shape}; expected (3,)")
+    return found
+
+
+def checked_array(what: str, x: Any) -> Array:
+    try:
+        a = np.array(x, dtype=float)
+    except (TypeError, ValueError):
+        raise SimulationError(f"{what} is {x!r}; expected numbers") from None
+    if not np.isfinite(a).all():
+        raise SimulationError(f"{what} holds NaN or infinity; expected finite numbers")
+    return a
 
 
 def checked_step(dt: Any) -> float:

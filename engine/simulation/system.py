@@ -18,7 +18,7 @@ from engine.integrate import Mechanical, Method, System
 from engine.model import StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
-from engine.simulation.rollout import Diverged, rollout
+from engine.simulation.rollout import Diverged, kernel_of, rollout
 from engine.simulation.simulator import SimulationError, checked_count, checked_duration, checked_method, checked_step, checked_tolerance
 from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.spatial import se3
@@ -228,7 +228,7 @@ class CompiledSystem:
         except Diverged as stop:
             why = self._blame(stop, control, dt, method.implicit)
             text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
-            raise SimulationError(text, self._trajectory(stop.data)) from None  # type: ignore[arg-type]
+            raise SimulationError(text, self._trajectory(stop.data)) from None
         return self._trajectory(data)
 
     def solve(self, x0: Array, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
@@ -287,7 +287,7 @@ class CompiledSystem:
                       progress: bool) -> Array:  # fmt: skip
         step, observe, there = self._programs(control, method)
         y0 = there(x0) if x0.ndim == 1 else np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], -1)
-        return rollout(step, observe, y0, dt, duration, every, progress)
+        return rollout(kernel_of(step, observe, y0.shape[:-1]), y0, dt, duration, every, progress)
 
     def _plain_run(self, x0: Array, duration: float, dt: float, control: Callable[..., Any], method: Method, every: int,
                    progress: bool) -> Array:  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,17 @@ from engine.simulation.robot import Robot, compile
 Array = np.ndarray
 
 
+@dataclass(frozen=True)
+class Event:
+    """A zero of an event function: its number and name, the time, and the state there."""
+
+    function: int
+    name: str
+    t: float
+    q: Array
+    v: Array
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Recorded states of one rollout, or of a batch of them.
@@ -22,7 +33,11 @@ class Trajectory:
     ----------
     t : times (T), s
     q, v : configurations (..., T, nq) and velocities (..., T, nv)
-    tau : the controller's forces at those states (..., T, nv)
+    tau : the controller's and motors' forces at those states (..., T, nv), after their limits
+    vdot : accelerations (..., T, nv)
+    signals : by name, "component.signal" (..., T, *shape): powers, W, states, and what the actuators say
+    events : where the run was stopped or interrupted
+    stopped : of a batch with events, the time at which each rollout stopped, infinite where it did not
     """
 
     model: Model
@@ -31,6 +46,10 @@ class Trajectory:
     q: Array
     v: Array
     tau: Array
+    vdot: Array
+    signals: dict[str, Array] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    stopped: Array | None = None
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"

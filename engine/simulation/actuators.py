@@ -1,0 +1,211 @@
+"""Actuators: what turns a controller's commands into forces, with the limits that real ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.model import Model
+from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.simulation.forces import one_coordinate
+
+Array = np.ndarray
+
+
+class Motor(Component):
+    """A motor with a gear at a joint with one coordinate; its command is the joint torque wanted (the controller's ``tau`` there).
+
+    Parameters
+    ----------
+    joint : its joint
+    gear : turns of the rotor per turn of the joint, n
+    rotor : inertia of the rotor, kg·m², which adds n² times itself to the joint's (the rotor's own spin momentum is left out)
+    effort : largest joint torque, N·m; the joint's own limit by default
+    no_load_speed : joint speed, rad/s, at which the torque available in the direction of motion is zero: it falls linearly from ``effort``
+    efficiency is 1
+
+    Signals: ``torque``, at the joint, and ``saturated``, 1 where it is less than was commanded.
+    """
+
+    command = ()
+
+    def __init__(self, joint: str, gear: float = 1.0, rotor: float = 0.0, effort: float | None = None,
+                 no_load_speed: float = np.inf, name: str = "") -> None:  # fmt: skip
+        self.joint, self.gear, self.rotor, self.effort, self.no_load_speed = joint, gear, rotor, effort, no_load_speed
+        self.name = name or f"motor of {joint}"
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.i, self.j = one_coordinate(model, self.joint, self.name)
+        self.limit = model.joint(self.joint).limits.effort if self.effort is None else self.effort
+        for what, x, least in (("gear", self.gear, None), ("rotor", self.rotor, 0.0), ("effort", self.limit, 0.0),
+                               ("no_load_speed", self.no_load_speed, 0.0)):  # fmt: skip
+            if not isinstance(x, (int, float, np.floating)) or np.isnan(x) or (least is not None and x < least):
+                raise SimulationError(f"{self.name}: {what} is {x!r}; expected a number{'' if least is None else ', zero or more'}")
+
+    @property
+    def armature(self) -> float:
+        """What the rotor adds to the joint's inertia, n² J."""
+        return float(self.gear**2 * self.rotor)
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        wanted = 0.0 if command is None else command
+        torque, saturated = wanted, 0.0
+        if np.isfinite(self.limit):
+            top: Any = self.limit
+            low: Any = -self.limit
+            if np.isfinite(self.no_load_speed):
+                w = s.v[self.j] / self.no_load_speed
+                top = self.limit * ops.minimum(ops.maximum(1.0 - w, 0.0), 1.0)
+                low = -self.limit * ops.minimum(ops.maximum(1.0 + w, 0.0), 1.0)
+            torque = ops.minimum(ops.maximum(wanted, low), top)
+            saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
+        tau: list[Any] = [0.0] * s.model.nv
+        tau[self.j] = torque
+        return Effect(tau=ops.array(tau), signals={"torque": torque, "saturated": saturated})
+
+
+class Thrusters(Component):
+    """Thrusters on a link; the command is the thrust wanted of each (n), N.
+
+    Parameters
+    ----------
+    link : what they are fixed to
+    positions, directions : in the link's frame, (n, 3); a direction is that of the force on the link
+    most, least : largest and smallest thrust, N: a command below ``least`` is none
+    pulse : shortest time that one is on or off, s: thrusters are then on, with ``most``, or off; they switch at the beginning of a step,
+        on where the command is at least half of ``most``
+
+    Signals: ``thrust`` (n), and ``saturated`` (n).
+    """
+
+    def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
+                 name: str = "thrusters") -> None:  # fmt: skip
+        self.link, self.most, self.least, self.pulse, self.name = link, most, least, pulse, name
+        self.positions, self.directions = np.atleast_2d(np.array(positions, dtype=float)), np.atleast_2d(np.array(directions, dtype=float))
+        n = len(self.positions)
+        if self.positions.shape != (n, 3) or self.directions.shape != (n, 3):
+            shapes = f"positions have shape {self.positions.shape}, directions {self.directions.shape}"
+            raise SimulationError(f"{name}: {shapes}; expected (n, 3)")
+        lengths = np.linalg.norm(self.directions, axis=1)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            raise SimulationError(f"{name}: a direction has length {lengths.min():g}; expected vectors")
+        self.directions = self.directions / lengths[:, None]
+        self.command = (n,)
+        self.memory = np.zeros(2 * n if pulse else 0)  # thrust of each, and the time from which it may switch
+
+    def bind(self, model: Model, dt: float) -> None:
+        model.link_index(self.link)
+        if not 0 <= self.least <= self.most or not np.isfinite(self.most):
+            raise SimulationError(f"{self.name}: thrust from {self.least!r} to {self.most!r} N; expected 0 ≤ least ≤ most")
+        if self.pulse is not None and not self.pulse > 0:
+            raise SimulationError(f"{self.name}: pulse is {self.pulse!r}; expected seconds greater than zero")
+
+    def update(self, s: Situation, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        if not self.pulse or command is None:
+            return memory
+        n = len(self.positions)
+        thrust, free = memory[:n], memory[n:]
+        wanted = ops.where(command >= 0.5 * self.most, self.most, 0.0)
+        switches = ops.logical_and(s.t >= free - 1e-9 * self.pulse, ops.logical_not(ops.equal(wanted, thrust)))
+        return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        n = len(self.positions)
+        wanted = np.zeros(n) if command is None else command
+        if self.pulse:
+            thrust = memory[:n]
+        else:
+            thrust = ops.where(wanted < self.least, 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+        arms = np.array([np.concatenate([np.cross(p, d), d]) for p, d in zip(self.positions, self.directions, strict=True)])
+        saturated = ops.where(ops.equal(thrust, wanted), 0.0, 1.0)
+        return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated})
+
+
+class ReactionWheels(Component):
+    """Reaction wheels on a link; the command is the torque wanted on the link along each axis (n), N·m.
+
+    A wheel's momentum h along its axis a is a state of its own: the torque τ on the link is taken from it, ḣ = −τ, and turning the link
+    turns h, so the link feels the moment Σ a τ − ω × Σ a h. The link's inertia is to be without the wheels' axial inertias. The momentum of
+    link and wheels together is constant.
+
+    Parameters
+    ----------
+    link : what they are fixed to
+    axes : unit vectors in the link's frame (n, 3)
+    torque : largest torque of a wheel, N·m
+    momentum : largest momentum of a wheel, N·m·s: a full wheel gives no more torque in that sense
+    initial : momenta at first (n)
+
+    Signals: ``torque`` (n), ``momentum`` (n), ``saturated`` (n).
+    """
+
+    def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
+                 name: str = "wheels") -> None:  # fmt: skip
+        self.link, self.torque, self.momentum, self.name = link, torque, momentum, name
+        self.axes = np.atleast_2d(np.array(axes, dtype=float))
+        n = len(self.axes)
+        lengths = np.linalg.norm(self.axes, axis=-1)
+        if self.axes.shape != (n, 3) or not np.isfinite(lengths).all() or not lengths.all():
+            raise SimulationError(f"{name}: axes have shape {self.axes.shape}; expected (n, 3) vectors")
+        self.axes = self.axes / lengths[:, None]
+        self.command = (n,)
+        self.state = np.zeros(n) if initial is None else np.array(initial, dtype=float)
+        if self.state.shape != (n,):
+            raise SimulationError(f"{name}: initial has shape {self.state.shape}; expected ({n},), a momentum for each wheel")
+
+    def bind(self, model: Model, dt: float) -> None:
+        model.link_index(self.link)
+        for what in ("torque", "momentum"):
+            x = getattr(self, what)
+            if not isinstance(x, (int, float, np.floating)) or not x > 0:
+                raise SimulationError(f"{self.name}: {what} is {x!r}; expected a number greater than zero")
+        if (np.abs(self.state) > self.momentum).any():
+            raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        wanted = np.zeros(len(self.axes)) if command is None else command
+        torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
+        if np.isfinite(self.momentum):  # a torque on the link drains h: below −momentum it must not go
+            empty, full = ops.logical_and(state <= -self.momentum, torque > 0.0), ops.logical_and(state >= self.momentum, torque < 0.0)
+            torque = ops.where(ops.logical_or(empty, full), 0.0, torque)
+        h = self.axes.T @ state
+        moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)
+        saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
+        return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
+                      signals={"torque": torque, "momentum": state, "saturated": saturated})  # fmt: skip
+
+
+class Drive(Component):
+    """The joints' own limits: the controller's ``tau``, clipped to the effort that the robot's file allows, where it gives one.
+
+    An effort of zero counts as not given. Signal: ``saturated`` (nv), 1 where it was clipped.
+    """
+
+    name = "drive"
+
+    def __init__(self, motors: Sequence[Motor] = (), limited: bool = True) -> None:
+        self.motors, self.limited = motors, limited
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.command = (model.nv,)
+        self.limit = np.full(model.nv, np.inf)
+        if self.limited:
+            for b in model.bodies:
+                if not b.mimics and b.kind.nv == 1 and b.joint.limits.effort > 0:
+                    self.limit[b.v] = b.joint.limits.effort
+        self.driven = np.ones(model.nv)
+        self.driven[[m.j for m in self.motors]] = 0.0
+        self.limit[[m.j for m in self.motors]] = np.inf
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        if command is None:
+            return Effect(tau=np.zeros(s.model.nv), signals={"saturated": np.zeros(s.model.nv)})
+        tau, saturated = [], []
+        for x, limit, driven in zip(command, self.limit, self.driven, strict=True):
+            y = ops.minimum(ops.maximum(x, -limit), limit) if np.isfinite(limit) else x * driven
+            tau.append(y)
+            saturated.append(ops.where(ops.equal(x, y), 0.0, 1.0) if np.isfinite(limit) else 0.0)
+        return Effect(tau=ops.array(tau), signals={"saturated": ops.array(saturated)})

@@ -1,0 +1,218 @@
+"""What acts on a robot in a simulation: functions of the user's, actuators and forces, all of one form.
+
+A component looks at a :class:`Situation` and gives an :class:`Effect`. It may have a continuous ``state`` of its own, which is integrated
+with the robot's, and a ``memory``, which changes once a step, at its beginning. All of it is traced into the step.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics
+from engine.compiler.trace import name_of
+from engine.model import Model, nearest
+
+Array = np.ndarray
+
+
+class SimulationError(ValueError):
+    """A simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
+
+    def __init__(self, message: str, trajectory: Any = None) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+class Situation:
+    """Time and state of a robot, and what follows from them, computed when it is asked for.
+
+    Attributes
+    ----------
+    model; t, s; q (nq); v (nv)
+    poses : T_WL of all links (nlinks, 4, 4); twists : V_L (nlinks, 6), in the links' own frames
+    pose(link), twist(link) : of one
+    jacobian(link) : its body Jacobian (6, nv)
+    parameters : by name
+    """
+
+    def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any) -> None:
+        self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
+        self._jacobians: dict[str, Array] = {}
+
+    @functools.cached_property
+    def poses(self) -> Array:
+        return dynamics.forward_kinematics(self.model, self.q)
+
+    @functools.cached_property
+    def twists(self) -> Array:
+        return dynamics.twists(self.model, self.q, self.v)
+
+    def pose(self, link: str) -> Array:
+        return self.poses[self.model.link_index(link)]
+
+    def twist(self, link: str) -> Array:
+        return self.twists[self.model.link_index(link)]
+
+    def jacobian(self, link: str) -> Array:
+        if link not in self._jacobians:
+            self._jacobians[link] = dynamics.jacobian(self.model, self.q, link)
+        return self._jacobians[link]
+
+
+@dataclass
+class Effect:
+    """What a component does.
+
+    Attributes
+    ----------
+    tau : generalized forces (nv), or None
+    wrenches : by link, [moment; force] in the link's frame about its origin (6)
+    rate : of the component's own state
+    signals : what is to be recorded, by name
+    power : at which it does work on the robot, W; computed from the rest if None
+    """
+
+    tau: Any = None
+    wrenches: dict[str, Any] = field(default_factory=dict)
+    rate: Any = None
+    signals: dict[str, Any] = field(default_factory=dict)
+
+    def power(self, s: Situation) -> Any:
+        """At which it does work on the robot, W."""
+        total: Any = 0.0
+        if self.tau is not None:
+            total = total + self.tau @ s.v
+        for link, F in self.wrenches.items():
+            total = total + F @ s.twist(link)
+        return total
+
+
+class Component:
+    """Something that acts on a robot. Subclasses write ``act``, and ``update`` if they have a memory.
+
+    Attributes
+    ----------
+    name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
+    state : initial continuous state (n); memory : initial memory (m)
+    command : shape of the command that it takes from the controller, or None
+    """
+
+    name: str = ""
+    state: Array = np.zeros(0)
+    memory: Array = np.zeros(0)
+    command: tuple[int, ...] | None = None
+
+    def bind(self, model: Model, dt: float) -> None:
+        """Look at the robot before the first step; SimulationError if this does not fit it."""
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        """What it does in a situation; ``command`` is None where the controller gives none."""
+        raise NotImplementedError
+
+    def update(self, s: Situation, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        """The memory for the step of dt that begins now."""
+        return memory
+
+
+#: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
+OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "state")
+
+
+class Law:
+    """A control law or force with a continuous state of its own, or that is held between ticks.
+
+    Parameters
+    ----------
+    fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
+        ``jacobian(link)``, ``model``, ``state``, and the simulation's parameters
+    state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
+    period : s; it is evaluated at t = 0, period, 2·period, …, at the beginning of the step that reaches it, and held in between
+
+    >>> integral = Law(lambda t, q, v, state: (-state, q), state=[0.0])
+    """
+
+    def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None) -> None:
+        if not callable(fn):
+            raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
+        if period is not None and (not isinstance(period, (int, float, np.floating)) or not np.isfinite(period) or period <= 0):
+            raise SimulationError(f"{name_of(fn)}: the period is {period!r}; expected seconds greater than zero")
+        self.fn, self.period = fn, period
+        self.state = np.array(state, dtype=float)
+        if self.state.ndim != 1 or not np.isfinite(self.state).all():
+            raise SimulationError(f"{name_of(fn)}: the state is {state!r}; expected a vector of finite numbers")
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fn)
+
+
+class Called:
+    """A function of the user's, called by what its parameters are named; its own state and hold are those of a :class:`Law`."""
+
+    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
+        self.law = fn if isinstance(fn, Law) else Law(fn)
+        self.fn, self.name = self.law.fn, name_of(self.law.fn)
+        try:
+            signature = inspect.signature(self.fn)
+        except (TypeError, ValueError):  # a builtin without a signature
+            self.extra: list[str] = []
+            return
+        known = [*OFFERED, *parameters]
+        names = list(signature.parameters.values())
+        positional = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        starred = any(p.kind is p.VAR_POSITIONAL for p in names)
+        if len(positional) < 3 and not starred:
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
+        self.extra = [p.name for p in positional[3:] if p.default is p.empty or p.name in known]
+        for name in self.extra:
+            if name not in known:
+                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
+        if len(self.law.state) and "state" not in self.extra:
+            raise SimulationError(f"{self.name} has a state of its own and takes {signature}; expected a parameter named state")
+
+    def __call__(self, s: Situation, state: Array) -> tuple[Any, Any]:
+        """The result, and the rate of its own state."""
+        offered = {"state": state, **s.parameters}
+        extra = {n: offered[n] if n in offered else getattr(s, n) for n in self.extra}
+        result = self.fn(s.t, s.q, s.v, **extra)
+        if not len(self.law.state):
+            return result, None
+        if not isinstance(result, tuple) or len(result) != 2 or np.shape(result[1]) != self.law.state.shape:
+            shape = self.law.state.shape
+            raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
+        return result[0], np.asarray(result[1])
+
+
+class Force(Component):
+    """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
+
+    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any]) -> None:
+        self.called, self.name = Called(fn, parameters), name
+        self.state = self.called.law.state
+        if self.called.law.period is not None:
+            raise SimulationError(f"{self.called.name} is a force with a period; expected one for a controller")
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        result, rate = self.called(s, state)
+        model = s.model
+        if isinstance(result, Mapping):
+            wrenches = {}
+            for link, F in result.items():
+                model.link_index(link)
+                wrenches[link] = np.asarray(F)
+                if wrenches[link].shape != (6,):
+                    raise SimulationError(f"{self.called.name} returned shape {wrenches[link].shape} for link '{link}'; expected (6,)")
+            return Effect(wrenches=wrenches, rate=rate)
+        f = np.asarray(result)
+        if f.shape == (len(model.links), 6):
+            return Effect(wrenches={link.name: F for link, F in zip(model.links, f, strict=True)}, rate=rate)
+        if f.shape != (model.nv,):
+            wanted = f"({model.nv},) or ({len(model.links)}, 6)"
+            raise SimulationError(f"{self.called.name} returned shape {f.shape}; expected {wanted} for '{model.name}'")
+        return Effect(tau=f, rate=rate)

@@ -1,0 +1,195 @@
+"""Forces that are part of a robot or of its surroundings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.model import Model
+from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.spatial import inertia
+from engine.spatial.se3 import inv
+
+Array = np.ndarray
+#: speed, rad/s or m/s, at which smoothed Coulomb friction has 1/√2 of its force
+SLOW = 1e-3
+
+
+class JointFriction(Component):
+    """Damping and Coulomb friction of the joints, as the robot's file gives them: τ = −D v − f v/√(v² + v_s²).
+
+    The second term is Coulomb's −f sign(v), smoothed over speeds of about ``slow`` v_s: a joint at rest under a load below f creeps.
+
+    Parameters
+    ----------
+    damping, friction : per velocity (nv); those of the model's joints by default
+    """
+
+    name = "friction"
+
+    def __init__(self, damping: Any = None, friction: Any = None, slow: float = SLOW) -> None:
+        self.damping, self.friction, self.slow = damping, friction, slow
+
+    def bind(self, model: Model, dt: float) -> None:
+        if self.damping is None:
+            self.damping = per_velocity(model, "damping")
+        if self.friction is None:
+            self.friction = per_velocity(model, "friction")
+        for what in ("damping", "friction"):
+            setattr(self, what, checked_vector(model, f"{self.name}: {what}", getattr(self, what)))
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        tau = -self.damping * s.v
+        if np.any(self.friction):
+            tau = tau - self.friction * (s.v / ops.sqrt(s.v * s.v + self.slow**2))
+        return Effect(tau=tau)
+
+
+class JointStops(Component):
+    """Ends of the joints' ranges: a spring that pushes back beyond a limit, harder on the way in (Hunt & Crossley).
+
+    With the depth δ beyond the limit, τ = −k δ (1 + χ δ̇), never pulling. The stiffness is k = M_jj/T², with the inertia M_jj that the
+    joint moves at the neutral configuration, so that a stop takes about the time πT; a step must be well below T.
+
+    Parameters
+    ----------
+    time : T, s; 20 steps by default
+    dissipation : χ, s/rad or s/m
+
+    Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 42 (1975).
+    """
+
+    name = "stops"
+
+    def __init__(self, time: float | None = None, dissipation: float = 1.0) -> None:
+        self.time, self.dissipation = time, dissipation
+
+    def bind(self, model: Model, dt: float) -> None:
+        time = 20.0 * dt if self.time is None else self.time
+        M = np.diag(dynamics.crba(model, model.neutral()))
+        self.joints = []
+        for b in model.bodies:
+            low, high = b.joint.limits.lower, b.joint.limits.upper
+            if b.kind.nv == 1 and b.kind.nq == 1 and not b.mimics and (np.isfinite(low) or np.isfinite(high)):
+                k = float(M[b.v][0]) / time**2
+                self.joints.append((b.q.start, b.v.start, low, high, k))
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        tau: list[Any] = [0.0] * s.model.nv
+        for i, j, low, high, k in self.joints:
+            for end, sign in ((high, 1.0), (low, -1.0)):
+                if np.isfinite(end):
+                    depth = ops.maximum(sign * (s.q[i] - end), 0.0)
+                    tau[j] = tau[j] - sign * k * depth * ops.maximum(1.0 + self.dissipation * sign * s.v[j], 0.0)
+        return Effect(tau=ops.array(tau))
+
+
+class JointSpring(Component):
+    """A spring and damper in a joint with one coordinate: τ = −k (q − rest) − d v, in N·m/rad and N·m·s/rad (N/m, N·s/m)."""
+
+    def __init__(self, joint: str, stiffness: float, rest: float = 0.0, damping: float = 0.0, name: str = "") -> None:
+        self.joint, self.stiffness, self.rest, self.damping, self.name = joint, stiffness, rest, damping, name or f"spring of {joint}"
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.i, self.j = one_coordinate(model, self.joint, self.name)
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        tau: list[Any] = [0.0] * s.model.nv
+        tau[self.j] = -self.stiffness * (s.q[self.i] - self.rest) - self.damping * s.v[self.j]
+        return Effect(tau=ops.array(tau))
+
+
+class PointForce(Component):
+    """A constant force and moment on a link at an offset point.
+
+    Parameters
+    ----------
+    force, moment : (3), N and N·m
+    point : where the force acts, in the link's frame, m (3)
+    axes : of force and moment, "world" or "link"
+    """
+
+    def __init__(self, link: str, force: Any = (0, 0, 0), moment: Any = (0, 0, 0), point: Any = (0, 0, 0), axes: str = "world",
+                 name: str = "") -> None:  # fmt: skip
+        self.link, self.axes, self.name = link, axes, name or f"force on {link}"
+        self.force, self.moment, self.point = (np.array(x, dtype=float) for x in (force, moment, point))
+
+    def bind(self, model: Model, dt: float) -> None:
+        model.link_index(self.link)
+        if self.axes not in ("world", "link"):
+            raise SimulationError(f"{self.name}: axes is {self.axes!r}; expected 'world' or 'link'")
+        for what in ("force", "moment", "point"):
+            x = getattr(self, what)
+            if x.shape != (3,) or not np.isfinite(x).all():
+                raise SimulationError(f"{self.name}: {what} is {x.tolist()}; expected three finite numbers")
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        f, m = self.force, self.moment
+        if self.axes == "world":
+            Rt = s.pose(self.link)[:3, :3].T
+            f, m = Rt @ f, Rt @ m
+        return Effect(wrenches={self.link: np.concatenate([m + ops.cross(self.point, f), f])})
+
+
+class CentralGravity(Component):
+    """Gravity of a distant centre, −μ r/r³ at every body, with the moment that its gradient makes; use it with ``gravity=(0, 0, 0)``.
+
+    To the second order in size over distance, about a body's centre of mass at r with r̂ = r/r and its moments I there::
+
+        f = −m μ/r² r̂,   m = 3 μ/r³ r̂ × I r̂
+
+    Parameters
+    ----------
+    mu : μ, m³/s² (the Earth's by default)
+    center : of attraction in the world, m (3)
+
+    Notes
+    -----
+    Far from the centre positions lose digits, 1e-9 m at 7000 km. Reference: Hughes, *Spacecraft Attitude Dynamics*, §8.1.
+    """
+
+    name = "gravity"
+
+    def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0)) -> None:
+        self.mu, self.center = mu, np.array(center, dtype=float)
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        wrenches = {}
+        for link, T in zip(s.model.links, s.poses, strict=True):
+            m = link.mass
+            if not m:
+                continue
+            c = inertia.center(link.inertia)
+            I = link.inertia[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3))    # about the centre of mass
+            r = inv(T)[:3, :3] @ (T[:3, 3] - self.center) + c
+            r2 = r @ r
+            n, g = r / ops.sqrt(r2), self.mu / r2
+            f = -m * g * n
+            moment = (3.0 * g / ops.sqrt(r2)) * ops.cross(n, I @ n) + ops.cross(c, f)
+            wrenches[link.name] = np.concatenate([moment, f])
+        return Effect(wrenches=wrenches)
+
+
+def per_velocity(model: Model, what: str) -> Array:
+    """A joint property for each entry of v; mimic joints' are ratio² of it on their source."""
+    x = np.zeros(model.nv)
+    for b in model.bodies:
+        x[b.v] += getattr(b.joint, what) * (b.ratio**2 if what == "damping" else abs(b.ratio))
+    return x
+
+
+def checked_vector(model: Model, what: str, x: Any) -> Array:
+    a = np.array(x, dtype=float) * np.ones(model.nv) if np.ndim(x) == 0 else np.array(x, dtype=float)
+    if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
+        raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
+    return a
+
+
+def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:
+    """Where the one coordinate and velocity of a joint lie."""
+    q, v = model.q_slice(joint), model.v_slice(joint)
+    if q.stop - q.start != 1 or v.stop - v.start != 1 or model.joint(joint).mimic is not None:
+        raise SimulationError(f"{name}: joint '{joint}' is {model.joint(joint).kind}; expected one with one coordinate of its own")
+    return q.start, v.start
