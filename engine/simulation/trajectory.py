@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import csv
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.model import Model
+from engine.model import Model, StateError, nearest
 from engine.simulation.robot import Robot, compile
 
 Array = np.ndarray
+#: what the entries of a joint's q and v are called, by the kind of joint; others have one, or are numbered
+ENTRIES = {
+    "floating": (("qw", "qx", "qy", "qz", "x", "y", "z"), ("wx", "wy", "wz", "vx", "vy", "vz")),
+    "spherical": (("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")),
+    "planar": (("x", "y", "angle"), ("vx", "vy", "w")),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,9 @@ class Event:
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Recorded states of one rollout, or of a batch of them.
+
+    ``trajectory[a:b:c]`` is a part of it in time, ``trajectory.rollout(k)`` one of a batch, ``trajectory.at(times)`` what it was in
+    between.
 
     Attributes
     ----------
@@ -61,7 +72,53 @@ class Trajectory:
 
     @property
     def robot(self) -> Robot:
+        """The compiled dynamics of its model, in its gravity."""
         return compile(self.model, self.gravity)
+
+    # ------------------------------------------------------------ parts of it
+
+    def _each(self, take: Callable[[Array, int], Array], t: Array, **more: Any) -> Trajectory:
+        """The trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
+        lead = self.q.ndim - 2
+        arrays = {n: take(getattr(self, n), lead) for n in ("q", "v", "tau", "vdot")}
+        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{**arrays, **more})
+
+    def __getitem__(self, part: Any) -> Trajectory:
+        """A slice, an index or a mask in time."""
+        if isinstance(part, (int, np.integer)):
+            part = slice(part, part + 1 or None)
+        return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], self.t[part])
+
+    def rollout(self, k: Any) -> Trajectory:
+        """One rollout of a batch; the states after it stopped are left out."""
+        if self.q.ndim == 2:
+            raise StateError("this trajectory is of one rollout; expected a batch")
+        one = self._each(lambda x, lead: x[k], self.t, stopped=None)
+        if self.stopped is not None and np.isfinite(self.stopped[k]):
+            return one[: int(np.searchsorted(self.t, self.stopped[k])) + 1]
+        return one
+
+    def at(self, times: Any) -> Trajectory:
+        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇."""
+        times = np.atleast_1d(np.asarray(times, dtype=float))
+        if len(self) < 2 or not np.isfinite(times).all() or times.min() < self.t[0] or times.max() > self.t[-1]:
+            raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
+        k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
+        h = self.t[k + 1] - self.t[k]
+        s = (times - self.t[k]) / h
+        m = self.model.manifold
+        q0, q1, v0, v1, a0, a1 = (x[..., i, :] for x in (self.q, self.v, self.vdot) for i in (k, k + 1))
+        d = m.minus(q0, q1)
+        q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.rate(d, v1)))
+        v = hermite(s, h, v0, v1, a0, a1)
+
+        def linear(x: Array, lead: int) -> Array:
+            w = s.reshape(-1, *[1] * (x.ndim - lead - 1))
+            return (1 - w) * np.take(x, k, axis=lead) + w * np.take(x, k + 1, axis=lead)
+
+        return self._each(linear, times, q=m.normalized(q), v=v)
+
+    # ------------------------------------------------------------ what follows from it
 
     def energy(self) -> tuple[Any, Any]:
         """Kinetic and potential energy (..., T), J."""
@@ -75,10 +132,138 @@ class Trajectory:
         """Poses of all links (..., T, nlinks, 4, 4)."""
         return self.robot.forward_kinematics(self.q)
 
-    def save(self, path: str | Path) -> Path:
-        """Write t, q, v, tau and the joints' names as a NumPy archive (``numpy.load`` reads it); returns its path."""
-        path = Path(path).with_suffix(".npz")
+    def pose(self, link: str) -> Array:
+        """Poses of one link (..., T, 4, 4)."""
+        return self.poses()[..., self.model.link_index(link), :, :]
+
+    def power(self) -> dict[str, Array]:
+        """By component, the power (..., T) at which it does work on the robot, W."""
+        return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
+
+    def __call__(self, name: str) -> Array:
+        """A signal by name."""
+        if name not in self.signals:
+            raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
+        return self.signals[name]
+
+    # ------------------------------------------------------------ out of here
+
+    def columns(self) -> dict[str, Array]:
+        """Every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …"""
+        found: dict[str, Array] = {}
+        for which in ("q", "v", "tau", "vdot"):
+            for i, name in enumerate(labels(self.model, "q" if which == "q" else "v")):
+                found[f"{which}.{name}"] = getattr(self, which)[..., i]
+        for name, x in self.signals.items():
+            core = x.shape[self.q.ndim - 1 :]
+            for i in np.ndindex(*core):
+                found[name + (f"[{','.join(map(str, i))}]" if i else "")] = x[(..., *i)]
+        return found
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with a column for every number, indexed by time (and by rollout, of a batch)."""
+        import pandas as pd
+
+        columns = self.columns()
+        if self.q.ndim == 2:
+            return pd.DataFrame(columns, index=pd.Index(self.t, name="t"))
+        n = int(np.prod(self.q.shape[:-2]))
+        index = pd.MultiIndex.from_product([range(n), self.t], names=["rollout", "t"])
+        return pd.DataFrame({k: x.reshape(-1) for k, x in columns.items()}, index=index)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
+        import xarray as xr
+
+        lead = [f"batch{i}" if self.q.ndim > 3 else "rollout" for i in range(self.q.ndim - 2)]
+        data: dict[str, Any] = {"q": ([*lead, "t", "q_entry"], self.q)}
+        data |= {n: ([*lead, "t", "v_entry"], getattr(self, n)) for n in ("v", "tau", "vdot")}
+        for name, x in self.signals.items():
+            core = [f"{name}_{i}" for i in range(x.ndim - self.q.ndim + 1)]
+            data[name] = ([*lead, "t", *core], x)
+        coordinates = {"t": self.t, "q_entry": labels(self.model, "q"), "v_entry": labels(self.model, "v")}
+        return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write time and every number of a single rollout as comma-separated values, with a line of names; returns the path."""
+        if self.q.ndim > 2:
+            raise StateError("a batch does not fit a table of times; expected one rollout, such as trajectory.rollout(0)")
+        path, columns = Path(path), self.columns()
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, t=self.t, q=self.q, v=self.v, tau=self.tau, gravity=self.gravity, model=self.model.name,
-                            q_joints=self.model.entries("q"), v_joints=self.model.entries("v"))  # fmt: skip
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["t", *columns])
+            for row in np.column_stack([self.t, *columns.values()]):
+                writer.writerow([repr(float(x)) for x in row])
         return path
+
+    # ------------------------------------------------------------ to look at
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """A figure of one rollout: joint motion, forces, the base's attitude and position if it moves, and what should be constant.
+
+        Returns the matplotlib figure; with ``path`` it is written too.
+        """
+        if self.q.ndim > 2:
+            raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
+        import matplotlib.pyplot as plt
+
+        from engine.spatial import quaternion
+
+        model, t = self.model, self.t
+        base = model.bodies and model.bodies[0].kind.name == "floating"
+        joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
+        rows = 3 if base else 2
+        figure, axes = plt.subplots(rows, 2, figsize=(12, 3.5 * rows), sharex=True, layout="constrained", squeeze=False)
+        (a, b), (c, d) = axes[:2]
+        for j in joints:
+            a.plot(t, self.q[:, model.q_slice(j.name)], lw=1, label=j.name)
+            b.plot(t, self.v[:, model.v_slice(j.name)], lw=1)
+            c.plot(t, self.tau[:, model.v_slice(j.name)], lw=1)
+        if 0 < len(joints) <= 14:
+            a.legend(fontsize=7, ncols=2)
+        for name, power in self.power().items():
+            d.plot(t, power, lw=1, label=name)
+        d.legend(fontsize=7)
+        titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
+                  (d, "power on the robot, W")]  # fmt: skip
+        if base:
+            e, f = axes[2]
+            q0 = quaternion.conjugate(self.q[0, :4])
+            turned = np.degrees(quaternion.log(quaternion.product(np.broadcast_to(q0, self.q[:, :4].shape), self.q[:, :4])))
+            for k, name in enumerate("xyz"):
+                e.plot(t, turned[:, k], lw=1, label=f"about {name}")
+            e.legend(fontsize=7)
+            P = self.momentum()
+            for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
+                scale = np.linalg.norm(part[0]) or 1.0
+                f.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
+            f.legend(fontsize=7)
+            titles += [(e, "base's rotation from its first attitude, deg"), (f, "change of momentum, relative")]
+        for axis, title in titles:
+            axis.set_title(title, fontsize=10)
+            axis.grid(alpha=0.3)
+        for axis in axes[-1]:
+            axis.set_xlabel("t, s")
+        figure.suptitle(model.name)
+        if path is not None:
+            figure.savefig(path, dpi=110)
+        return figure
+
+
+def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> Array:
+    """The cubic with values y0, y1 (..., K, n) and rates d0, d1 at the ends of steps h (K), at s in [0, 1] (K)."""
+    s, h = s[:, None], h[:, None]
+    return y0 + s * s * (3 - 2 * s) * (y1 - y0) + h * s * (1 - s) * ((1 - s) * d0 - s * d1)
+
+
+def labels(model: Model, which: str) -> list[str]:
+    """A name for every entry of q or v: the joint's, and after it which one, where it has several."""
+    names = []
+    for b in model.bodies:
+        if b.mimics:
+            continue
+        n = getattr(b.kind, f"n{which}")
+        entries: Iterable[str] = ENTRIES.get(b.kind.name, ([str(i + 1) for i in range(n)],) * 2)[which == "v"]
+        names += [b.joint.name] if n == 1 else [f"{b.joint.name}.{e}" for e in entries]
+    return names
