@@ -46,6 +46,29 @@ class Parts:
         return np.concatenate([np.zeros(0), *parts])
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class State:
+    """A robot at one time of a simulation, or a batch of them: what :meth:`Simulator.step` goes on from.
+
+    Attributes
+    ----------
+    t : s; q (..., nq); v (..., nv); vdot (..., nv); tau (..., nv) : as in a :class:`Trajectory`
+    signals : by name
+    """
+
+    t: float
+    q: Array
+    v: Array
+    vdot: Array
+    tau: Array
+    signals: dict[str, Array]
+    whole: Array
+    steps: int
+
+    def __repr__(self) -> str:
+        return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
+
+
 class Simulator:
     """Steps a model through time: ``Simulator(model, dt=1e-3, gravity=(0, 0, 0), controller=fn).run(q0, v0, duration=20.0)``.
 
@@ -446,6 +469,36 @@ class Simulator:
         if batch:
             raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
         return plain_kernel(*self._functions())
+
+    def start(self, q0: Array, v0: Array, parameters: Mapping[str, Any] | None = None) -> State:
+        """The state at t = 0, for :meth:`step`."""
+        return self._at(self._start(q0, v0, parameters or {}), 0, 0)
+
+    def step(self, state: State, steps: int = 1) -> State:
+        """The state a number of steps later.
+
+        >>> import engine
+        >>> stone = engine.Builder("stone")
+        >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> simulator = Simulator(stone.model(floating_base=True), dt=0.01)
+        >>> state = simulator.start([1.0, 0, 0, 0, 0, 0, 0], np.zeros(6))
+        >>> round(float(simulator.step(state, 100).v[5]), 9)
+        -9.81
+        """
+        return self._at(state.whole, state.steps, checked_count(steps))
+
+    def _at(self, x: Array, done: int, steps: int) -> State:
+        kernel = self._kernel(x.shape[:-1])
+        with np.errstate(all="ignore"):
+            data = kernel(np.array([float(steps)]), 0.0, float(done), self.dt, x)
+        if not np.isfinite(data).all():
+            column = int(np.argwhere(~np.isfinite(data))[0][-1])
+            stop = Diverged(data[..., :0, :], (done + steps) * self.dt, column)
+            raise SimulationError(self._diverged(stop, stop.data, x))
+        one = self._trajectory(data, [])
+        parts = [a[..., 0, :] for a in (one.q, one.v, one.vdot, one.tau)]
+        signals = {n: np.take(y, 0, axis=one.q.ndim - 2) for n, y in one.signals.items()}
+        return State(float(one.t[0]), *parts, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
 
     def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
             parameters: Mapping[str, Any] | None = None) -> Trajectory:  # fmt: skip

@@ -157,7 +157,8 @@ class Trajectory:
         for name, x in self.signals.items():
             core = x.shape[self.q.ndim - 1 :]
             for i in np.ndindex(*core):
-                found[name + (f"[{','.join(map(str, i))}]" if i else "")] = x[(..., *i)]
+                at: tuple[Any, ...] = (..., *i)
+                found[name + (f"[{','.join(map(str, i))}]" if i else "")] = x[at]
         return found
 
     def to_pandas(self) -> Any:
