@@ -496,9 +496,9 @@ class Simulator:
             stop = Diverged(data[..., :0, :], (done + steps) * self.dt, column)
             raise SimulationError(self._diverged(stop, stop.data, x))
         one = self._trajectory(data, [])
-        parts = [a[..., 0, :] for a in (one.q, one.v, one.vdot, one.tau)]
+        q, v, vdot, tau = (a[..., 0, :] for a in (one.q, one.v, one.vdot, one.tau))
         signals = {n: np.take(y, 0, axis=one.q.ndim - 2) for n, y in one.signals.items()}
-        return State(float(one.t[0]), *parts, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
+        return State(float(one.t[0]), q, v, vdot, tau, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
 
     def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
             parameters: Mapping[str, Any] | None = None) -> Trajectory:  # fmt: skip
