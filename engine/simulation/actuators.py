@@ -108,8 +108,8 @@ class Thrusters(Component):
             return memory
         n = len(self.positions)
         thrust, free = memory[:n], memory[n:]
-        wanted = ops.where(command >= 0.5 * self.most, self.most, 0.0)
-        switches = ops.logical_and(s.t >= free - 1e-9 * self.pulse, ops.logical_not(ops.equal(wanted, thrust)))
+        wanted = ops.where(ops.less_equal(0.5 * self.most, command), self.most, 0.0)
+        switches = ops.logical_and(ops.less_equal(free - 1e-9 * self.pulse, s.t), ops.logical_not(ops.equal(wanted, thrust)))
         return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
@@ -118,7 +118,7 @@ class Thrusters(Component):
         if self.pulse:
             thrust = memory[:n]
         else:
-            thrust = ops.where(wanted < self.least, 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
         arms = np.array([np.concatenate([np.cross(p, d), d]) for p, d in zip(self.positions, self.directions, strict=True)])
         saturated = ops.where(ops.equal(thrust, wanted), 0.0, 1.0)
         return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated})
@@ -169,7 +169,8 @@ class ReactionWheels(Component):
         wanted = np.zeros(len(self.axes)) if command is None else command
         torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
         if np.isfinite(self.momentum):  # a torque on the link drains h: below −momentum it must not go
-            empty, full = ops.logical_and(state <= -self.momentum, torque > 0.0), ops.logical_and(state >= self.momentum, torque < 0.0)
+            empty = ops.logical_and(ops.less_equal(state, -self.momentum), ops.less(0.0, torque))
+            full = ops.logical_and(ops.less_equal(self.momentum, state), ops.less(torque, 0.0))
             torque = ops.where(ops.logical_or(empty, full), 0.0, torque)
         h = self.axes.T @ state
         moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)

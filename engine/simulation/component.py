@@ -38,11 +38,14 @@ class Situation:
     poses : T_WL of all links (nlinks, 4, 4); twists : V_L (nlinks, 6), in the links' own frames
     pose(link), twist(link) : of one
     jacobian(link) : its body Jacobian (6, nv)
-    parameters : by name
+    gravity (3); armature (nv) : what motors' rotors add to the joints' inertia
+    parameters : by name; states : the components' own, by their names
     """
 
-    def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any) -> None:
+    def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any, armature: Array,
+                 states: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
+        self.armature, self.states = armature, states or {}
         self._jacobians: dict[str, Array] = {}
 
     @functools.cached_property
@@ -121,7 +124,7 @@ class Component:
 
 
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
-OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "state")
+OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "state")
 
 
 class Law:
@@ -130,7 +133,7 @@ class Law:
     Parameters
     ----------
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
-        ``jacobian(link)``, ``model``, ``state``, and the simulation's parameters
+        ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, and the simulation's parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
     period : s; it is evaluated at t = 0, period, 2·period, …, at the beginning of the step that reaches it, and held in between
 

@@ -90,7 +90,7 @@ class Simulator:
     compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
 
     Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
-    ``poses``, ``twists``, ``pose(link)``, ``twist(link)``, ``jacobian(link)``, ``model``, and the simulation's parameters; wrapped in a
+    ``poses``, ``twists``, ``pose(link)``, ``twist(link)``, ``jacobian(link)``, ``model``, ``gravity``, ``states``, and the parameters; in a
     :class:`Law` they may have a continuous state of their own, or be held between ticks. They are traced and compiled into the step, and
     evaluated at every stage. The step and the loop around it are one piece of machine code.
     """
@@ -174,7 +174,7 @@ class Simulator:
         model, shapes = self.model, {}
 
         def probe(t: Any, q: Array, v: Array, z: Array, *p: Any) -> float:
-            s = Situation(model, t, q, v, dict(zip(self.parameters, p, strict=True)), self.gravity)
+            s = Situation(model, t, q, v, dict(zip(self.parameters, p, strict=True)), self.gravity, self.armature, self._own_states())
             shapes.update({n: np.shape(c) for n, c in self._returned(s, z)[0].items()})
             return 0.0
 
@@ -184,6 +184,10 @@ class Simulator:
         else:
             probe(0.0, model.neutral(), np.zeros(model.nv), z0, *self.parameters.values())
         return shapes
+
+    def _own_states(self) -> dict[str, Array]:
+        """The initial states of the components."""
+        return {c.name: c.state for c in self.components if c.state.size}
 
     def _returned(self, s: Situation, z: Array) -> tuple[dict[str, Any], Any]:
         """The controller's commands, checked, and the rate of its state."""
@@ -212,8 +216,8 @@ class Simulator:
         """What every component does, and the rate of the controller's state."""
         parameters = self._parameters.split(p)
         model, gravity = self._moving(parameters)
-        s = Situation(model, t, q, v, parameters, gravity)
         states, memories = self._states.split(z), self._memories.split(m)
+        s = Situation(model, t, q, v, parameters, gravity, self.armature, states)
         commands, rate = self._commanded(s, states, memories)
         effects = {}
         for c in self.components:
@@ -337,7 +341,7 @@ class Simulator:
             return m
         parameters, states, memories = self._parameters.split(p), self._states.split(z), self._memories.split(m)
         model, gravity = self._moving(parameters)
-        s = Situation(model, t, q, v, parameters, gravity)
+        s = Situation(model, t, q, v, parameters, gravity, self.armature, states)
         if self.controller is not None and (period := self.controller.law.period) is not None:
             tick = t >= memories["controller tick"] - 1e-9 * period
             fresh, _ = self._returned(s, states.get("controller", np.zeros(0)))
@@ -396,7 +400,7 @@ class Simulator:
     def _event_values(self, t: Any, q: Array, v: Array, p: Array) -> Array:
         parameters = self._parameters.split(p)
         model, gravity = self._moving(parameters)
-        s, values = Situation(model, t, q, v, parameters, gravity), []
+        s, values = Situation(model, t, q, v, parameters, gravity, self.armature), []
         for e in self.events:
             value = e(s, np.zeros(0))[0]
             if np.shape(value) != ():
@@ -434,7 +438,7 @@ class Simulator:
         def wide(x: Any, core: tuple[int, ...]) -> Array:
             return np.broadcast_to(x, (*batch, *core)).reshape(*batch, -1)
 
-        states = {c.name: c.state for c in self.components if c.state.size}
+        states = self._own_states()
         if self.controller is not None and self.controller.law.state.size:
             states["controller"] = self.controller.law.state
         memories = {n: np.zeros(s) for n, s in self._memories.shapes.items()} | {c.name: c.memory for c in self.components if c.memory.size}
@@ -671,7 +675,7 @@ class Simulator:
             parameters = self._parameters.split(a["parameters"])
             model, gravity = self._moving(parameters)
             for t in np.linspace(t_last, t_end + self.dt, 33):
-                s = Situation(model, t, a["q"], a["v"], parameters, gravity)
+                s = Situation(model, t, a["q"], a["v"], parameters, gravity, self.armature, self._states.split(a["state"]))
                 for f in functions:
                     try:
                         with np.errstate(all="ignore"):

@@ -1,0 +1,283 @@
+"""Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
+
+A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv); a link's reference is a
+function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced, and :func:`minimum_jerk` and
+:func:`minimum_jerk_pose` make them. Errors are taken on the manifold, and a bandwidth ω (rad/s) with damping ratio ζ makes them die out as
+ë + 2 ζ ω ė + ω² e = 0.
+
+References: Khatib, *A unified approach for motion and force control of robot manipulators*, IEEE J. Robotics and Automation 1987; Umetani &
+Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.model import Model
+from engine.simulation.actuators import ReactionWheels, Thrusters
+from engine.simulation.component import SimulationError
+from engine.spatial import quaternion, se3
+from engine.spatial.so3 import hat
+
+Array = np.ndarray
+Reference = Callable[[Any], tuple[Any, Any, Any]]
+
+
+# ---------------------------------------------------------------- references
+
+
+def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
+    """s from 0 to 1 within ``duration`` from ``start`` on, with the least jerk, and its two rates: s = 10 x³ − 15 x⁴ + 6 x⁵.
+
+    >>> [float(x) for x in blend(1.0, 2.0)]
+    [0.5, 0.9375, 0.0]
+    """
+    x = ops.minimum(ops.maximum((t - start) / duration, 0.0), 1.0)
+    s = x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
+    rate = 30.0 * x * x * (1.0 - x) * (1.0 - x) / duration
+    return s, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / duration**2
+
+
+def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
+    """From one configuration to another (nq) along the manifold, and then at rest."""
+    q0, d = model.normalized(start), model.difference(start, end)
+
+    def reference(t: Any) -> tuple[Any, Any, Any]:
+        s, rate, change = blend(t, duration)
+        return model.manifold.plus(q0, s * d), rate * d, change * d
+
+    return reference
+
+
+def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
+    """From one pose to another (4×4) along a screw, and then at rest."""
+    T0 = np.asarray(start, dtype=float)
+    d = se3.log(se3.inv(T0) @ np.asarray(end, dtype=float))
+
+    def reference(t: Any) -> tuple[Any, Any, Any]:
+        s, rate, change = blend(t, duration)
+        return T0 @ se3.exp(s * d), rate * d, change * d
+
+    return reference
+
+
+# ---------------------------------------------------------------- joints
+
+
+def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
+    """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
+    base = 6 if floating(model) else 0
+
+    def computed_torque(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
+        q_d, v_d, a_d = reference(t)
+        e = model.manifold.minus(q, q_d)
+        a = (a_d + 2.0 * damping * bandwidth * (v_d - v) + bandwidth**2 * e)[base:]
+        if not base:
+            return dynamics.rnea(model, q, v, a, gravity) + armature * a
+        return driven(model, q, v, a, gravity, armature)
+
+    return computed_torque
+
+
+def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Callable[..., Array]:
+    """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv)."""
+    q_d = model.normalized(target)
+
+    def pd_gravity(t: Any, q: Array, v: Array, gravity: Any) -> Array:
+        return stiffness * model.manifold.minus(q, q_d) - damping * v + dynamics.gravity_forces(model, q, gravity)
+
+    return pd_gravity
+
+
+# ---------------------------------------------------------------- links
+
+
+def operational_space(model: Model, link: str, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
+                      rest: float = 2.0, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+    """Follow a link's reference with a fixed base (Khatib)::
+
+        Λ = (J M⁻¹ Jᵀ)⁻¹,   F = Λ (A* − J̇ v),   tau = Jᵀ F + C v + g − (1 − Jᵀ J̄ᵀ) M rest v,   J̄ = M⁻¹ Jᵀ Λ
+
+    ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
+    """
+    model.link_index(link)
+
+    def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any) -> Array:
+        J, M, b = jacobian(link), dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
+        wanted = task(reference, t, pose(link), J @ v, bandwidth, damping)
+        Minv_JT = ops.solve(M, J.T)
+        L = J @ Minv_JT
+        L = L + regular * np.trace(L) / 6.0 * np.eye(6)
+        F = ops.solve(L, wanted - dynamics.jacobian_dot(model, q, v, link) @ v)
+        w = M @ (-rest * v)
+        return J.T @ F + b + w - J.T @ ops.solve(L, Minv_JT.T @ w)
+
+    return operational_space
+
+
+def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5.0, servo: float = 50.0,
+                  regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+    """Resolved-motion rate control: joint velocities u = J⁺ (V_d + gain · error), which a servo follows by accelerations servo (u − q̇).
+
+    J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
+    """
+    model.link_index(link)
+    base = 6 if floating(model) else 0
+
+    def resolved_rate(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
+        T_d, V_d, _ = reference(t)
+        X = se3.inv(pose(link)) @ T_d
+        V = se3.Ad(X) @ V_d + gain * se3.log(X)
+        if base:
+            J = dynamics.generalized_jacobian(model, q, link)
+            V = V - (jacobian(link) @ v - J @ v[6:])                            # what the momentum carries along
+        else:
+            J = jacobian(link)
+        a = servo * (damped_inverse(J, V, regular) - v[base:])
+        if not base:
+            return dynamics.rnea(model, q, v, a, gravity) + armature * a
+        return driven(model, q, v, a, gravity, armature)
+
+    return resolved_rate
+
+
+def generalized_jacobian_control(model: Model, link: str, reference: Reference, bandwidth: float = 2.0, damping: float = 1.0,
+                                 rest: float = 0.5, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+    """Follow a link's reference with an arm whose base floats freely (resolved acceleration with the generalized Jacobian)::
+
+        V̇_link = J* q̇̇ + J̇ v − J_b Hb⁻¹ b0,   q̇̇ = J*⁺ (A* − J̇ v + J_b Hb⁻¹ b0) − rest (1 − J*⁺ J*) q̇
+
+    The joints' torques are those of :func:`engine.dynamics.floating_inverse_dynamics`.
+    """
+    model.link_index(link)
+    require_floating(model, "generalized_jacobian_control")
+
+    def generalized_jacobian_control(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
+        J = jacobian(link)
+        wanted = task(reference, t, pose(link), J @ v, bandwidth, damping)
+        Js = dynamics.generalized_jacobian(model, q, link)
+        M, b = dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
+        drift = dynamics.jacobian_dot(model, q, v, link) @ v - J[:, :6] @ ops.solve(M[:6, :6], b[:6])
+        a = damped_inverse(Js, wanted - drift, regular)
+        idle = -rest * v[6:]
+        a = a + idle - damped_inverse(Js, Js @ idle, regular)
+        return driven(model, q, v, a, gravity, armature)
+
+    return generalized_jacobian_control
+
+
+def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gain: float = 10.0) -> Callable[..., Array]:
+    """Joint motion that leaves the attitude of a floating base alone: joint velocities near ``motion(t)`` (nv − 6), ω̇ of the base zero.
+
+    ::
+
+        ω̇ = −B q̇̇ − (Hb⁻¹ b0)_ω = 0:   q̇̇ = −B⁺ (Hb⁻¹ b0)_ω + N gain (motion(t) − q̇),   N = 1 − B⁺ B
+
+    A base that does not turn at first then never does. B is rows 1–3 of Hb⁻¹ Hbm.
+    """
+    require_floating(model, "reaction_null_space_motion")
+
+    def reaction_null_space_motion(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
+        M, b = dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
+        B, c = ops.solve(M[:6, :6], M[:6, 6:])[:3], ops.solve(M[:6, :6], b[:6])[:3]
+        N = dynamics.reaction_null_space(model, q)
+        a = N @ (gain * (motion(t) - v[6:])) - damped_inverse(B, c, 0.0)
+        return driven(model, q, v, a, gravity, armature)
+
+    return reaction_null_space_motion
+
+
+# ---------------------------------------------------------------- the base's attitude
+
+
+def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target: Any = (1.0, 0.0, 0.0, 0.0), bandwidth: float = 0.5,
+                     damping: float = 1.0, also: Callable[..., Any] | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
+    """Hold or follow the attitude of a floating base by reaction wheels or thrusters on it.
+
+    The moment wanted is I (ω² e − 2 ζ ω_b ω) with the inertia I of the whole about the base's origin, and e the rotation vector to the
+    target. Wheels share it by the pseudo-inverse of their axes. Thrusters (in opposing pairs) share it by the positive part of twice the
+    pseudo-inverse of their moments and forces, which makes no net force.
+
+    Parameters
+    ----------
+    target : unit quaternion (4), or a function t -> quaternion
+    also : another controller, ``tau = also(t, q, v)``, for the joints
+    """
+    require_floating(model, "attitude_control")
+    first = model.bodies[0].joint.child
+    if actuator.link != first:
+        raise SimulationError(f"attitude_control: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
+    shares = shared(actuator)
+
+    def attitude_control(t: Any, q: Array, v: Array) -> dict[str, Any]:
+        q_d = target(t) if callable(target) else np.asarray(target, dtype=float)
+        e = quaternion.log(quaternion.product(quaternion.conjugate(q[:4]), q_d))
+        I = dynamics.crba(model, q)[:3, :3]
+        moment = I @ (bandwidth**2 * e - 2.0 * damping * bandwidth * v[:3])
+        commands = {actuator.name: shares(moment)}
+        return commands if also is None else {**commands, "tau": also(t, q, v)}
+
+    return attitude_control
+
+
+def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters, rate: float = 0.05, target: Any = (1.0, 0.0, 0.0, 0.0),
+                     bandwidth: float = 0.5, damping: float = 1.0) -> Callable[..., dict[str, Any]]:  # fmt: skip
+    """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that
+    of :func:`attitude_control` less the thrusters'. h then dies out as exp(−rate t)."""
+    hold = attitude_control(model, wheels, target, bandwidth, damping)
+    shares, spread = shared(thrusters), np.linalg.pinv(wheels.axes.T)
+
+    def momentum_dumping(t: Any, q: Array, v: Array, states: Any) -> dict[str, Any]:
+        dump = -rate * (wheels.axes.T @ states[wheels.name])
+        return {wheels.name: hold(t, q, v)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
+
+    return momentum_dumping
+
+
+# ---------------------------------------------------------------- what they share
+
+
+def floating(model: Model) -> bool:
+    return bool(model.bodies) and model.bodies[0].kind.name == "floating"
+
+
+def require_floating(model: Model, what: str) -> None:
+    if not floating(model):
+        raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True")
+
+
+def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any, armature: Array) -> Array:
+    """tau (nv) that accelerates the joints of a floating model by a (nv − 6), and leaves its base alone."""
+    tau, _ = dynamics.floating_inverse_dynamics(model, q, v, a, gravity)
+    return np.concatenate([np.zeros(6), tau + armature[6:] * a])
+
+
+def task(reference: Reference, t: Any, T: Array, V: Array, bandwidth: float, damping: float) -> Array:
+    """The rate of twist (6) that makes a link at T, moving with V, follow its reference, in its own frame."""
+    T_d, V_d, A_d = reference(t)
+    X = se3.inv(T) @ T_d
+    U = se3.Ad(X) @ V_d                                                        # the wanted twist seen from the link
+    A = se3.Ad(X) @ A_d + se3.ad(U - V) @ U
+    return A + 2.0 * damping * bandwidth * (U - V) + bandwidth**2 * se3.log(X)
+
+
+def damped_inverse(J: Array, y: Array, regular: float) -> Array:
+    """J⁺ y = Jᵀ (J Jᵀ + λ 1)⁻¹ y, with λ = regular times the mean of J Jᵀ's diagonal."""
+    A = J @ J.T
+    n = len(A)
+    return J.T @ ops.solve(A + (regular * np.trace(A) / n) * np.eye(n), y)
+
+
+def shared(actuator: ReactionWheels | Thrusters) -> Callable[[Any], Any]:
+    """From a moment on the link to an actuator's command."""
+    if isinstance(actuator, ReactionWheels):
+        inverse = np.linalg.pinv(actuator.axes.T)
+        return lambda moment: inverse @ moment
+    arms = np.concatenate([np.array([hat(p) @ d for p, d in zip(actuator.positions, actuator.directions, strict=True)]).T,
+                           actuator.directions.T])  # fmt: skip
+    inverse = 2.0 * np.linalg.pinv(arms)[:, :3]
+    return lambda moment: ops.maximum(inverse @ moment, 0.0)
