@@ -7,14 +7,25 @@ from engine.compiler.trace import TraceError
 from engine.io import RobotFileError, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
-from engine.simulation import CompiledSystem, Robot, SimulationError, Simulator, StateTrajectory, Trajectory, compile
+from engine.simulation import (
+    CompiledSystem,
+    Law,
+    Robot,
+    SimulationError,
+    Simulator,
+    StateTrajectory,
+    StorageError,
+    Trajectory,
+    compile,
+    load_trajectory,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "Geometry", "Gufunc", "Joint", "LieState", "Limits", "Link",
-    "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError",
-    "Simulator", "StateError", "StateTrajectory", "TraceError", "Trajectory", "check", "compile", "compiler", "dynamics", "get_threads",
-    "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh", "load_urdf", "model", "ops", "rigid_body", "set_threads",
-    "simulation", "spatial",
+    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits",
+    "Link", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError",
+    "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "check", "compile", "compiler",
+    "dynamics", "get_threads", "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf",
+    "model", "ops", "rigid_body", "set_threads", "simulation", "spatial",
 ]  # fmt: skip

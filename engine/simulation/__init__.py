@@ -1,12 +1,16 @@
 """Compiled robots, simulation and what it records."""
 
+from engine.simulation import actuators, controllers, forces
+from engine.simulation.component import Component, Effect, Law, SimulationError, Situation
 from engine.simulation.robot import Robot, compile
-from engine.simulation.simulator import SimulationError, Simulator
-from engine.simulation.solution import Event, Solution, SolutionError
+from engine.simulation.simulator import Simulator, State
+from engine.simulation.solution import Solution, SolutionError
+from engine.simulation.storage import Recorder, Recording, StorageError
 from engine.simulation.system import CompiledSystem, StateTrajectory
-from engine.simulation.trajectory import Trajectory
+from engine.simulation.trajectory import Event, Trajectory, load_trajectory
 
 __all__ = [
-    "CompiledSystem", "Event", "Robot", "SimulationError", "Simulator", "Solution", "SolutionError",
-    "StateTrajectory", "Trajectory", "compile",
+    "CompiledSystem", "Component", "Effect", "Event", "Law", "Recorder", "Recording", "Robot", "SimulationError", "Simulator", "Situation",
+    "Solution", "SolutionError", "State", "StateTrajectory", "StorageError", "Trajectory", "actuators", "compile", "controllers", "forces",
+    "load_trajectory",
 ]  # fmt: skip

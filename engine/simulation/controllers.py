@@ -1,9 +1,9 @@
 """Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
 
-A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv); a link's reference is a
-function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced, and :func:`minimum_jerk` and
-:func:`minimum_jerk_pose` make them. Errors are taken on the manifold, and a bandwidth ω (rad/s) with damping ratio ζ makes them die out as
-ë + 2 ζ ω ė + ω² e = 0.
+A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv). A link's reference is a
+function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced, and made by
+:func:`minimum_jerk` and :func:`minimum_jerk_pose`. Errors are taken on the manifold; with a bandwidth ω (rad/s) and a damping ratio ζ
+they die out as ë + 2 ζ ω ė + ω² e = 0.
 
 References: Khatib, *A unified approach for motion and force control of robot manipulators*, IEEE J. Robotics and Automation 1987; Umetani &
 Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7.

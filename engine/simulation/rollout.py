@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler import machine
-from engine.compiler.gufunc import rollout_ufunc
+from engine.compiler.gufunc import get_threads, pool, rollout_ufunc
 from engine.compiler.trace import Program
 
 Array = np.ndarray
@@ -27,8 +28,24 @@ class Diverged(Exception):
 
 
 def kernel_of(step: Program, observe: Program, batch: tuple[int, ...]) -> Kernel:
-    """Machine code for ``step(t0, k, dt, x) -> x`` and ``observe(t0, k, dt, x) -> record``; they may take x in parts."""
-    return rollout_ufunc(step, observe, machine.width() if batch else 1)
+    """Machine code for ``step(t0, k, dt, x) -> x`` and ``observe(t0, k, dt, x) -> record``; they may take x in parts.
+
+    A large batch is spread over the threads; a rollout is the same bits alone, in any batch and on any number of threads.
+    """
+    kernel = rollout_ufunc(step, observe, machine.width() if batch else 1)
+    rows = int(np.prod(batch))
+    threads = min(get_threads(), rows // (4 * machine.width()))
+    if threads <= 1:
+        return kernel
+
+    def spread(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
+        flat = x.reshape(rows, x.shape[-1])
+        bounds = np.linspace(0, rows, threads + 1).astype(int)
+        done = pool(threads, os.getpid()).map(lambda a, b: kernel(counts, t0, k, dt, flat[a:b]), bounds[:-1], bounds[1:])
+        found = np.concatenate(list(done))
+        return found.reshape(*batch, *found.shape[1:])
+
+    return spread
 
 
 def plain_kernel(step: Callable[..., Array], observe: Callable[..., Array]) -> Kernel:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import numpy as np
 from engine import dynamics, integrate, ops
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
+from engine.io import model_hash, model_text
 from engine.model import Model, ModelError, StateError, nearest
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import OFFERED, Called, Component, Effect, Force, Law, SimulationError, Situation
@@ -18,11 +22,18 @@ from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.trajectory import Event, Trajectory
+from engine.simulation.storage import Recorder, Recording
+from engine.simulation.trajectory import Event, Trajectory, labels
 from engine.spatial import inertia, quaternion
 from engine.spatial.manifold import product, vector
 
 Array = np.ndarray
+
+
+#: what a file says of its numbers
+CONVENTIONS = ("SI units and radians. Angular first: twists [omega; v], wrenches [moment; force], in the body's own frame. "
+               "A floating joint has q = [qw qx qy qz, px py pz] (Hamilton, body to world) and v = [omega; v] of the body in its own axes. "
+               "Coordinates follow the tree depth first; see q_entries and v_entries.")  # fmt: skip
 
 
 class Parts:
@@ -505,7 +516,8 @@ class Simulator:
         return State(float(one.t[0]), q, v, vdot, tau, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
 
     def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
-            parameters: Mapping[str, Any] | None = None) -> Trajectory:  # fmt: skip
+            parameters: Mapping[str, Any] | None = None, out: str | Path | None = None, overwrite: bool = False,
+            notes: Mapping[str, Any] | None = None) -> Any:  # fmt: skip
         """Simulate from (q0, v0) for ``duration`` seconds and return the states.
 
         Parameters
@@ -515,6 +527,10 @@ class Simulator:
         record_every : keep every k-th state (the first and the last are always kept)
         progress : show a bar with the rate and the time left
         parameters : values by name, (..., *shape) for a batch; those of the Simulator by default
+        out : an HDF5 file to write the records to while they come, in bounded memory, whole again after a kill at any moment
+            (:mod:`engine.simulation.storage`); :meth:`resume` goes on with it, :func:`load_trajectory` reads it. Returned is its path
+            instead of a Trajectory
+        overwrite : whether ``out`` may exist; notes : further entries of its header, such as a seed
 
         A run ends where one of the Simulator's event functions is zero, at that time to rounding. An event function with an attribute
         ``direction`` > 0 or < 0 counts only where it rises or falls; one with an attribute ``callback`` has it called with (t, q, v), and
@@ -524,10 +540,17 @@ class Simulator:
         Raises
         ------
         StateError : the initial state is not what it should be
-        SimulationError : the state stopped being finite (names time and joint; its ``trajectory`` holds the states before)
+        SimulationError : the state stopped being finite (names time and joint; its ``trajectory`` holds the states before, or ``out`` does)
+        StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration), checked_count(record_every)
         x = self._start(q0, v0, parameters or {})
+        if out is not None:
+            batch, n = x.shape[:-1], self._x.n
+            header = self._header(duration, record_every, notes or {})
+            checkpoint = {"x": (*batch, n), "steps": (), "finished": ()}
+            recorder = Recorder.create(out, self._stored_columns(), batch, header, checkpoint, overwrite)
+            return self._record(recorder, x, duration, record_every, 0, progress)
         found: list[Array] = []
         events: list[Event] = []
         try:
@@ -539,6 +562,90 @@ class Simulator:
             data = np.concatenate([*found, stop.data], axis=-2)
             raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, events)) from None
         return self._trajectory(np.concatenate(found, axis=-2), events)
+
+    # ------------------------------------------------------------ on disk
+
+    def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
+        """Go on with a run that was recorded by ``run(..., out=path)`` and interrupted: to the bit as if it had not been.
+
+        Parameters
+        ----------
+        duration : s from the beginning of the run; what it was to last by default
+
+        Raises
+        ------
+        SimulationError : the file is of another model, or of a simulator that does something else
+        StorageError : it is no recording, or damaged
+        """
+        with Recording.open(path) as recording:
+            header, checkpoint = recording.header, recording.checkpoint()
+            finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
+        own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {})
+        for what in ("model_hash", "integrator", "dt", "gravity", "program"):
+            if header.get(what) != own[what]:
+                known = {"model_hash": "another model", "program": "other functions, forces or actuators"}
+                text = known.get(what, f"{what} {header.get(what)!r}, not {own[what]!r}")
+                raise SimulationError(f"'{path}' was recorded with {text}; expected the simulator that began it")
+        longer = duration is not None and checked_duration(duration) > header["duration"]
+        if finished and not longer:
+            Recorder.resume(path).close(True)
+            return Path(path)
+        wanted = checked_duration(duration if duration is not None else header["duration"])
+        if not checkpoint:
+            raise SimulationError(f"'{path}' holds no state to go on from; expected a recording with at least one block")
+        return self._record(Recorder.resume(path), checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
+
+    def _record(self, recorder: Recorder, x: Array, duration: float, record_every: int, start: int, progress: bool) -> Path:
+        """Blocks to disk."""
+        events: list[Event] = []
+        n = self._x.n
+        with recorder, bar(round(duration / self.dt), progress) as advanced:
+            held: list[Array] = []
+            try:
+                for new, done in self._blocks(x, duration, record_every, events, start):
+                    held.append(new)
+                    on_grid = abs(float(new.reshape(-1, *new.shape[-2:])[0, -1, 0]) - done * self.dt) <= 1e-9 * self.dt
+                    ends = done * self.dt >= duration - 1e-6 * self.dt
+                    if on_grid or ends:
+                        block = np.concatenate(held, axis=-2) if len(held) > 1 else new
+                        held = []
+                        recorder.append(self._stored(block), state_of(new, n, done, ends))
+                    advanced(done)
+                if held:  # a run that an event ended
+                    block = np.concatenate(held, axis=-2)
+                    recorder.append(self._stored(block), state_of(block, n, start, True))
+            except Diverged as stop:
+                if stop.data.shape[-2]:
+                    recorder.append(self._stored(stop.data), state_of(stop.data, n, start, True))
+                text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{recorder.path}')"
+                raise SimulationError(text) from None
+        return recorder.path
+
+    def _stored_columns(self) -> dict[str, tuple[int, ...]]:
+        states = {f"{n}.state": s for n, s in self._states.shapes.items() if n != MOMENTUM}
+        return {"t": (), "q": (self.model.nq,), "v": (self.model.nv,), **self._signals.shapes, **states}
+
+    def _stored(self, data: Array) -> dict[str, Array]:
+        """Columns of records (..., T, m), time first."""
+        one = self._trajectory(data, [])
+        columns = {"q": one.q, "v": one.v, "tau": one.tau, "vdot": one.vdot, **one.signals}
+        return {"t": one.t, **{n: np.moveaxis(a, one.q.ndim - 2, 0) for n, a in columns.items()}}
+
+    def _header(self, duration: float, record_every: int, notes: Mapping[str, Any]) -> dict[str, Any]:
+        """What a file says of how it came about."""
+        import llvmlite
+
+        from engine import __version__
+
+        program = hashlib.sha256(f"{self._step.key}{self._observe.key}".encode()).hexdigest() if self.compiled else "not compiled"
+        return {
+            "engine": __version__, "numpy": np.__version__, "llvmlite": llvmlite.__version__, "python": platform.python_version(),
+            "machine": platform.machine(), "model_name": self.model.name, "model_hash": model_hash(self.model),
+            "model": model_text(self.model), "conventions": CONVENTIONS, "gravity": list(self.gravity), "integrator": self.method.name,
+            "dt": self.dt, "duration": duration, "record_every": record_every, "program": program,
+            "components": [c.name for c in self.components], "q_entries": labels(self.model, "q"), "v_entries": labels(self.model, "v"),
+            "parameters": {n: np.asarray(p).tolist() for n, p in self.parameters.items()}, **notes,
+        }  # fmt: skip
 
     def _blocks(self, x: Array, duration: float, record_every: int, events: list[Event], start: int = 0) -> Iterator[tuple[Array, int]]:
         """Records a block at a time; a single rollout ends at its event, or goes on as its callback says."""
@@ -696,6 +803,11 @@ class Simulator:
             time, which = (self._memory(data[..., -1, :], n) for n in ("stop time", "event"))
             stopped = np.where(which >= 0, time, np.inf)
         return Trajectory(self.model, self.gravity, t, x["q"], x["v"], extra.pop("tau"), extra.pop("vdot"), extra, tuple(events), stopped)
+
+
+def state_of(records: Array, n: int, steps: int, finished: bool) -> dict[str, Array]:
+    """What a run goes on from: the last of some records."""
+    return {"x": records[..., -1, 1 : 1 + n], "steps": np.array(float(steps)), "finished": np.array(float(finished))}
 
 
 # ---------------------------------------------------------------- the momentum of what floats

@@ -185,6 +185,20 @@ class Trajectory:
         coordinates = {"t": self.t, "q_entry": labels(self.model, "q"), "v_entry": labels(self.model, "v")}
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
+        from engine.io import model_hash, model_text
+        from engine.simulation.storage import Recorder
+
+        columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
+        lead = self.q.ndim - 2
+        shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
+        header = {"model": model_text(self.model), "model_name": self.model.name, "model_hash": model_hash(self.model),
+                  "gravity": list(self.gravity), "q_entries": labels(self.model, "q"), "v_entries": labels(self.model, "v")}  # fmt: skip
+        with Recorder.create(path, shapes, self.q.shape[:-2], header, {}, overwrite) as recorder:
+            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, {})
+            return recorder.path
+
     def to_csv(self, path: str | Path) -> Path:
         """Write time and every number of a single rollout as comma-separated values, with a line of names; returns the path."""
         if self.q.ndim > 2:
@@ -268,3 +282,28 @@ def labels(model: Model, which: str) -> list[str]:
         entries: Iterable[str] = ENTRIES.get(b.kind.name, ([str(i + 1) for i in range(n)],) * 2)[which == "v"]
         names += [b.joint.name] if n == 1 else [f"{b.joint.name}.{e}" for e in entries]
     return names
+
+
+def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
+    """The trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
+
+    Also while it is being written, and after the simulation was killed: then it ends where the file does.
+
+    Raises
+    ------
+    StorageError : there is no such file, or it is no recording, or damaged
+    """
+    from engine.io import model_from_text
+    from engine.simulation.storage import Recording, StorageError
+
+    with Recording.open(path) as recording:
+        header = recording.header
+        if "model" not in header:
+            raise StorageError(f"'{path}' is a recording of something else; expected one of a simulation")
+        read = {n: recording.read(n, start, stop, step) for n in recording.columns}
+        lead = len(recording.batch)
+    t = read.pop("t")
+    arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
+    model = model_from_text(header["model"])
+    q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
+    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays)
