@@ -4,7 +4,7 @@
     python demos/free_flyer.py --urdf panda.urdf      # any robot, floating freely
 
 Nothing holds the base. A joint-space controller follows a smooth path with internal torques only, so the momentum of the whole must
-not change, and the energy must change by exactly the work of the motors. Writes the trajectory (.npz) and a plot (.png).
+not change, and the energy must change by exactly the work of the motors. Writes the trajectory (.h5) and a plot (.png).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def main() -> None:
     begun = time.perf_counter()
     trajectory = simulator.run(start, v0, options.duration, progress=True)
     report(trajectory, time.perf_counter() - begun, round(options.duration / options.dt))
-    data = trajectory.save(options.out / f"{model.name}.npz")
+    data = trajectory.save(options.out / f"{model.name}.h5", overwrite=True)
     plot(trajectory, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
 

@@ -29,13 +29,13 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"ops"}, {"llvmlite"}),
     "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh"}),
-    "simulation": (BELOW, {"h5py", "rich", "scipy"}),
+    "simulation": (BELOW, {"h5py", "rich", "scipy", "matplotlib", "pandas", "xarray"}),
     "viewer": ({"model", "spatial", "simulation"}, {"pyglet", "trimesh"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer", "rich"}),
     "engine": ({*BELOW, "simulation", "viewer", "rigid_body"}, set()),
 }
 #: what is loaded where it is used, and never by ``import engine``
-LATER = {"pyglet", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "collada", "pinocchio", "mujoco"}
+LATER = {"pyglet", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas", "xarray", "collada", "pinocchio", "mujoco"}
 
 
 def room_of(path: Path) -> str:

@@ -242,10 +242,12 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
 
 
 def floating(model: Model) -> bool:
+    """Whether its base moves freely."""
     return bool(model.bodies) and model.bodies[0].kind.name == "floating"
 
 
 def require_floating(model: Model, what: str) -> None:
+    """Refuse a fixed base."""
     if not floating(model):
         raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True")
 

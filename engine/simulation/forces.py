@@ -181,6 +181,7 @@ def per_velocity(model: Model, what: str) -> Array:
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:
+    """A number for each velocity (nv), zero or more; one number stands for all."""
     a = np.array(x, dtype=float) * np.ones(model.nv) if np.ndim(x) == 0 else np.array(x, dtype=float)
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -633,13 +634,10 @@ class Simulator:
 
     def _header(self, duration: float, record_every: int, notes: Mapping[str, Any]) -> dict[str, Any]:
         """What a file says of how it came about."""
-        import llvmlite
-
-        from engine import __version__
-
         program = hashlib.sha256(f"{self._step.key}{self._observe.key}".encode()).hexdigest() if self.compiled else "not compiled"
         return {
-            "engine": __version__, "numpy": np.__version__, "llvmlite": llvmlite.__version__, "python": platform.python_version(),
+            "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
+            "python": platform.python_version(),
             "machine": platform.machine(), "model_name": self.model.name, "model_hash": model_hash(self.model),
             "model": model_text(self.model), "conventions": CONVENTIONS, "gravity": list(self.gravity), "integrator": self.method.name,
             "dt": self.dt, "duration": duration, "record_every": record_every, "program": program,

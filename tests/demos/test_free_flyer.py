@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import engine
+
 ROOT = Path(__file__).parents[2]
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 
@@ -24,10 +26,10 @@ def test_servicer(tmp_path):
     drifts = [float(x) for x in re.findall(r"relative drift (\S+)", done.stdout)]
     assert len(drifts) == 2 and max(drifts) < 1e-10
     assert float(re.search(r"balance to (\S+)", done.stdout).group(1)) < 1e-10
-    with np.load(tmp_path / "free_flyer.npz") as data:
-        assert data["t"][-1] == 20.0 and data["q"].shape == (20001, 14)
-        assert np.allclose(data["q"][-1, 7:], [0.5, 0.9, 0.3, 0.6, -0.2, 0.4, 0.8], atol=1e-6)      # the arm arrived
-        assert np.linalg.norm(data["q"][-1, 1:4]) > 0.1                                             # and turned the base
+    motion = engine.load_trajectory(tmp_path / "free_flyer.h5")
+    assert motion.t[-1] == 20.0 and motion.q.shape == (20001, 14)
+    assert np.allclose(motion.q[-1, 7:], [0.5, 0.9, 0.3, 0.6, -0.2, 0.4, 0.8], atol=1e-6)           # the arm arrived
+    assert np.linalg.norm(motion.q[-1, 1:4]) > 0.1                                                  # and turned the base
     assert (tmp_path / "free_flyer.png").stat().st_size > 20_000
 
 
@@ -35,7 +37,7 @@ def test_any_robot(tmp_path):
     done = run("--urdf", ROBOTS / "panda_description/urdf/panda.urdf", "--duration", 2, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert max(float(x) for x in re.findall(r"relative drift (\S+)", done.stdout)) < 1e-8
-    assert (tmp_path / "panda.npz").exists()
+    assert (tmp_path / "panda.h5").exists()
 
 
 @pytest.mark.parametrize(("arguments", "message"), [(["--urdf", "nowhere.urdf"], "nowhere.urdf"), (["--dt", "-1"], "dt is -1.0")])
