@@ -69,7 +69,8 @@ def trespasses(path: Path, source: str) -> list[str]:
         if first == "engine":
             fine = (rest[0] if rest else "engine") in {room, *rooms}
         else:
-            fine = first in {"numpy", *packages} or (first in sys.stdlib_module_names and (first != "importlib" or name.startswith("importlib.metadata")))
+            loads = first == "importlib" and not name.startswith("importlib.metadata")
+            fine = first in {"numpy", *packages} or (first in sys.stdlib_module_names and not loads)
         if not fine:
             wrong.append(f"{path.relative_to(TOP)}:{line}: {room} imports {name}")
     return wrong
