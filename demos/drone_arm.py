@@ -1,0 +1,116 @@
+"""A drone with an arm hovers while the arm swings.
+
+    pip install example-robot-data && python demos/drone_arm.py
+
+Hextilt is a hexarotor with tilted rotors, which can push and twist in every direction, and carries a five-joint arm. One controller asks
+for the accelerations that hold the base and swing the arm; inverse dynamics gives the wrench on the base and the arm's torques; six
+rotors share the wrench, each between 0 and 8 N. Next to it the same without looking at the arm. Writes a plot (.png).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+
+import engine
+from engine import dynamics, ops
+from engine.simulation.actuators import Thrusters
+from engine.spatial import quaternion, so3
+
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+FILE = ROBOTS / "hextilt_description/urdf/hextilt_flying_arm_5.urdf"
+RADIUS, TILT, MOST = 0.25, np.radians(20.0), 8.0                               # of the rotors: m, rad, N
+BANDWIDTH, SWING = 4.0, 0.3                                                    # rad/s, Hz
+
+
+def rotors(link: str) -> Thrusters:
+    """Six rotors on a circle, leaning alternately to either side."""
+    positions, directions = [], []
+    for k in range(6):
+        R = so3.exp(np.array([0.0, 0.0, k * np.pi / 3]))
+        positions.append(R @ [RADIUS, 0.0, 0.0])
+        directions.append(R @ so3.exp(np.array([TILT * (-1) ** k, 0.0, 0.0])) @ [0.0, 0.0, 1.0])
+    return Thrusters(link, positions, directions, most=MOST, name="rotors")
+
+
+def controller_of(model: engine.Model, thrusters: Thrusters, start: np.ndarray, looks_at_arm: bool):
+    """Commands {rotors, tau} that hold the base at ``start`` and swing the arm."""
+    arms = np.concatenate([np.cross(thrusters.positions, thrusters.directions).T, thrusters.directions.T])
+    share = np.linalg.inv(arms)
+    n = model.nv - 6
+    reach, w = 0.3 * np.ones(n), 2 * np.pi * SWING * np.ones(n)
+
+    def control(t, q, v, gravity):
+        begun = 1.0 - ops.exp(-t * t)
+        rate = 2.0 * t * ops.exp(-t * t)
+        wanted = start[7:] + begun * reach * ops.sin(w * t)
+        wanted_rate = rate * reach * ops.sin(w * t) + begun * reach * w * ops.cos(w * t)
+        R = quaternion.to_matrix(q[:4])
+        turn, gap = quaternion.log(quaternion.conjugate(q[:4])), R.T @ (start[4:7] - q[4:7])
+        base = BANDWIDTH**2 * np.concatenate([turn, gap]) - 2.0 * BANDWIDTH * v[:6]
+        arm = -begun * reach * w * w * ops.sin(w * t) + 40.0 * (wanted_rate - v[6:]) + 400.0 * (wanted - q[7:])
+        tau = dynamics.rnea(model, q, v, np.concatenate([base, arm]), gravity)
+        wrench = tau[:6] if looks_at_arm else dynamics.rnea(model, q, 0.0 * v, np.concatenate([base, 0.0 * arm]), gravity)[:6]
+        return {"rotors": share @ wrench, "tau": np.concatenate([np.zeros(6), tau[6:]])}
+
+    return control
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--duration", type=float, default=10.0, help="seconds (default: 10)")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    options = parser.parse_args()
+
+    model = engine.load_urdf(FILE, floating_base=True)
+    thrusters = rotors(model.links[0].name)
+    start = model.neutral()
+    start[6] = 1.5
+    for b in model.bodies[1:]:
+        start[b.q] = np.clip(0.3, b.joint.limits.lower, b.joint.limits.upper)
+    mass = sum(link.mass for link in model.links)
+    print(f"{model.name}: {mass:.2f} kg, {mass * 9.81 / 6:.2f} N a rotor to hover")
+    motions = {}
+    for name, looks in (("with the arm in view", True), ("base alone", False)):
+        controller = controller_of(model, thrusters, start, looks)
+        simulator = engine.Simulator(model, actuators=[thrusters], controller=controller, joint_dynamics=False)
+        motion = motions[name] = simulator.run(start, np.zeros(model.nv), options.duration, record_every=10)
+        moved = np.linalg.norm(motion.q[:, 4:7] - start[4:7], axis=1)
+        turned = np.degrees(np.linalg.norm(quaternion.log(motion.q[:, :4]), axis=1))
+        thrust = motion("rotors.thrust")
+        print(f"{name:22} base moved by {1e3 * moved.max():.2g} mm, turned by {turned.max():.2g} deg;"
+              f" thrusts {thrust.min():.2f} … {thrust.max():.2f} N, {int(motion('rotors.saturated').sum())} at a limit")  # fmt: skip
+    options.out.mkdir(parents=True, exist_ok=True)
+    plot(motions, start, options.out / "drone_arm.png")
+    print(f"wrote {options.out / 'drone_arm.png'}")
+
+
+def plot(motions, start, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ((a, b), (c, d)) = plt.subplots(2, 2, figsize=(12, 7.5), sharex=True, layout="constrained")
+    first = next(iter(motions.values()))
+    a.plot(first.t, first.q[:, 7:], lw=1)
+    b.plot(first.t, first("rotors.thrust"), lw=1)
+    for name, motion in motions.items():
+        c.semilogy(motion.t, np.maximum(1e3 * np.linalg.norm(motion.q[:, 4:7] - start[4:7], axis=1), 1e-12), lw=1, label=name)
+        d.semilogy(motion.t, np.maximum(np.degrees(np.linalg.norm(quaternion.log(motion.q[:, :4]), axis=1)), 1e-12), lw=1, label=name)
+    for axis, title in zip((a, b, c, d), ("arm, rad", "rotors, N", "base moved, mm", "base turned, deg"), strict=True):
+        axis.set_title(title)
+        axis.grid(alpha=0.3)
+    c.legend()
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ValueError as error:
+        sys.exit(f"error: {error}")
