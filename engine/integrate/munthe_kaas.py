@@ -47,10 +47,10 @@ class Butcher:
     b: tuple[float, ...]
     error: tuple[float, ...]  # b less the weights of the embedded method
 
-    def stages(self, system: System, t: Any, h: Any, x: Array) -> list[Array]:
-        """k_i = h dexp(−u_i)⁻¹ ξ(t + c_i h, x ⊕ u_i), u_i = Σ_j a_ij k_j."""
+    def stages(self, system: System, t: Any, h: Any, x: Array, weights: tuple[float, ...]) -> list[Array]:
+        """k_i = h dexp(−u_i)⁻¹ ξ(t + c_i h, x ⊕ u_i), u_i = Σ_j a_ij k_j, as many as the weights need."""
         k: list[Array] = []
-        for a_i in self.a:
+        for a_i in self.a[: max(i for i, w in enumerate(weights, 1) if w)]:
             if not k:
                 k.append(h * system.field(t, x))
                 continue
@@ -59,11 +59,11 @@ class Butcher:
         return k
 
     def __call__(self, system: System, t: Any, h: Any, x: Array) -> Array:
-        return system.space.plus(x, weighted(self.b, self.stages(system, t, h, x)))
+        return system.space.plus(x, weighted(self.b, self.stages(system, t, h, x, self.b)))
 
     def embedded(self, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Array]:
         """The new state, and the difference of the two methods."""
-        k = self.stages(system, t, h, x)
+        k = self.stages(system, t, h, x, self.error)
         return system.space.plus(x, weighted(self.b, k)), weighted(self.error, k)
 
 

@@ -12,8 +12,8 @@ from engine import ops
 from engine.integrate import Mechanical, step
 from engine.model import StateError
 from engine.rigid_body.control_system import ControlSystem
-from engine.rigid_body.lie_state import LieState
-from engine.rigid_body.state import RigidBodyState
+from engine.rigid_body.lie_state import LieState, reals
+from engine.rigid_body.state import RigidBodyState, are_rotations, quaternion_of
 from engine.spatial import quaternion, se3
 from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
@@ -144,7 +144,7 @@ class RigidBody(ControlSystem):
         Parameters
         ----------
         position, linear_velocity, angular_velocity : (..., 3), the velocities in the state's axes
-        orientation : a unit quaternion (4), a rotation matrix (3×3), or the body's own attitude parameters; none for no rotation
+        orientation : unit quaternions (..., 4), rotation matrices (..., 3, 3), or the body's own attitude parameters; none for no rotation
 
         >>> RigidBody(mass=1.0, inertia=np.eye(3), attitude="mrp").build_state(orientation=[0.0, 0, 0, 1.0])[:3]
         array([0., 0., 1.])
@@ -155,24 +155,33 @@ class RigidBody(ControlSystem):
             v = s.linear_velocity if self.velocity_frame == "world" else np.matvec(np.swapaxes(R, -1, -2), s.linear_velocity)
             return self.build_state(s.position, s.orientation, v, s.angular_velocity)
         attitude = ATTITUDES[self.state.parts[0]]
-        p = attitude.neutral() if orientation is None else np.asarray(orientation, dtype=float)
-        if p.shape[-2:] == (3, 3):
-            if not np.allclose(p @ np.swapaxes(p, -1, -2), np.eye(3), atol=1e-6) or (np.linalg.det(p) < 0).any():
-                raise StateError(f"{self.name}: orientation is no rotation matrix; expected R Rᵀ = 1 and det R = 1")
-            p = attitude.from_quaternion(quaternion.from_matrix(p))
-        elif p.shape[-1:] == (4,):
-            p = attitude.from_quaternion(LieState("quaternion").checked("orientation", p))
-        elif p.shape[-1:] != (attitude.n,):
-            raise StateError(f"{self.name}: orientation has shape {p.shape}; expected a quaternion (4), a matrix (3×3) or ({attitude.n},) "
-                             f"{attitude.name} parameters")  # fmt: skip
-        parts = [p]
+        parts = []
         for what, part in (("position", position), ("angular_velocity", angular_velocity), ("linear_velocity", linear_velocity)):
-            a = np.asarray(part, dtype=float)
+            a = reals(f"{self.name}: {what}", part)
             if a.shape[-1:] != (3,):
                 raise StateError(f"{self.name}: {what} has shape {a.shape}; expected (..., 3)")
+            if not np.isfinite(a).all():
+                raise StateError(f"{self.name}: {what} holds NaN or infinity; expected finite numbers")
             parts.append(a)
-        batch = np.broadcast_shapes(*[a.shape[:-1] for a in parts])
-        x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in parts], axis=-1)
+        p = attitude.neutral() if orientation is None else reals(f"{self.name}: orientation", orientation)
+        batch = any(a.shape[:-1] == p.shape[:-1] for a in parts)
+        matrix = p.shape[-2:] == (3, 3) and not (attitude.n == 3 and batch and not are_rotations(p))
+        if matrix or p.shape[-1:] == (4,):
+            q = quaternion_of(self.name, p) if matrix else LieState("quaternion").checked(f"{self.name}: orientation", p)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                p = attitude.from_quaternion(q)
+            if not np.isfinite(p).all():
+                raise StateError(f"{self.name}: orientation is half a turn, which has no {attitude.name} parameters; expected less")
+        elif p.shape[-1:] != (attitude.n,):
+            own = "" if attitude.n == 4 else f", or the {attitude.n} parameters of '{attitude.name}'"
+            raise StateError(f"{self.name}: orientation has shape {p.shape}; expected a quaternion (4) or a matrix (3×3){own}")
+        parts = [p, *parts]
+        try:
+            shape = np.broadcast_shapes(*[a.shape[:-1] for a in parts])
+        except ValueError:
+            shapes = ", ".join(str(a.shape) for a in parts)
+            raise StateError(f"{self.name}: the parts of a state have shapes {shapes}; expected batches that broadcast") from None
+        x = np.concatenate([np.broadcast_to(a, (*shape, a.shape[-1])) for a in parts], axis=-1)
         return self.state.checked("the state", x)
 
     def parse_state(self, x: Any) -> tuple[Array, Array, Array, Array]:
@@ -284,24 +293,25 @@ class RigidBody(ControlSystem):
             raise BodyError(f"{self.name} has no inertia; expected a 3×3 or 6×6 matrix, or a function inertia(x, u, t)")
         if not callable(self.inertia):
             self._value("inertia")
-        if not callable(self.mass) and (callable(self.inertia) or np.shape(self.inertia) == (3, 3)):
+        if not callable(self.mass) and (self.mass is not None or np.shape(self.inertia) == (3, 3)):
             self._value("mass")
-        if self.mass is not None and not callable(self.inertia) and np.shape(self.inertia) == (6, 6):
-            raise BodyError(f"{self.name} has a mass besides a 6×6 inertia, which holds it; expected one or the other")
 
     def _value(self, name: str, *at: Any) -> Any:
         """Mass or inertia, constant or at a state; checked."""
         given = getattr(self, name)
-        try:
-            a = np.asarray(given(*at) if callable(given) else given)
-            a = a if a.dtype == object and ops.graph_of(a) else a.astype(float)
-        except (TypeError, ValueError):
-            raise BodyError(f"{self.name}: {name} is {given!r}; expected real numbers") from None
+        if given is None:
+            raise BodyError(f"{self.name} has no {name}; expected a number of kg, or a function mass(x, u, t)")
+        a = self._array(name, given(*at) if callable(given) else given)
+        if a.dtype.kind not in "fiu" and ops.graph_of(a) is None:
+            raise BodyError(f"{self.name}: {name} is {given!r}; expected real numbers")
+        a = a if a.dtype == object else a.astype(float)
         shapes = ((),) if name == "mass" else ((3, 3), (6, 6))
         if a.shape not in shapes:
             raise BodyError(f"{self.name}: {name} has shape {a.shape}; expected {'one number' if name == 'mass' else '(3, 3) or (6, 6)'}")
+        if a.shape == (6, 6) and self.mass is not None:
+            raise BodyError(f"{self.name} has a mass besides a 6×6 inertia, which holds it; expected one or the other")
         if a.dtype == object:
-            return a if a.shape else a[()]
+            return a if a.shape else ops.where(a[()] > 0.0, a[()], np.nan)  # a motion must not go on with a mass below zero
         if not np.isfinite(a).all():
             raise BodyError(f"{self.name}: {name} holds NaN or infinity; expected finite numbers")
         if name == "mass" and a <= 0:
@@ -315,10 +325,16 @@ class RigidBody(ControlSystem):
 
     def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
         """What one of the user's functions returns, of the right shape."""
-        result = np.asarray(getattr(self, name)(x, u, t))
+        result = self._array(name, getattr(self, name)(x, u, t))
         if result.shape != (size,):
             raise BodyError(f"{self.name}.{name} returned shape {result.shape}; expected ({size},)")
         return result
+
+    def _array(self, name: str, given: Any) -> Array:
+        try:
+            return np.asarray(given)
+        except ValueError:
+            raise BodyError(f"{self.name}: {name} is not rectangular; expected an array of numbers") from None
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.attitude}, velocity in {self.velocity_frame} axes, {self.controls} controls>"

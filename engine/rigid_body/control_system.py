@@ -40,6 +40,13 @@ class ControlSystem:
         """The state (n) after a step of dt at constant controls. Traceable."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Refuse a system that cannot be."""
+        if not isinstance(state := getattr(self, "state", None), LieState):
+            raise StateError(f"{self.name}: state is {state!r}; expected its layout, such as LieState('quaternion', 3, 6)")
+        if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
+            raise StateError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
+
     def method(self, integrator: str | None = None) -> Method:
         """The method of that name, or the system's own."""
         name = integrator or self.integrator

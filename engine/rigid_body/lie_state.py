@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.model import StateError, nearest
 from engine.spatial import manifold
 from engine.spatial.manifold import Manifold
@@ -134,14 +135,11 @@ class LieState:
 
     def checked(self, name: str, x: Any) -> Array:
         """x (..., n) as finite floats with unit quaternions: normalised, unless one is further than 1e-3 from unit length."""
-        a = np.asarray(x)
-        if a.dtype == object:
-            return a
-        if a.dtype.kind not in "fiub":
-            raise StateError(f"{name} holds {a.dtype}; expected real numbers")
+        a = reals(name, x)
         if a.shape[-1:] != (self.n,):
             raise StateError(f"{name} has shape {a.shape}; expected (..., {self.n}): {self.described()}")
-        a = a.astype(float)
+        if a.dtype == object:  # traced
+            return a
         if not np.isfinite(a).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
             raise StateError(f"{name}[{', '.join(map(str, where))}] is {a[where]}; expected a finite number")
@@ -160,6 +158,19 @@ class LieState:
 
     def __repr__(self) -> str:
         return f"LieState({', '.join(map(repr, self.parts))})"
+
+
+def reals(name: str, x: Any) -> Array:
+    """x as an array of floats, or of traced values."""
+    try:
+        a = np.asarray(x)
+    except ValueError:
+        raise StateError(f"{name} is not rectangular; expected an array of real numbers") from None
+    if a.dtype.kind in "fiub":
+        return a.astype(float)
+    if a.dtype == object and ops.graph_of(a) is not None:
+        return a
+    raise StateError(f"{name} holds {type(x).__name__ if a.dtype == object and not a.ndim else a.dtype}; expected real numbers")
 
 
 def inverse(E: Array) -> Array:

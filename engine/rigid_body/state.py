@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.model import StateError
-from engine.rigid_body.lie_state import LieState
+from engine.rigid_body.lie_state import LieState, reals
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -39,11 +39,11 @@ class RigidBodyState:
 
     def __init__(self, position: Any = (0, 0, 0), orientation: Any = (1, 0, 0, 0), linear_velocity: Any = (0, 0, 0),
                  angular_velocity: Any = (0, 0, 0)) -> None:  # fmt: skip
-        q = np.asarray(orientation, dtype=float)
-        if q.shape == (3, 3):
-            q = quaternion.from_matrix(q)
-        parts = [q, *(np.asarray(p, dtype=float) for p in (position, angular_velocity, linear_velocity))]
         names = ("orientation", "position", "angular_velocity", "linear_velocity")
+        given = (orientation, position, angular_velocity, linear_velocity)
+        parts = [reals(f"RigidBodyState: {name}", part) for name, part in zip(names, given, strict=True)]
+        if parts[0].shape == (3, 3):
+            parts[0] = quaternion_of("RigidBodyState", parts[0])
         for name, part, size in zip(names, parts, (4, 3, 3, 3), strict=True):
             if part.shape != (size,):
                 raise StateError(f"RigidBodyState: {name} has shape {part.shape}; expected ({size},)")
@@ -83,13 +83,21 @@ class RigidBodyState:
         return self.from_vector(self.vector)
 
     def __add__(self, delta: Any) -> RigidBodyState:
-        d = np.asarray(delta, dtype=float)
+        d = reals("an error of a RigidBodyState", delta)
         if d.shape != (12,):
             raise StateError(f"an error of a RigidBodyState has shape {d.shape}; expected (12,)")
+        if not np.isfinite(d).all():
+            raise StateError("an error of a RigidBodyState holds NaN or infinity; expected finite numbers")
         return self.from_vector(LAYOUT.plus(self.vector, d))
 
     def __sub__(self, other: RigidBodyState) -> Array:
-        return LAYOUT.minus(self.vector, other.vector)
+        if not isinstance(other, RigidBodyState):
+            return NotImplemented
+        with np.errstate(divide="ignore", invalid="ignore"):
+            delta = LAYOUT.minus(self.vector, other.vector)
+        if not np.isfinite(delta).all():
+            raise StateError("two orientations are half a turn apart, where tan(θ/2) is infinite; expected less between them")
+        return delta
 
     def isclose(self, other: RigidBodyState, tolerance: float = 1e-9) -> bool:
         """Whether all entries agree to the tolerance, the quaternion up to its sign."""
@@ -104,3 +112,15 @@ class RigidBodyState:
         parts = [f"{n}={np.array2string(getattr(self, n), precision=6, separator=', ')}"
                  for n in ("position", "orientation", "linear_velocity", "angular_velocity")]  # fmt: skip
         return f"RigidBodyState({', '.join(parts)})"
+
+
+def are_rotations(R: Array) -> bool:
+    """Whether all matrices (..., 3, 3) are rotations."""
+    return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())
+
+
+def quaternion_of(owner: str, R: Array) -> Array:
+    """Unit quaternions (..., 4) of rotation matrices (..., 3, 3), checked."""
+    if not are_rotations(R):
+        raise StateError(f"{owner}: orientation is no rotation matrix; expected R Rᵀ = 1 and det R = 1")
+    return quaternion.from_matrix(R)

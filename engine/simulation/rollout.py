@@ -13,6 +13,7 @@ import numpy as np
 from engine.compiler import machine
 from engine.compiler.gufunc import get_threads, pool, rollout_ufunc
 from engine.compiler.trace import Program
+from engine.simulation.component import SimulationError
 
 Array = np.ndarray
 #: kernel(counts, t0, k, dt, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
@@ -52,11 +53,15 @@ def plain_kernel(step: Callable[..., Array], observe: Callable[..., Array]) -> K
     """The same, of functions on floats, for one rollout."""
 
     def kernel(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
-        records = []
-        for count in counts:
-            for _ in range(int(count)):
-                x, k = step(t0, k, dt, x), k + 1.0
-            records.append(observe(t0, k, dt, x))
+        records: list[Array] = []
+        try:
+            for count in counts:
+                for _ in range(int(count)):
+                    x, k = step(t0, k, dt, x), k + 1.0
+                records.append(observe(t0, k, dt, x))
+        except SimulationError as error:
+            error.records = records
+            raise
         return np.array(records)
 
     return kernel
@@ -70,10 +75,21 @@ def blocks(kernel: Kernel, x: Array, dt: float, duration: float, record_every: i
     """
     n = x.shape[-1]
     steps = duration / dt
-    whole = round(steps) if abs(steps - round(steps)) < 1e-6 else int(steps)
-    first = [] if start else [0]
+    whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
+    shorter = steps > whole + 1e-6 or not whole
     left = whole - start
-    counts = np.array(first + [record_every] * (left // record_every) + ([left % record_every] if left % record_every else []), dtype=float)
+    rest = left % record_every
+    first, last = int(not start), int(rest > 0 and not shorter)
+    records = first + max(left, 0) // record_every + last
+
+    def counts(i: int, j: int) -> Array:
+        """Steps before each of the records i … j − 1; of a long run they are not all in memory."""
+        c = np.full(j - i, float(record_every))
+        if first and i == 0:
+            c[0] = 0.0
+        if last and j == records:
+            c[-1] = float(rest)
+        return c
 
     def advance(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -87,13 +103,16 @@ def blocks(kernel: Kernel, x: Array, dt: float, duration: float, record_every: i
         return new
 
     done = start
-    for part in parts(counts):
+    for i, j in parts(records):
+        part = counts(i, j)
         new = advance(part, 0.0, float(done), dt, x)
         done += int(part.sum())
         x = new[..., -1, 1 : 1 + n]
         yield new, done
-    if steps > whole + 1e-6:
-        yield advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x), done
+    if shorter:
+        if rest:
+            x = advance(np.array([float(rest)]), 0.0, float(done), dt, x)[..., -1, 1 : 1 + n]
+        yield advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x), whole
 
 
 def rollout(kernel: Kernel, x: Array, dt: float, duration: float, record_every: int = 1, progress: bool = False) -> Array:
@@ -110,12 +129,12 @@ def rollout(kernel: Kernel, x: Array, dt: float, duration: float, record_every: 
     return np.concatenate(found, axis=-2)
 
 
-def parts(counts: Array) -> Iterator[Array]:
-    """The counts in pieces of about a tenth of a second of work, measured as they go."""
+def parts(records: int) -> Iterator[tuple[int, int]]:
+    """Pieces i … j − 1 of so many records, of about a tenth of a second of work each, measured as they go."""
     start, length = 0, 16
-    while start < len(counts):
+    while start < records:
         begun = time.perf_counter()
-        yield counts[start : start + length]
+        yield start, min(start + length, records)
         start += length
         length = max(1, min(100_000, int(length * np.clip(0.1 / max(time.perf_counter() - begun, 1e-6), 0.25, 8.0))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -12,11 +13,11 @@ import numpy as np
 
 from engine import integrate, ops
 from engine.compiler import autodiff
-from engine.compiler.gufunc import Gufunc
+from engine.compiler.gufunc import Gufunc, rollout_ufunc
 from engine.compiler.trace import Program, calling, name_of, trace
 from engine.integrate import Mechanical, Method, System
 from engine.model import StateError
-from engine.rigid_body import ControlSystem, RigidBody
+from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.rollout import Diverged, kernel_of, rollout
 from engine.simulation.simulator import SimulationError, checked_count, checked_duration, checked_method, checked_step, checked_tolerance
@@ -67,6 +68,7 @@ class CompiledSystem:
     """
 
     def __init__(self, system: ControlSystem) -> None:
+        system.check()
         self.system, self.state, self.controls = system, system.state, int(system.controls)
         self._discrete: dict[tuple[str, str], Function] = {}
 
@@ -153,6 +155,8 @@ class CompiledSystem:
 
     def _control(self, controller: Callable[..., Any], x: Array, t: Any) -> Array:
         """What a controller returns, checked."""
+        if not callable(controller):
+            raise SimulationError(f"controller is {controller!r}; expected a function of (x, t)")
         try:
             inspect.signature(controller).bind(x, t)
         except TypeError:
@@ -187,10 +191,10 @@ class CompiledSystem:
 
         def parts(x: Array, u: Array, t: Any) -> Array:
             if body.overrides("wrench"):
-                W = body.wrench(x, u, t)
+                W = body._returned("wrench", 6, x, u, t)
                 W = np.concatenate([W[3:], W[:3]])
             else:
-                W = np.concatenate([np.asarray(body.forces(x, u, t)), np.asarray(body.moments(x, u, t))])
+                W = np.concatenate([body._returned("forces", 3, x, u, t), body._returned("moments", 3, x, u, t)])
             return np.concatenate(by_state_and_control(W, x, u), axis=1)
 
         dense = autodiff.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
@@ -226,7 +230,7 @@ class CompiledSystem:
         try:
             data = run(x0, duration, dt, control, method, record_every, progress)
         except Diverged as stop:
-            why = self._blame(stop, control, dt, method.implicit)
+            why = self._blame(stop, x0, controller, dt, method, record_every, compiled)
             text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
             raise SimulationError(text, self._trajectory(stop.data)) from None
         return self._trajectory(data)
@@ -248,15 +252,16 @@ class CompiledSystem:
 
     def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
         """The controller u(x, t), the system's own, or none, checked where it is called."""
-        controller = controller or getattr(self.system, "controller", None)
+        controller = getattr(self.system, "controller", None) if controller is None else controller
         if controller is None:
             return lambda x, t: np.zeros(self.controls)
         return lambda x, t: self._control(controller, x, t)
 
-    def _integrated(self, control: Callable[..., Any], method: Method) -> tuple[System, Callable[[Array], Array], Callable[[Array], Array]]:
+    def _integrated(self, control: Callable[..., Any], method: Method,
+                    body: ControlSystem | None = None) -> tuple[System, Callable[[Array], Array], Callable[[Array], Array]]:  # fmt: skip
         """What is stepped, and the ways from a state x to its own states and back."""
-        if isinstance(self.system, RigidBody):
-            body = self.system
+        body = self.system if body is None else body
+        if isinstance(body, RigidBody):
             body.require(method.takes)
             motion = body.system(control)
             return motion, lambda x: np.concatenate(body.to_motion(x)), lambda y: body.from_motion(*motion.split(y))
@@ -264,7 +269,7 @@ class CompiledSystem:
             raise StateError(f"integrator '{method.name}' is for mechanical systems, which {self.system.name} is not; expected another")
 
         def field(t: Any, x: Array) -> Array:
-            return self.system.velocity(x, control(x, t), t)  # type: ignore[attr-defined]
+            return body.velocity(x, control(x, t), t)  # type: ignore[attr-defined]
 
         return System(self.state.manifold, field), lambda x: x, lambda y: y
 
@@ -286,9 +291,10 @@ class CompiledSystem:
     def _compiled_run(self, x0: Array, duration: float, dt: float, control: Callable[..., Any], method: Method, every: int,
                       progress: bool) -> Array:  # fmt: skip
         step, observe, there = self._programs(control, method)
-        y0 = there(x0) if x0.ndim == 1 else np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], -1)
+        y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], len(step.outputs))
         return rollout(kernel_of(step, observe, y0.shape[:-1]), y0, dt, duration, every, progress)
 
+    @np.errstate(all="ignore")
     def _plain_run(self, x0: Array, duration: float, dt: float, control: Callable[..., Any], method: Method, every: int,
                    progress: bool) -> Array:  # fmt: skip
         if x0.ndim != 1:
@@ -310,24 +316,35 @@ class CompiledSystem:
                 y, t = system.space.normalized(integrate.step(method, system, t, h, y)), duration if k == steps - 1 else (k + 1) * dt
         return np.array(records)
 
-    def _blame(self, stop: Diverged, control: Callable[..., Any], dt: float, implicit: bool) -> str:
-        """Which function of the user's is not finite where the motion ended, if one is."""
-        body, names = self.system, ("forces", "moments", "wrench", "mass", "inertia", "dynamics")
-        if len(stop.data):
-            last = stop.data.reshape(-1, stop.data.shape[-1])[-1]
-            x = last[-self.state.n - self.controls : len(last) - self.controls]
-            for t in np.linspace(last[0], stop.t + dt, 17):
-                with np.errstate(all="ignore"):
-                    u = control(x, t)
-                    if not np.isfinite(u).all():
-                        return f"the controller returns NaN or infinity at t = {t:.6g} s"
-                    for n in names:
-                        own = getattr(type(body), n, None)
-                        if callable(own) and own is not getattr(RigidBody, n, None) and not np.isfinite(getattr(body, n)(x, u, t)).all():
-                            return f"{body.name}.{n} returns NaN or infinity at t = {t:.6g} s"
-            if isinstance(body, RigidBody) and implicit:
-                turn = dt * float(np.linalg.norm(body.angular_velocity(x)))
-                return f"Newton's method did not converge in a step with h|ω| = {turn:.3g}; expected a smaller dt or gentler forces"
+    def _blame(self, stop: Diverged, x0: Array, controller: Any, dt: float, method: Method, every: int, compiled: bool) -> str:
+        """Why a motion ended: the steps since its last record are taken again, on floats and with an eye on the user's functions."""
+        system = watched(self.system)
+        controller = getattr(self.system, "controller", None) if controller is None else controller
+        seen = watch(name_of(controller), controller) if controller else None
+        motion, there, back = self._integrated(self._controlled(seen), method, system)
+        kernel = rollout_ufunc(*self._programs(self._controlled(controller), method)[:2], 1) if compiled else None
+        batch, n, turn = x0.shape[:-1], motion.space.nq, 0.0
+        last = stop.data.reshape(*batch, -1, stop.data.shape[-1])[..., -1:, : 1 + n]  # the time, and what is stepped
+        for k in np.ndindex(batch):
+            t, y = (float(last[k][0, 0]), last[k][0, 1:]) if last[k].size else (0.0, there(x0[k]))
+            steps = every
+            with np.errstate(all="ignore"):
+                if kernel is not None:  # as far as it goes well
+                    records = kernel(np.ones(every), t, 0.0, dt, y)[:, : 1 + n]
+                    good = int(np.append(np.isfinite(records).all(axis=1), False).argmin())
+                    t, y = (t, y) if good == 0 else (float(records[good - 1, 0]), records[good - 1, 1:])
+                    steps = 1
+                turn = max(turn, dt * float(np.linalg.norm(y[7:10]))) if isinstance(self.system, RigidBody) else 0.0
+                where = f", in rollout {list(k)}" if batch else ""
+                try:
+                    self._controlled(seen)(back(y), t)
+                    for i in range(steps):
+                        y = motion.space.normalized(integrate.step(method, motion, t + i * dt, dt, y))
+                        self._controlled(seen)(back(y), t + (i + 1) * dt)
+                except (NotFinite, BodyError) as found:
+                    return f"{found}{where}"
+        if method.implicit:
+            return f"Newton's method did not converge in a step with h|ω| = {turn:.3g}; expected a smaller dt or gentler forces"
         return "the motion diverges; expected a smaller dt or gentler forces"
 
     def _trajectory(self, data: Array) -> StateTrajectory:
@@ -338,6 +355,37 @@ class CompiledSystem:
 
     def __repr__(self) -> str:
         return f"<compiled {self.system!r}>"
+
+
+class NotFinite(Exception):
+    """A function of the user's returns what is no number."""
+
+
+def watch(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of (..., t) that raises :class:`NotFinite` where it returns what is not finite, of numbers that had not run away, or a
+    mass that is none."""
+
+    @functools.wraps(fn)
+    def watching(*given: Any, **named: Any) -> Any:
+        result, args = fn(*given, **named), (*given, *named.values())
+        if all((np.abs(np.asarray(a, dtype=float)) < 1e100).all() for a in args):
+            if not np.isfinite(np.asarray(result, dtype=float)).all():
+                raise NotFinite(f"{name} returns NaN or infinity at t = {float(named.get('t', args[-1])):.6g} s")
+            if name.endswith(".mass") and np.asarray(result) <= 0.0:
+                raise NotFinite(f"{name} returns {float(result):.6g} kg at t = {float(named.get('t', args[-1])):.6g} s")
+        return result
+
+    return watching
+
+
+def watched(system: ControlSystem) -> ControlSystem:
+    """A copy of the system, with an eye on the functions that are the user's."""
+    own = copy.copy(system)
+    for name in ("forces", "moments", "wrench", "mass", "inertia") if isinstance(system, RigidBody) else ("dynamics",):
+        fn = getattr(own, name, None)
+        if callable(fn) and getattr(fn, "__func__", fn) is not getattr(RigidBody, name):
+            setattr(own, name, watch(f"{system.name}.{name}", fn))
+    return own
 
 
 def traced_once(system: System) -> System:

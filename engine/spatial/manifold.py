@@ -62,7 +62,9 @@ class Manifold:
 def vector(n: int) -> Manifold:
     """Rⁿ under addition."""
     return Manifold(f"R{n}", n, n, lambda: np.zeros(n), lambda q, d: q + d, lambda q0, q1: q1 - q0, lambda q, d: q + d,
-                    lambda a, b: np.zeros(n), lambda d, v: v, lambda q: q, lambda rng: rng.standard_normal(n))  # fmt: skip
+                    lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape)),
+                    lambda d, v: np.broadcast_to(v, np.broadcast_shapes(d.shape, v.shape)), lambda q: q,
+                    lambda rng: rng.standard_normal(n))  # fmt: skip
 
 
 # ---------------------------------------------------------------- rotations: q the unit quaternion body → world, v = ω in the body
