@@ -9,15 +9,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_examples(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_examples(monkeypatch, tmp_path):
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 2
+    assert len(blocks) == 4
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
         for block in blocks:
             exec(compile(block, "README.md", "exec"), names)
-    assert float(printed.getvalue()) < 1e-7
+    drift, momenta = printed.getvalue().splitlines()
+    assert float(drift) < 1e-12
+    assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
+    assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
     assert names["f"](names["np"].ones((1000, 3)), names["np"].eye(3)[:2]).shape == (1000, 2)
 
 
