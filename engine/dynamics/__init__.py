@@ -1,12 +1,33 @@
 """Dynamics of trees: one algorithm a file, plain equations on floats or traced scalars."""
 
 from engine.dynamics.aba import aba
+from engine.dynamics.centroidal import (
+    centroidal_momentum_matrix,
+    centroidal_momentum_matrix_dot,
+    momentum_matrix,
+    momentum_matrix_dot,
+)
+from engine.dynamics.coriolis import christoffel, coriolis
 from engine.dynamics.crba import crba
 from engine.dynamics.energy import energy
+from engine.dynamics.free_floating import (
+    base_reaction,
+    dynamic_manipulability,
+    dynamic_singularity,
+    floating_inverse_dynamics,
+    free_floating_bias,
+    free_floating_inertia,
+    generalized_jacobian,
+    reaction_null_space,
+)
+from engine.dynamics.friction import damping_matrix, friction_forces
 from engine.dynamics.jacobian import jacobian, jacobian_dot, spatial_jacobian
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
 from engine.dynamics.momentum import center_of_mass, momentum
 from engine.dynamics.rnea import bias, gravity_forces, rnea
 
-__all__ = ["GRAVITY", "aba", "bias", "center_of_mass", "crba", "energy", "forward_kinematics", "gravity_forces", "jacobian",
-           "jacobian_dot", "momentum", "rnea", "spatial_jacobian", "twists"]  # fmt: skip
+__all__ = ["GRAVITY", "aba", "base_reaction", "bias", "center_of_mass", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot",
+           "christoffel", "coriolis", "crba", "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "energy",
+           "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
+           "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_dot", "momentum", "momentum_matrix", "momentum_matrix_dot",
+           "reaction_null_space", "rnea", "spatial_jacobian", "twists"]  # fmt: skip
