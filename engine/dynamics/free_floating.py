@@ -2,7 +2,7 @@
 
 The base's twist V0 (its six velocities) and the joints' velocities q̇ share the equations of motion::
 
-    [[Hb, Hbm], [Hbmᵀ, Hm]] [V̇0; q̇̇] + [b0; bm] = [0; tau]
+    [[Hb, Hbm], [Hbmᵀ, Hm]] [V̇0; q̈] + [b0; bm] = [0; tau]
 
 Every function here takes those of V0's rows that move freely, e, out of them by M_ee V̇_e + M_ek u̇ + b_e = 0, and keeps the rest, u.
 ``base`` says which are free (rows are of body axes, about the base's origin):

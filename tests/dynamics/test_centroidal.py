@@ -1,0 +1,180 @@
+"""The momentum matrices, about the world's origin and the centre of mass, and their rates: laws, other routes, Pinocchio, three lives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import engine
+from engine import Model, StateError, dynamics
+from engine.model import KINDS
+from engine.spatial import inertia, quaternion, se3, so3
+from tests.dynamics.oracle_pinocchio import SWAP, Pinocchio, built, from_urdf
+from tests.dynamics.support import error, file, rate, robot, without_mimics
+from tests.dynamics.test_coriolis import TREES, tree, with_added_mass
+from tests.numeric import check_lives
+from tests.trees import random_tree
+
+Array = np.ndarray
+GRAVITY = (0.3, -9.0, 3.0)
+MATRICES = {
+    "momentum": (dynamics.momentum_matrix, dynamics.momentum_matrix_dot),
+    "centroidal": (dynamics.centroidal_momentum_matrix, dynamics.centroidal_momentum_matrix_dot),
+}
+HEAVY = [name for name in TREES if name != "no joint that moves"]
+FREE = [name for name in TREES if TREES[name].get("floating_base")]
+
+
+# ---------------------------------------------------------------- laws
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_momentum_is_linear_in_the_velocity(name: str) -> None:
+    """P = A v."""
+    model, q, v, _ = tree(name)
+    A = dynamics.momentum_matrix(model, q)
+    assert A.shape == (6, model.nv) and A.dtype == float
+    assert error(A @ v, dynamics.momentum(model, q, v)) < 1e-14
+
+
+@pytest.mark.parametrize("which", MATRICES)
+@pytest.mark.parametrize("name", HEAVY)
+def test_rates_are_derivatives(name: str, which: str) -> None:
+    model, q, v, _ = tree(name)
+    matrix, matrix_dot = MATRICES[which]
+    assert error(matrix_dot(model, q, v), rate(lambda t: matrix(model, model.integrate(q, v, t)))) < 2e-12
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_wrenches_and_weight_change_momentum(name: str) -> None:
+    """A v̇ + Ȧ v = Σ Ad(T)⁻ᵀ F + weight for the motion that aba gives, whatever the joints do."""
+    model, q, v, rng = tree(name)
+    tau, wrenches = 30 * rng.standard_normal(model.nv), 30 * rng.standard_normal((len(model.links), 6))
+    tau[:6] = 0.0
+    vdot = dynamics.aba(model, q, v, tau, GRAVITY, wrenches)
+    total = sum(se3.to_parent(T, F) for T, F in zip(dynamics.forward_kinematics(model, q), wrenches, strict=True))
+    for T, link in zip(dynamics.forward_kinematics(model, q), model.links, strict=True):
+        total = total + se3.to_parent(T, link.inertia @ np.append(np.zeros(3), T[:3, :3].T @ GRAVITY))
+    A, Adot = dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v)
+    assert error(A @ vdot + Adot @ v, total, float((np.abs(A) @ np.abs(vdot)).max())) < 1e-14
+
+
+@pytest.mark.parametrize("name", [n for n in FREE if not n.startswith("added mass")])
+def test_centroidal_momentum(name: str) -> None:
+    """A moved world turns it and no more; its linear part is m ċ; a rigid motion of the whole about c has none that is linear."""
+    model, q, v, rng = tree(name)
+    A, mass = dynamics.centroidal_momentum_matrix(model, q), sum(body.inertia[5, 5] for body in model.bodies)
+    c = dynamics.center_of_mass(model, q)
+    assert error(A[3:] @ v / mass, rate(lambda t: dynamics.center_of_mass(model, model.integrate(q, v, t)))) < 1e-12
+    P = dynamics.momentum(model, q, v)
+    assert error((A @ v)[:3], P[:3] - np.cross(c, P[3:]), float(np.abs(P).max())) < 1e-14
+    r, moved = quaternion.random(rng), q.copy()
+    moved[:4], moved[4:7] = quaternion.product(r, q[:4]), quaternion.rotate(r, q[4:7]) + rng.standard_normal(3)
+    R = quaternion.to_matrix(r)
+    assert error(dynamics.centroidal_momentum_matrix(model, moved), np.concatenate([R @ A[:3], R @ A[3:]])) < 1e-14
+    T = dynamics.forward_kinematics(model, q)[0]
+    spins = [se3.to_child(T, np.concatenate([w, np.cross(c, w)])) for w in np.eye(3)]    # about c, all joints held
+    P = A[:, :6] @ np.transpose(spins)
+    assert error(P[:3], P[:3].T) < 1e-13 and np.linalg.eigvalsh(P[:3])[0] > 0             # the tensor of the whole about c
+    assert np.abs(P[3:]).max() < 1e-13 * np.abs(A).max()
+
+
+# ---------------------------------------------------------------- other routes
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_by_links(name: str) -> None:
+    """A = Σ Ad(T)⁻ᵀ G J, Ȧ = Σ Ad(T)⁻ᵀ (G J̇ − ad(V)ᵀ G J)."""
+    model, q, v, _ = tree(name)
+    A, Adot = np.zeros((6, model.nv)), np.zeros((6, model.nv))
+    links = zip(model.links, dynamics.forward_kinematics(model, q), dynamics.twists(model, q, v), strict=True)
+    for link, T, V in links:
+        J, G, X = dynamics.jacobian(model, q, link.name), link.inertia, np.linalg.inv(se3.Ad(T)).T
+        A += X @ G @ J
+        Adot += X @ (G @ dynamics.jacobian_dot(model, q, v, link.name) - se3.ad(V).T @ G @ J)
+    assert error(dynamics.momentum_matrix(model, q), A) < 1e-14
+    assert error(dynamics.momentum_matrix_dot(model, q, v), Adot) < 1e-14
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_the_base_feels_it(name: str) -> None:
+    """A free base's rows of M and C are A and Ȧ, seen from it: [Hb Hbm] = Ad(T)ᵀ A, C_b v = Ad(T)ᵀ Ȧ v."""
+    model, q, v, _ = tree(name)
+    X = se3.Ad(dynamics.forward_kinematics(model, q)[0]).T
+    assert error(X @ dynamics.momentum_matrix(model, q), dynamics.crba(model, q)[:6]) < 1e-14
+    C = dynamics.coriolis(model, q, v)
+    assert error(X @ dynamics.momentum_matrix_dot(model, q, v) @ v, (C @ v)[:6], float(np.abs(C).max())) < 1e-14
+
+
+def test_a_tumbling_box() -> None:
+    """A box that spins and flies: L = R I ω about its centre, whatever it does; L̇ = 0 with Euler's equations."""
+    box = engine.Builder("box")
+    box.add_link("box", inertia=inertia.box(12.0, [1.0, 2.0, 3.0]))
+    model = box.model(floating_base=True)
+    q, v = model.random(np.random.default_rng(0))
+    R, tensor = quaternion.to_matrix(q[:4]), np.diag([13.0, 10.0, 5.0])
+    A = dynamics.centroidal_momentum_matrix(model, q)
+    assert error(A, np.block([[R @ tensor, np.zeros((3, 3))], [np.zeros((3, 3)), 12 * R]])) < 1e-15
+    wdot = np.linalg.solve(tensor, -np.cross(v[:3], tensor @ v[:3]))
+    vdot = np.concatenate([wdot, -np.cross(v[:3], v[3:])])
+    assert np.abs(A @ vdot + dynamics.centroidal_momentum_matrix_dot(model, q, v) @ v).max() < 1e-14 * np.abs(A).max()
+    assert error(dynamics.centroidal_momentum_matrix_dot(model, q, v)[:3, :3], R @ so3.hat(v[:3]) @ tensor) < 1e-14
+
+
+# ---------------------------------------------------------------- Pinocchio
+
+
+@pytest.mark.parametrize(("name", "floating_base"), [("ur5", False), ("panda", True), ("a1", True), ("talos", True), ("tiago", False)])
+def test_pinocchio_on_robots(name: str, floating_base: bool) -> None:
+    model = without_mimics(robot(name, floating_base))
+    against_pinocchio(model, from_urdf(file(name), floating_base), np.random.default_rng(0), 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pinocchio_on_trees(seed: int) -> None:
+    """Of every kind but universal: theirs leaves out Ṡ."""
+    rng = np.random.default_rng(seed)
+    kinds = [k for k in KINDS if k != "universal"]
+    model = random_tree(rng, int(rng.integers(5, 40)), kinds=kinds, floating_base=bool(seed % 2), massless=0.4 * (seed % 3))
+    against_pinocchio(model, built(model), rng, 3e-14)
+
+
+def against_pinocchio(model: Model, theirs: object, rng: np.random.Generator, tolerance: float) -> None:
+    """Their centroidal map and its rate: linear first, world axes."""
+    reference = Pinocchio(model, theirs, (0, 0, 0))
+    q, v = model.random(rng)
+    A = pin.ccrba(reference.theirs, reference.data, reference.q(q), reference.v(v))[SWAP][:, reference.order]
+    assert error(dynamics.centroidal_momentum_matrix(model, q), A) < tolerance
+    Adot = pin.dccrba(reference.theirs, reference.data, reference.q(q), reference.v(v))[SWAP][:, reference.order]
+    assert error(dynamics.centroidal_momentum_matrix_dot(model, q, v), Adot) < tolerance
+
+
+# ---------------------------------------------------------------- three lives, and what goes wrong
+
+
+@pytest.mark.parametrize("name", ["rates of the subspace", "mimics", "floating base, added mass"])
+def test_plain_is_interpreted_is_compiled(name: str) -> None:
+    rng = np.random.default_rng(0)
+    model = random_tree(rng, **{"rates of the subspace": {"n": 3, "kinds": ["universal", "spherical", "screw"]},
+                                "mimics": {"n": 7, "kinds": ["revolute", "prismatic"], "mimics": 0.5, "massless": 0.5},
+                                "floating base, added mass": {"n": 3, "floating_base": True}}[name])  # fmt: skip
+    model = with_added_mass(model, rng) if "added" in name else model
+    q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
+    check_lives(lambda q, v: (dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v),
+                              dynamics.centroidal_momentum_matrix(model, q), dynamics.centroidal_momentum_matrix_dot(model, q, v)),
+                q, v, tolerance=2e-14)  # fmt: skip
+
+
+def test_wrong_arguments() -> None:
+    model, q, v, _ = tree("one of each")
+    for fn in (dynamics.momentum_matrix_dot, dynamics.centroidal_momentum_matrix_dot):
+        with pytest.raises(StateError, match=r"v has shape \(3,\); expected \(\d+,\) for 'random tree'"):
+            fn(model, q, v[:3])
+    for fn in (dynamics.momentum_matrix, dynamics.centroidal_momentum_matrix):
+        with pytest.raises(StateError, match=r"q has shape \(3,\)"):
+            fn(model, q[:3])
+    still, none = tree("no joint that moves")[0], np.zeros(0)
+    assert dynamics.momentum_matrix(still, none).shape == (6, 0)
+    with pytest.raises(StateError, match="moves no mass"):
+        dynamics.centroidal_momentum_matrix(still, none)
