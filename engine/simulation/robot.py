@@ -25,7 +25,8 @@ class Function(Gufunc):
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
         model = robot.model
-        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6)}
+        joints = model.nv - (0 if options.get("base") == "flying" else 6)  # of a floating model
+        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "qddot": (max(joints, 0),)}
         names = arguments.split()
         self.model, self.plain = model, functools.partial(fn, **options)
         program = trace(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), [shapes.get(a, (model.nv,)) for a in names])
@@ -44,7 +45,8 @@ class Function(Gufunc):
                 if name == "wrenches":
                     what = f"link '{self.model.links[where[-2]].name}'"
                 else:
-                    what = f"joint '{self.model.entries(name)[where[-1]]}'"
+                    first = self.model.nv - np.shape(x)[-1] if name == "qddot" else 0
+                    what = f"joint '{self.model.entries(name if name != 'qddot' else 'v')[first + where[-1]]}'"
                 entry = f"{name}[{', '.join(map(str, where))}]"
                 raise StateError(f"{self.name}: {entry} ({what}) is {np.asarray(x)[where]}; expected a finite number")
         results = result if isinstance(result, tuple) else (result,)
@@ -89,6 +91,9 @@ class Robot:
     bias(q, v, wrenches=None) -> (..., nv); gravity_forces(q) -> (..., nv)
     crba(q) -> M (..., nv, nv)
     forward_kinematics(q) -> T (..., nlinks, 4, 4); twists(q, v) -> V (..., nlinks, 6)
+    coriolis(q, v) -> C (..., nv, nv); christoffel(q) -> (..., nv, nv, nv)
+    momentum_matrix(q), momentum_matrix_dot(q, v), centroidal_momentum_matrix(q), centroidal_momentum_matrix_dot(q, v) -> (..., 6, nv)
+    base_reaction(q, v, vdot) -> (..., 6); reaction_null_space(q) -> (..., nv − 6, nv − 6): of floating models
     energy(q, v) -> K, U; momentum(q, v) -> P (..., 6); center_of_mass(q) -> (..., 3)
     """
 
@@ -147,6 +152,60 @@ class Robot:
     def center_of_mass(self) -> Gufunc:
         return Function(self, dynamics.center_of_mass, "q")
 
+    @functools.cached_property
+    def coriolis(self) -> Gufunc:
+        return Function(self, dynamics.coriolis, "q v")
+
+    @functools.cached_property
+    def christoffel(self) -> Gufunc:
+        return Function(self, dynamics.christoffel, "q")
+
+    @functools.cached_property
+    def momentum_matrix(self) -> Gufunc:
+        return Function(self, dynamics.momentum_matrix, "q")
+
+    @functools.cached_property
+    def momentum_matrix_dot(self) -> Gufunc:
+        return Function(self, dynamics.momentum_matrix_dot, "q v")
+
+    @functools.cached_property
+    def centroidal_momentum_matrix(self) -> Gufunc:
+        return Function(self, dynamics.centroidal_momentum_matrix, "q")
+
+    @functools.cached_property
+    def centroidal_momentum_matrix_dot(self) -> Gufunc:
+        return Function(self, dynamics.centroidal_momentum_matrix_dot, "q v")
+
+    @functools.cached_property
+    def base_reaction(self) -> Gufunc:
+        return Function(self, dynamics.base_reaction, "q v vdot", gravity=self.gravity)
+
+    @functools.cached_property
+    def reaction_null_space(self) -> Gufunc:
+        return Function(self, dynamics.reaction_null_space, "q")
+
+    def generalized_jacobian(self, q: Array, link: str, base: str = "floating") -> Array:
+        """Generalized Jacobian J* (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""
+        return self._of(dynamics.generalized_jacobian, "q", link=link, base=base)(q)
+
+    def free_floating_inertia(self, q: Array, base: str = "floating") -> Array:
+        """Inertia M* (..., nv − 6, nv − 6) that the joints of a floating model feel when nothing holds its base."""
+        return self._of(dynamics.free_floating_inertia, "q", base=base)(q)
+
+    def free_floating_bias(self, q: Array, v: Array, base: str = "floating") -> Array:
+        """Bias b* (..., nv − 6): M* q̇̇ + b* = tau."""
+        return self._of(dynamics.free_floating_bias, "q v", gravity=self.gravity, base=base)(q, v)
+
+    def floating_inverse_dynamics(self, q: Array, v: Array, qddot: Array, base: str = "floating") -> tuple[Array, Array]:
+        """Joint forces (..., nv − 6) for joint accelerations qddot (..., nv − 6) of a floating model, and the rate of its base's twist."""
+        return self._of(dynamics.floating_inverse_dynamics, "q v qddot", gravity=self.gravity, base=base)(q, v, qddot)
+
+    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> Function:
+        key = fn.__name__, str(sorted(options.items()))
+        if key not in self._jacobians:
+            self._jacobians[key] = Function(self, fn, arguments, **options)
+        return self._jacobians[key]
+
     def jacobian(self, q: Array, link: str) -> Array:
         """Body Jacobian J (..., 6, nv) of a link: V_link = J v, in the link's frame."""
         return self._of_link(dynamics.jacobian, "q", link)(q)
@@ -160,11 +219,8 @@ class Robot:
         return self._of_link(dynamics.jacobian_dot, "q v", link)(q, v)
 
     def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> Function:
-        key = fn.__name__, link
-        if key not in self._jacobians:
-            self.model.link_index(link)
-            self._jacobians[key] = Function(self, fn, arguments, link=link)
-        return self._jacobians[key]
+        self.model.link_index(link)
+        return self._of(fn, arguments, link=link)
 
     def __repr__(self) -> str:
         return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}>"
