@@ -23,7 +23,7 @@ class Motor(Component):
     joint : its joint
     gear : turns of the rotor per turn of the joint, n
     rotor : inertia of the rotor, kg·m², which adds n² times itself to the joint's (the rotor's own spin momentum is left out)
-    effort : largest joint torque, N·m; the joint's own limit by default
+    effort : largest joint torque, N·m; the joint's own limit by default (none, where that is zero)
     no_load_speed : joint speed, rad/s, at which the torque available in the direction of motion is zero: it falls linearly from ``effort``
     efficiency is 1
 
@@ -39,11 +39,16 @@ class Motor(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
-        self.limit = model.joint(self.joint).limits.effort if self.effort is None else self.effort
-        for what, x, least in (("gear", self.gear, None), ("rotor", self.rotor, 0.0), ("effort", self.limit, 0.0),
-                               ("no_load_speed", self.no_load_speed, 0.0)):  # fmt: skip
-            if not isinstance(x, (int, float, np.floating)) or np.isnan(x) or (least is not None and x < least):
-                raise SimulationError(f"{self.name}: {what} is {x!r}; expected a number{'' if least is None else ', zero or more'}")
+        self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
+        for what, x, good, expected in (
+            ("gear", self.gear, np.isfinite, "a finite number"), ("rotor", self.rotor, lambda x: 0 <= x < np.inf, "zero or more"),
+            ("effort", self.limit, lambda x: x >= 0, "zero or more"),
+            ("no_load_speed", self.no_load_speed, lambda x: x > 0, "a speed greater than zero"),
+        ):  # fmt: skip
+            if not isinstance(x, (int, float, np.floating, np.integer)) or not good(x):
+                raise SimulationError(f"{self.name}: {what} is {x!r}; expected {expected}")
+        if np.isfinite(self.no_load_speed) and not np.isfinite(self.limit):
+            raise SimulationError(f"{self.name}: a no_load_speed without an effort, from which torque falls; expected effort=…")
 
     @property
     def armature(self) -> float:
@@ -98,7 +103,10 @@ class Thrusters(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         model.link_index(self.link)
-        if not 0 <= self.least <= self.most or not np.isfinite(self.most):
+        if not np.isfinite(self.positions).all():
+            raise SimulationError(f"{self.name}: a position holds NaN or infinity; expected finite numbers")
+        numbers = all(isinstance(x, (int, float, np.floating, np.integer)) for x in (self.least, self.most))
+        if not numbers or not 0 <= self.least <= self.most or not np.isfinite(self.most):
             raise SimulationError(f"{self.name}: thrust from {self.least!r} to {self.most!r} N; expected 0 ≤ least ≤ most")
         if self.pulse is not None and not self.pulse > 0:
             raise SimulationError(f"{self.name}: pulse is {self.pulse!r}; expected seconds greater than zero")
@@ -162,7 +170,7 @@ class ReactionWheels(Component):
             x = getattr(self, what)
             if not isinstance(x, (int, float, np.floating)) or not x > 0:
                 raise SimulationError(f"{self.name}: {what} is {x!r}; expected a number greater than zero")
-        if (np.abs(self.state) > self.momentum).any():
+        if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
             raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:

@@ -27,6 +27,7 @@ class SimulationError(ValueError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
+        self.records: list[Array] = []  # of the block in which it happened
 
 
 class Situation:
@@ -183,13 +184,25 @@ class Called:
         """The result, and the rate of its own state."""
         offered = {"state": state, **s.parameters}
         extra = {n: offered[n] if n in offered else getattr(s, n) for n in self.extra}
-        result = self.fn(s.t, s.q, s.v, **extra)
+        try:
+            result = self.fn(s.t, s.q, s.v, **extra)
+        except Exception as error:
+            if s.q.dtype == object or isinstance(error, SimulationError):  # traced: the user's line is in the traceback
+                raise
+            raise SimulationError(f"{self.name} raised {type(error).__name__}: {error}") from error
         if not len(self.law.state):
             return result, None
         if not isinstance(result, tuple) or len(result) != 2 or np.shape(result[1]) != self.law.state.shape:
             shape = self.law.state.shape
             raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
         return result[0], np.asarray(result[1])
+
+    def require_finite(self, s: Situation, result: Any) -> None:
+        """Refuse NaN and infinity where there are numbers; machine code shows them in the records."""
+        if s.q.dtype != object:
+            for x in result.values() if isinstance(result, Mapping) else [result]:
+                if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():
+                    raise SimulationError(f"{self.name} returned NaN or infinity")
 
 
 class Force(Component):
@@ -203,6 +216,7 @@ class Force(Component):
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         result, rate = self.called(s, state)
+        self.called.require_finite(s, result)
         model = s.model
         if isinstance(result, Mapping):
             wrenches = {}

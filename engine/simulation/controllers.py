@@ -44,6 +44,7 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
 
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
     """From one configuration to another (nq) along the manifold, and then at rest."""
+    require_time("minimum_jerk", duration)
     q0, d = model.normalized(start), model.difference(start, end)
 
     def reference(t: Any) -> tuple[Any, Any, Any]:
@@ -55,8 +56,12 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
 
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
     """From one pose to another (4×4) along a screw, and then at rest."""
-    T0 = np.asarray(start, dtype=float)
-    d = se3.log(se3.inv(T0) @ np.asarray(end, dtype=float))
+    require_time("minimum_jerk_pose", duration)
+    T0, T1 = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    for T in (T0, T1):
+        if T.shape != (4, 4):
+            raise SimulationError(f"minimum_jerk_pose: a pose has shape {T.shape}; expected (4, 4)")
+    d = se3.log(se3.inv(T0) @ T1)
 
     def reference(t: Any) -> tuple[Any, Any, Any]:
         s, rate, change = blend(t, duration)
@@ -71,6 +76,7 @@ def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
     base = 6 if floating(model) else 0
+    reference = followed("computed_torque", reference, (model.nq,), (model.nv,))
 
     def computed_torque(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
         q_d, v_d, a_d = reference(t)
@@ -105,6 +111,7 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
     ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
     """
     model.link_index(link)
+    reference = followed("operational_space", reference, (4, 4), (6,))
 
     def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any) -> Array:
         J, M, b = jacobian(link), dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
@@ -126,6 +133,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
     J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
     """
     model.link_index(link)
+    reference = followed("resolved_rate", reference, (4, 4), (6,))
     base = 6 if floating(model) else 0
 
     def resolved_rate(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -155,6 +163,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
     """
     model.link_index(link)
     require_floating(model, "generalized_jacobian_control")
+    reference = followed("generalized_jacobian_control", reference, (4, 4), (6,))
 
     def generalized_jacobian_control(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
         J = jacobian(link)
@@ -252,6 +261,31 @@ def require_floating(model: Model, what: str) -> None:
         raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True")
 
 
+def followed(what: str, reference: Reference, position: tuple[int, ...], velocity: tuple[int, ...]) -> Reference:
+    """A reference whose results are looked at."""
+    if not callable(reference):
+        raise SimulationError(f"{what}: the reference is {reference!r}; expected a function of t, such as minimum_jerk makes")
+
+    def looked_at(t: Any) -> tuple[Any, Any, Any]:
+        result = reference(t)
+        if not isinstance(result, tuple) or len(result) != 3:
+            found = f"{len(result)} things" if isinstance(result, tuple) else type(result).__name__
+            raise SimulationError(f"{what}: the reference returned {found}; expected three: where, its velocity and acceleration")
+        shapes, wanted = [np.shape(x) for x in result], [position, velocity, velocity]
+        if shapes != wanted:
+            text = ", ".join(map(str, shapes)), ", ".join(map(str, wanted))
+            raise SimulationError(f"{what}: the reference returned shapes {text[0]}; expected {text[1]}")
+        return result
+
+    return looked_at
+
+
+def require_time(what: str, duration: Any) -> None:
+    """Refuse a duration that is none."""
+    if not isinstance(duration, (int, float, np.floating, np.integer)) or not 0 < duration < np.inf:
+        raise SimulationError(f"{what}: the duration is {duration!r}; expected seconds greater than zero")
+
+
 def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any, armature: Array) -> Array:
     """tau (nv) that accelerates the joints of a floating model by a (nv − 6), and leaves its base alone."""
     tau, _ = dynamics.floating_inverse_dynamics(model, q, v, a, gravity)
@@ -282,4 +316,8 @@ def shared(actuator: ReactionWheels | Thrusters) -> Callable[[Any], Any]:
     arms = np.concatenate([np.array([hat(p) @ d for p, d in zip(actuator.positions, actuator.directions, strict=True)]).T,
                            actuator.directions.T])  # fmt: skip
     inverse = 2.0 * np.linalg.pinv(arms)[:, :3]
+    for m in (*np.eye(3), *-np.eye(3)):
+        if not np.allclose(arms @ np.maximum(inverse @ m, 0.0), [*m, 0.0, 0.0, 0.0], atol=1e-9):
+            text = "without a force; expected opposing pairs about every axis"
+            raise SimulationError(f"'{actuator.name}' make no moment {m.tolist()} {text}")
     return lambda moment: ops.maximum(inverse @ moment, 0.0)

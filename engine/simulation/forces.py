@@ -33,17 +33,14 @@ class JointFriction(Component):
         self.damping, self.friction, self.slow = damping, friction, slow
 
     def bind(self, model: Model, dt: float) -> None:
-        if self.damping is None:
-            self.damping = per_velocity(model, "damping")
-        if self.friction is None:
-            self.friction = per_velocity(model, "friction")
-        for what in ("damping", "friction"):
-            setattr(self, what, checked_vector(model, f"{self.name}: {what}", getattr(self, what)))
+        own = {n: per_velocity(model, n) if getattr(self, n) is None else getattr(self, n) for n in ("damping", "friction")}
+        self.D, self.f = (checked_vector(model, f"{self.name}: {n}", x) for n, x in own.items())
+        require(self.name, "slow", self.slow, above=0.0)
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
-        tau = -self.damping * s.v
-        if np.any(self.friction):
-            tau = tau - self.friction * (s.v / ops.sqrt(s.v * s.v + self.slow**2))
+        tau = -self.D * s.v
+        if np.any(self.f):
+            tau = tau - self.f * (s.v / ops.sqrt(s.v * s.v + self.slow**2))
         return Effect(tau=tau)
 
 
@@ -68,6 +65,8 @@ class JointStops(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         time = 20.0 * dt if self.time is None else self.time
+        require(self.name, "time", time, above=0.0)
+        require(self.name, "dissipation", self.dissipation, least=0.0)
         M = np.diag(dynamics.crba(model, model.neutral()))
         self.joints = []
         for b in model.bodies:
@@ -94,6 +93,8 @@ class JointSpring(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
+        for what in ("stiffness", "rest", "damping"):
+            require(self.name, what, getattr(self, what))
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -155,6 +156,11 @@ class CentralGravity(Component):
     def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0)) -> None:
         self.mu, self.center = mu, np.array(center, dtype=float)
 
+    def bind(self, model: Model, dt: float) -> None:
+        require(self.name, "mu", self.mu, above=0.0)
+        if self.center.shape != (3,) or not np.isfinite(self.center).all():
+            raise SimulationError(f"{self.name}: center is {self.center.tolist()}; expected three finite numbers")
+
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         wrenches = {}
         for link, T in zip(s.model.links, s.poses, strict=True):
@@ -186,6 +192,13 @@ def checked_vector(model: Model, what: str, x: Any) -> Array:
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
     return a
+
+
+def require(name: str, what: str, x: Any, least: float = -np.inf, above: float = -np.inf) -> None:
+    """Refuse what is no finite number, or below the least."""
+    if not isinstance(x, (int, float, np.floating, np.integer)) or not np.isfinite(x) or x < least or x <= above:
+        expected = f"a number above {above:g}" if np.isfinite(above) else f"{least:g} or more" if np.isfinite(least) else "a finite number"
+        raise SimulationError(f"{name}: {what} is {x!r}; expected {expected}")
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:

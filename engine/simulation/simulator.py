@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import functools
 import hashlib
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, integrate, ops
+from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
 from engine.io import model_hash, model_text
@@ -55,6 +59,7 @@ class Parts:
     def join(self, arrays: Mapping[str, Any]) -> Array:
         """The vector of arrays, traced or not."""
         parts = [np.asarray(arrays[name]).reshape(-1) for name in self.shapes]
+        parts = [np.array([x[()] if isinstance(x, np.ndarray) else x for x in y], dtype=object) if y.dtype == object else y for y in parts]
         return np.concatenate([np.zeros(0), *parts])
 
 
@@ -117,13 +122,20 @@ class Simulator:
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' moves by "
                                   f"{len(self.model.bodies)} joints; expected another, such as cg4")  # fmt: skip
         self.parameters = checked_parameters(model, parameters or {})
+        forces, actuators, events = list(forces), list(actuators), list(events)
         for f in (*([controller] if controller is not None else []), *forces):
             if not callable(f) and not isinstance(f, (Component, Law)):
                 raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
+        for f in actuators:
+            if not isinstance(f, Component):
+                raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
+        for f in events:
+            if not callable(f):
+                raise SimulationError(f"an event is {f!r}; expected a function of (t, q, v)")
         self.controller = None if controller is None else Called(controller, self.parameters)
         self.events = [Called(e, self.parameters) for e in events]
-        self._watched = list(events)
-        self.components = self._assembled(list(forces), list(actuators), joint_dynamics)
+        self._watched = events
+        self.components = self._assembled(forces, actuators, joint_dynamics)
         self.armature = np.zeros(model.nv)
         for c in self.components:
             if isinstance(c, Motor):
@@ -137,7 +149,7 @@ class Simulator:
             if self.controller.law.period is not None:
                 memories |= {"controller tick": (), **{f"controller {n}": s for n, s in self._commands.items()}}
         if self._floats:
-            states |= {MOMENTUM: (6,)}
+            states |= {MOMENTUM: (9,)}
         if self.events:
             memories |= {"event values": (len(self.events),), "stopped": (), "stop time": (), "event": ()}
         self._states, self._memories = Parts(states), Parts(memories)
@@ -206,6 +218,7 @@ class Simulator:
         controller = self.controller
         assert controller is not None
         result, rate = controller(s, z)
+        controller.require_finite(s, result)
         commands = dict(result) if isinstance(result, Mapping) else {"tau": result}
         takers = {"tau": (self.model.nv,), **{c.name: c.command for c in self.components if c.command is not None and c.name != "drive"}}
         for name, command in commands.items():
@@ -268,7 +281,8 @@ class Simulator:
         vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F, self.armature if self.armature.any() else None)
         rates = {n: effects[n].rate if n in effects else rate for n in self._states.shapes}
         if self._floats:
-            rates[MOMENTUM] = momentum_rate(s.model, q, tau, s.gravity, F)
+            P = self._states.split(z)[MOMENTUM]
+            rates[MOMENTUM] = np.concatenate([momentum_rate(s.model, q, tau, s.gravity, F), P[3:6] / total_mass(s.model)])
         return vdot, self._states.join(rates)
 
     # ------------------------------------------------------------ the step
@@ -307,7 +321,7 @@ class Simulator:
             y = system.space.normalized(integrate.step(self.method, system, t, h, y))
             q, v, z = y[: model.nq], y[model.nq + n : model.nq + n + model.nv], y[model.nq + n + model.nv :]
             if self._floats:
-                v = with_momentum(self._moving(self._parameters.split(p))[0], q, v, self._states.split(z)[MOMENTUM])
+                q, v = with_momentum(self._moving(self._parameters.split(p))[0], q, v, self._states.split(z)[MOMENTUM])
             return q, v, z
 
         def step(t0: Any, k: Any, dt: Any, x: Array) -> Array:
@@ -373,13 +387,8 @@ class Simulator:
         values, stopped = memory["event values"], ops.logical_not(ops.equal(memory["stopped"], 0.0))
 
         def crossed(s: Any, y: tuple[Array, ...]) -> tuple[list[Any], Array]:
-            now = self._event_values(t + s, y[0], y[1], p)
-            found = []
-            for e, a, b in zip(self._watched, values, now, strict=True):
-                rises, falls = ops.logical_and(a < 0.0, b >= 0.0), ops.logical_and(a > 0.0, b <= 0.0)
-                direction = getattr(e, "direction", 0)
-                found.append(rises if direction > 0 else falls if direction < 0 else ops.logical_or(rises, falls))
-            return found, now
+            now = self._event_values(t + s, *y, p)
+            return [crosses(e, a, b) for e, a, b in zip(self._watched, values, now, strict=True)], now
 
         def either(conditions: list[Any]) -> Any:
             result: Any = conditions[0]
@@ -403,16 +412,16 @@ class Simulator:
         for i, c in reversed(list(enumerate(crossed(bracket[1], at)[0]))):
             which = ops.where(c, float(i), which)
         to = tuple(ops.where(stopped, b, ops.where(hit, e, a)) for b, e, a in zip(before, at, after, strict=True))
-        memory["event values"] = ops.where(stopped, values, now)
+        memory["event values"] = ops.where(ops.logical_or(stopped, hit), values, now)
         memory["stop time"] = ops.where(hit, t + bracket[1], memory["stop time"])
         memory["event"] = ops.where(hit, which, memory["event"])
         memory["stopped"] = ops.where(hit, 1.0, memory["stopped"])
         return to, self._memories.join(memory)
 
-    def _event_values(self, t: Any, q: Array, v: Array, p: Array) -> Array:
+    def _event_values(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
         parameters = self._parameters.split(p)
         model, gravity = self._moving(parameters)
-        s, values = Situation(model, t, q, v, parameters, gravity, self.armature), []
+        s, values = Situation(model, t, q, v, parameters, gravity, self.armature, self._states.split(z)), []
         for e in self.events:
             value = e(s, np.zeros(0))[0]
             if np.shape(value) != ():
@@ -439,6 +448,7 @@ class Simulator:
             shape = np.shape(self.parameters[name])
             if given[name].shape[given[name].ndim - len(shape) :] != shape:
                 raise SimulationError(f"parameter '{name}' has shape {given[name].shape}; expected (..., {', '.join(map(str, shape))})")
+            require_inertial(name, given[name])
         values = {n: given.get(n, p) for n, p in self.parameters.items()}
         leading = [q0.shape[:-1], v0.shape[:-1], *[np.shape(x)[: np.ndim(x) - np.ndim(self.parameters[n])] for n, x in values.items()]]
         try:
@@ -457,34 +467,54 @@ class Simulator:
         if self.events:
             memories["event"] = np.array(-1.0)
         if self._floats:
-            states[MOMENTUM] = np.zeros(6)
+            states[MOMENTUM] = np.zeros(9)
         parts = [wide(q0, (self.model.nq,)), wide(v0, (self.model.nv,)), wide(self._states.join(states), (self._states.n,)),
                  wide(self._memories.join(memories), (self._memories.n,)),
                  *[wide(values[n], np.shape(p)) for n, p in self.parameters.items()]]  # fmt: skip
         x = np.concatenate(parts, axis=-1)
+        if not self._floats and not self.events:
+            return x
+        return self._prepare(x) if self.compiled else self._prepared(x)
+
+    @functools.cached_property
+    def _prepare(self) -> Gufunc:
+        return gufunc(self._prepared, f"({self._x.n})->({self._x.n})")
+
+    def _prepared(self, x: Array) -> Array:
+        """The whole state with what its q and v make of the momentum and of the event functions."""
+        a = self._x.split(x)
+        states, memories = self._states.split(a["state"]), self._memories.split(a["memory"])
         if self._floats:
-            rows = x.reshape(-1, self._x.n)
-            at = self._x.slices["state"].start + self._states.slices[MOMENTUM].start
-            for row in rows:
-                a = self._x.split(row)
-                row[at : at + 6] = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
-            x = rows.reshape(x.shape)
+            states[MOMENTUM] = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
         if self.events:
-            start = self._memories.slices["event values"]
-            lead = self.model.nq + self.model.nv + self._states.n
-            flat = x.reshape(-1, self._x.n)
-            for row in flat:
-                a = self._x.split(row)
-                row[lead + start.start : lead + start.stop] = self._event_values(0.0, a["q"], a["v"], a["parameters"])
-            x = flat.reshape(x.shape)
-        return x
+            memories["event values"] = self._event_values(0.0, a["q"], a["v"], self._states.join(states), a["parameters"])
+        return self._x.join({**a, "state": self._states.join(states), "memory": self._memories.join(memories)})
+
+    def _take_momentum(self, x: Array) -> None:
+        """Write into one whole state what its q and v make of the momentum."""
+        a = self._x.split(x)
+        P = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
+        self._states.split(a["state"])[MOMENTUM][:] = P
 
     def _kernel(self, batch: tuple[int, ...]) -> Kernel:
         if self.compiled:
             return kernel_of(self._step, self._observe, batch)
         if batch:
             raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
-        return plain_kernel(*self._functions())
+        return plain_kernel(*(self._placed(f) for f in self._functions()))
+
+    def _placed(self, f: Callable[..., Array]) -> Callable[..., Array]:
+        """A step or observation whose errors say where they happened."""
+
+        def placed(t0: float, k: float, dt: float, x: Array) -> Array:
+            try:
+                return f(t0, k, dt, x)
+            except ValueError as error:
+                a = self._x.split(x)
+                q, v = (np.array2string(y, precision=6, threshold=20) for y in (a["q"], a["v"]))
+                raise SimulationError(f"{error}, in the step from t = {t0 + k * dt:.6g} s, q = {q}, v = {v}") from error
+
+        return placed
 
     def start(self, q0: Array, v0: Array, parameters: Mapping[str, Any] | None = None) -> State:
         """The state at t = 0, for :meth:`step`."""
@@ -545,10 +575,16 @@ class Simulator:
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration), checked_count(record_every)
+        require_countable(duration, self.dt)
         x = self._start(q0, v0, parameters or {})
+        size = duration / self.dt / record_every * x.size / self._x.n * (1 + self._x.n + self._signals.n) * 8
+        if out is None and size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
+            raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
+                                  f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         if out is not None:
             batch, n = x.shape[:-1], self._x.n
             header = self._header(duration, record_every, notes or {})
+            header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
             checkpoint = {"x": (*batch, n), "steps": (), "finished": ()}
             recorder = Recorder.create(out, self._stored_columns(), batch, header, checkpoint, overwrite)
             return self._record(recorder, x, duration, record_every, 0, progress)
@@ -562,6 +598,10 @@ class Simulator:
         except Diverged as stop:
             data = np.concatenate([*found, stop.data], axis=-2)
             raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, events)) from None
+        except SimulationError as error:
+            if found := [*found, *[np.array(error.records)] * bool(error.records)]:
+                error.trajectory = self._trajectory(np.concatenate(found, axis=-2), events)
+            raise
         return self._trajectory(np.concatenate(found, axis=-2), events)
 
     # ------------------------------------------------------------ on disk
@@ -579,7 +619,7 @@ class Simulator:
         StorageError : it is no recording, or damaged
         """
         with Recording.open(path) as recording:
-            header, checkpoint = recording.header, recording.checkpoint()
+            header, checkpoint, batch = recording.header, recording.checkpoint(), recording.batch
             finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
         own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {})
         for what in ("model_hash", "integrator", "dt", "gravity", "program"):
@@ -592,8 +632,10 @@ class Simulator:
             Recorder.resume(path).close(True)
             return Path(path)
         wanted = checked_duration(duration if duration is not None else header["duration"])
+        require_countable(wanted, self.dt)
         if not checkpoint:
-            raise SimulationError(f"'{path}' holds no state to go on from; expected a recording with at least one block")
+            x = np.frombuffer(base64.b64decode(header["x0"]), "<f8").astype(float).reshape(*batch, self._x.n)
+            checkpoint = {"x": x, "steps": np.array(0.0)}
         return self._record(Recorder.resume(path), checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
 
     def _record(self, recorder: Recorder, x: Array, duration: float, record_every: int, start: int, progress: bool) -> Path:
@@ -620,6 +662,10 @@ class Simulator:
                     recorder.append(self._stored(stop.data), state_of(stop.data, n, start, True))
                 text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{recorder.path}')"
                 raise SimulationError(text) from None
+            except SimulationError as error:
+                if held := [*held, *[np.array(error.records)] * bool(error.records)]:
+                    recorder.append(self._stored(np.concatenate(held)), state_of(held[-1], n, start, True))
+                raise SimulationError(f"{error} (recorded until then in '{recorder.path}')") from error
         return recorder.path
 
     def _stored_columns(self) -> dict[str, tuple[int, ...]]:
@@ -668,38 +714,54 @@ class Simulator:
                 break
             if stop is None:
                 return
-            t = float(self._memory_of(stop, "stop time"))
-            i = int(self._memory_of(stop, "event"))
-            yield kernel(np.zeros(1), t, 0.0, self.dt, stop), round(t / self.dt)
-            q, v = stop[: self.model.nq], stop[self.model.nq :][: self.model.nv]
-            events.append(Event(i, self.events[i].name, t, q.copy(), v.copy()))
-            callback = getattr(self._watched[i], "callback", None)
-            if callback is None:
-                return
-            answer = callback(t, q.copy(), v.copy())
-            if answer is False:
-                return
-            if answer is not None:
-                q, v = self.model.normalized(answer[0]), self.model.checked("v", answer[1])
-            base = self._x.slices["memory"].start
-            at = {n: slice(base + sl.start, base + sl.stop) for n, sl in self._memories.slices.items()}
-            after = stop[at["event values"]].copy()
-            stop[: self.model.nq], stop[self.model.nq : self.model.nq + self.model.nv] = q, v
-            fresh = self._event_values(t, q, v, stop[self._x.slices["parameters"]])
-            stop[at["event values"]] = fresh if answer is not None else np.where(np.arange(len(fresh)) == i, after, fresh)
-            stop[at["stopped"]], stop[at["event"]] = 0.0, -1.0
-            start = int(np.floor(t / self.dt + 1e-9)) + 1
-            rest = min(start * self.dt, duration) - t
-            if rest > 1e-12 * self.dt:
+            for _ in range(1000):  # events in one step
+                t = float(self._memory_of(stop, "stop time"))
+                yield kernel(np.zeros(1), t, 0.0, self.dt, stop), round(t / self.dt)
+                if not self._goes_on(t, stop, events):
+                    return
+                start = int(np.floor(t / self.dt + 1e-9)) + 1
+                rest = min(start * self.dt, duration) - t
+                if rest <= 1e-12 * self.dt:
+                    x = stop
+                    break
                 partial = kernel(np.ones(1), t, 0.0, rest, stop)
-                if self._memory(partial, "stopped")[0] > 0:
-                    raise SimulationError(f"two events within one step at t = {t:.6g} s; expected a smaller dt", None)
-                x = partial[-1, 1 : 1 + self._x.n]
-                yield partial, start
+                x = stop = partial[-1, 1 : 1 + self._x.n].copy()
+                if not self._memory_of(stop, "stopped"):
+                    yield partial, start
+                    break
             else:
-                x = stop
+                raise SimulationError(f"{self.events[events[-1].function].name} has a thousand zeros in a step at t = {t:.6g} s; "
+                                      "expected a callback that makes them end")  # fmt: skip
             if start * self.dt >= duration - 1e-12:
                 return
+
+    def _goes_on(self, t: float, x: Array, events: list[Event]) -> bool:
+        """Note the events at t, ask their callbacks, and make of x (n) the state to go on from; whether they all want that."""
+        a = self._x.split(x)
+        memory, q, v = self._memories.split(a["memory"]), a["q"].copy(), a["v"].copy()
+        before, at = memory["event values"].copy(), self._event_values(t, q, v, a["state"], a["parameters"])
+        zeros = [i for i, e in enumerate(self._watched) if i == int(memory["event"]) or crosses(e, before[i], at[i])]
+        on = True
+        for i in zeros:
+            events.append(Event(i, self.events[i].name, t, q.copy(), v.copy()))
+            callback = getattr(self._watched[i], "callback", None)
+            answer = False if callback is None else callback(t, q.copy(), v.copy())
+            if answer is False:
+                on = False
+            elif answer is not None:
+                if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+                    raise SimulationError(f"the callback of {self.events[i].name} returned {answer!r}; expected None, False or (q, v)")
+                q, v = self.model.normalized(answer[0]), self.model.checked("v", answer[1])
+        a["q"][:], a["v"][:] = q, v
+        if self._floats:
+            self._take_momentum(x)
+        fresh = self._event_values(t, q, v, a["state"], a["parameters"])
+        for i in zeros:  # still at its zero: it does not count again
+            fresh[i] = 0.0 if abs(fresh[i]) <= abs(at[i]) else fresh[i]
+        memory["event values"][:] = fresh
+        for name, y in (("stopped", 0.0), ("event", -1.0)):
+            a["memory"][self._memories.slices[name]] = y
+        return on
 
     def _memory(self, records: Array, name: str) -> Array:
         return self._memory_of(records[..., 1 : 1 + self._x.n], name)
@@ -775,6 +837,7 @@ class Simulator:
         last = data[..., -1, 1 : 1 + self._x.n].reshape(-1, self._x.n) if data.shape[-2] else x0.reshape(-1, self._x.n)
         t_last = float(data.reshape(-1, *data.shape[-2:])[0, -1, 0]) if data.shape[-2] else 0.0
         functions = [*([self.controller] if self.controller else []), *[c.called for c in self.components if isinstance(c, Force)]]
+        functions += self.events
         for x in last[:16]:
             a = self._x.split(x)
             parameters = self._parameters.split(a["parameters"])
@@ -803,6 +866,13 @@ class Simulator:
         return Trajectory(self.model, self.gravity, t, x["q"], x["v"], extra.pop("tau"), extra.pop("vdot"), extra, tuple(events), stopped)
 
 
+def crosses(event: Any, a: Any, b: Any) -> Any:
+    """Whether an event function that goes from a to b has a zero that counts."""
+    rises, falls = ops.logical_and(a < 0.0, b >= 0.0), ops.logical_and(a > 0.0, b <= 0.0)
+    direction = getattr(event, "direction", 0)
+    return rises if direction > 0 else falls if direction < 0 else ops.logical_or(rises, falls)
+
+
 def state_of(records: Array, n: int, steps: int, finished: bool) -> dict[str, Array]:
     """What a run goes on from: the last of some records."""
     return {"x": records[..., -1, 1 : 1 + n], "steps": np.array(float(steps)), "finished": np.array(float(finished))}
@@ -827,10 +897,14 @@ def at_home(q: Array) -> Array:
 
 
 def central_momentum(model: Model, q: Array, v: Array) -> Array:
-    """[angular about the centre of mass; linear] in world axes (6)."""
+    """[angular momentum about the centre of mass; linear; the centre of mass] in world axes (9)."""
     R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
     P = dynamics.momentum(model, at_home(q), v)
-    return np.concatenate([R @ (P[:3] - ops.cross(c, P[3:])), R @ P[3:]])
+    return np.concatenate([R @ (P[:3] - ops.cross(c, P[3:])), R @ P[3:], q[4:7] + R @ c])
+
+
+def total_mass(model: Model) -> Any:
+    return sum(inertia.mass(b.inertia) for b in model.bodies)
 
 
 def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
@@ -843,16 +917,17 @@ def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Ar
     return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:]])
 
 
-def with_momentum(model: Model, q: Array, v: Array, P: Array) -> Array:
-    """v with the base's twist such that the whole has the momentum P, integrated by itself.
+def with_momentum(model: Model, q: Array, v: Array, P: Array) -> tuple[Array, Array]:
+    """q and v with the base's place and twist such that the whole has the centre of mass and the momentum P, integrated by themselves.
 
     Nothing inside the robot, however stiff, then changes its momentum. Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4.
     """
-    Rt, c = quaternion.to_matrix(q[:4]).T, dynamics.center_of_mass(model, at_home(q))
-    p = Rt @ P[3:]
-    wanted = np.concatenate([Rt @ P[:3] + ops.cross(c, p), p])
+    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
+    p = R.T @ P[3:6]
+    wanted = np.concatenate([R.T @ P[:3] + ops.cross(c, p), p])
     off = wanted - dynamics.momentum(model, at_home(q), v)
-    return np.concatenate([v[:6] + ops.solve(dynamics.crba(model, q)[:6, :6], off), v[6:]])
+    V = v[:6] + ops.solve(dynamics.crba(model, q)[:6, :6], off)
+    return np.concatenate([q[:4], P[6:] - R @ c, q[7:]]), np.concatenate([V, v[6:]])
 
 
 # ---------------------------------------------------------------- masses as parameters
@@ -885,12 +960,21 @@ def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str,
             if i < 0:
                 raise SimulationError(f"parameter '{name}': link '{link}' does not move; expected one that does")
             wanted = () if kind == "mass" else (6, 6)
-            if a.shape != wanted or (kind == "mass" and not (a > 0 and model.link(link).mass > 0)):
+            if a.shape != wanted or (kind == "mass" and not model.link(link).mass > 0):
                 expected = "a 6×6 inertia" if wanted else "a mass above zero, of a link with mass"
                 raise SimulationError(f"parameter '{name}' is {x!r}; expected {expected}")
+            require_inertial(name, a)
         if name == "gravity" and a.shape != (3,):
             raise SimulationError(f"parameter 'gravity' has shape {a.shape}; expected (3,)")
     return found
+
+
+def require_inertial(name: str, a: Array) -> None:
+    """Refuse masses (...) and inertias (..., 6, 6) that none have."""
+    if name.startswith("mass.") and not (a > 0).all():
+        raise SimulationError(f"parameter '{name}' is {a.min():g}; expected a mass above zero, of a link with mass")
+    if name.startswith("inertia.") and not (np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-9 * np.abs(a).max()).all():
+        raise SimulationError(f"parameter '{name}' is not symmetric; expected a 6×6 inertia")
 
 
 def checked_array(what: str, x: Any) -> Array:
@@ -916,6 +1000,12 @@ def checked_duration(duration: Any) -> float:
     if not whole or not np.isfinite(duration) or duration <= 0:
         raise SimulationError(f"duration is {duration!r}; expected seconds greater than zero")
     return float(duration)
+
+
+def require_countable(duration: float, dt: float) -> None:
+    """Refuse more steps than floats can count."""
+    if duration / dt > 2.0**53:
+        raise SimulationError(f"duration is {duration:g} s, {duration / dt:.3g} steps of {dt:g} s; expected fewer than 2⁵³")
 
 
 def checked_tolerance(tolerance: Any) -> float:

@@ -144,24 +144,54 @@ def scaling(table: Table) -> None:
 
 
 def steps(table: Table) -> None:
-    """Steps of the free-flyer per second, contact-free, against MuJoCo's RK4."""
+    """Steps per second, contact-free, one thread, against MuJoCo's RK4: one robot, a batch, with a controller, and onto disk."""
     import mujoco
 
     import engine
-    from tests.bench.robots import FREE_FLYER, mujoco_model
+    from tests.bench.robots import FILES, FREE_FLYER, mujoco_model
     from tests.bench.timing import in_turn
+
+    engine.set_threads(1)
+    n, dt = 5000, 1e-3
+    robots = ("free-flyer", FREE_FLYER, "bus"), ("Panda", FILES["Panda"][0], None), ("TALOS", FILES["TALOS"][0], "base_link")
+    for name, path, root in robots:
+        model = engine.load_urdf(path, floating_base=root is not None)
+        q, v = model.random(np.random.default_rng(0))
+        peer = mujoco_model(path, root, dt)
+        data = mujoco.MjData(peer)
+        data.qvel[:] = 0.02
+        t = {}
+        for method, least in (("cg4", 4), ("cf4", 5), ("rkmk4", 5)):
+            simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), integrator=method, joint_dynamics=False)
+            t[method], u = in_turn(lambda s=simulator: s.run(q, 0.05 * v, n * dt, record_every=100),
+                                   lambda: mujoco.mj_step(peer, data, n), rounds=9)  # fmt: skip
+            ratio = u / t[method]
+            table.add("steps", f"{name} (nv {model.nv}), {method} against RK4", ratio, "x MuJoCo", f">= {least}", ratio >= least,
+                      ours_us=t[method] / n * 1e6, theirs_us=u / n * 1e6)  # fmt: skip
+        rows, few = 4096, 20
+        Q, V = np.tile(q, (rows, 1)), 0.05 * v * np.linspace(0.5, 1.5, rows)[:, None]
+        batch, u = in_turn(lambda s=simulator: s.run(Q, V, few * dt, record_every=few), lambda: mujoco.mj_step(peer, data, n), rounds=3)
+        ratio = (u / n) / (batch / rows / few)
+        table.add("steps", f"{name}, {rows} rollouts by rkmk4, per step", ratio, "x MuJoCo", ">= 30", ratio >= 30,
+                  ours_ns=batch / rows / few * 1e9, theirs_ns=u / n * 1e9)  # fmt: skip
 
     model = engine.load_urdf(FREE_FLYER, floating_base=True)
     q, v = model.random(np.random.default_rng(0))
-    v *= 0.05
-    n, dt = 5000, 1e-3
-    simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0))
-    peer = mujoco_model(FREE_FLYER, "bus", dt)
-    assert peer.nv == model.nv
-    data = mujoco.MjData(peer)
-    data.qvel[:] = 0.02
-    t, u = in_turn(lambda: simulator.run(q, v, n * dt, record_every=100), lambda: mujoco.mj_step(peer, data, n), rounds=15)
-    table.add("steps", "free-flyer, CG4 against RK4", u / t, "x MuJoCo", ">= 4", u / t >= 4, ours_us=t / n * 1e6, theirs_us=u / n * 1e6)
+    target = model.neutral()
+
+    def hold(t, q, v):
+        return np.concatenate([np.zeros(6), 20.0 * (target[7:] - q[7:]) - 10.0 * v[6:]])
+
+    free = engine.Simulator(model, dt=dt, gravity=(0, 0, 0))
+    held = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), controller=hold)
+    t, u = in_turn(lambda: free.run(q, 0.05 * v, n * dt, record_every=100),
+                   lambda: held.run(q, 0.05 * v, n * dt, record_every=100), rounds=9)  # fmt: skip
+    table.add("steps", "cost of a joint controller in the step", 100 * (u / t - 1), "%", "< 20", u / t < 1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run.h5"
+        t, u = in_turn(lambda: held.run(q, 0.05 * v, 4 * n * dt, record_every=10),
+                       lambda: held.run(q, 0.05 * v, 4 * n * dt, record_every=10, out=out, overwrite=True), rounds=9)  # fmt: skip
+    table.add("steps", "cost of recording every tenth step to disk", 100 * (u / t - 1), "%", "< 10", u / t < 1.1)
 
 
 def body(table: Table) -> None:

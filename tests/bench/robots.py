@@ -77,12 +77,12 @@ def chain(n: int) -> engine.Model:
     return arm.model()
 
 
-def mujoco_model(path: Path, root: str, dt: float) -> mujoco.MjModel:
-    """A URDF as a contact-free MuJoCo model with a free root link, zero gravity and RK4."""
+def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
+    """A URDF as a contact-free MuJoCo model with a free root link (or the robot as it stands), zero gravity and RK4."""
     text = re.sub(r"<(visual|collision)\b.*?</\1>", "", path.read_text(), flags=re.S)
     opening = re.search(r"<robot[^>]*>", text).group(0)
     free = f'<link name="space"/><joint name="free" type="floating"><parent link="space"/><child link="{root}"/></joint>'
-    text = text.replace(opening, f'{opening}<mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>{free}', 1)
+    text = text.replace(opening, f'{opening}<mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>{free if root else ""}', 1)
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.gravity[:] = 0.0
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4

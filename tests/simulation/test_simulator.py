@@ -101,7 +101,7 @@ def test_compiled_loop_equals_plain_steps():
         system = integrate.Mechanical(model.manifold, field)
         q, v = system.split(integrate.step(integrate.CG4, system, k * h, h, np.concatenate([q, v])))
         q = model.normalized(q)
-        assert np.abs(trajectory.q[k + 1] - q).max() < 1e-13 * max(1, np.abs(q).max())
+        assert np.abs(trajectory.q[k + 1] - q).max() < 1e-12 * max(1, np.abs(q).max())  # its place comes from the centre of mass
         assert np.abs(trajectory.v[k + 1] - v).max() < 1e-12 * np.abs(v).max()
         assert np.allclose(trajectory.tau[k + 1], controller((k + 1) * h, q, v), rtol=1e-12, atol=1e-13)
 

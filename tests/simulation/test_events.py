@@ -1,0 +1,186 @@
+"""Events: where they stop, what counts, what callbacks do, in batches, several in order."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import ellipk
+
+import engine
+from engine import ops
+from engine.simulation.actuators import ReactionWheels
+from engine.simulation.forces import JointStops
+from engine.spatial import inertia
+from tests.simulation.test_actuators import satellite, slider
+from tests.simulation.test_simulator import pendulum
+
+AWAY = {"gravity": (0, 0, 0)}
+
+
+def event(fn, direction=None, callback=None):
+    """A function of its own with those attributes."""
+    def watched(t, q, v):
+        return fn(t, q, v)
+
+    if direction is not None:
+        watched.direction = direction
+    if callback is not None:
+        watched.callback = callback
+    return watched
+
+
+def ball() -> engine.Model:
+    stone = engine.Builder("ball")
+    stone.add_link("ball", inertia=inertia.sphere(1.0, 0.1))
+    return stone.model(floating_base=True)
+
+
+UP = np.array([1.0, 0, 0, 0, 0, 0, 1.0])
+FALL = np.sqrt(2 / 9.81)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_run_stops_at_the_zero_to_rounding(compiled):
+    """A stone from 1 m; a cosine's zero; both between steps. The record ends there, once."""
+    trajectory = engine.Simulator(ball(), dt=1e-2, events=[lambda t, q, v: q[6]], compiled=compiled).run(UP, np.zeros(6), 2.0)
+    e, = trajectory.events
+    assert abs(e.t - FALL) < 1e-13 and trajectory.t[-1] == e.t and (trajectory.q[-1] == e.q).all() and (trajectory.v[-1] == e.v).all()
+    assert abs(e.q[6]) < 1e-13 and abs(e.v[5] + 9.81 * FALL) < 1e-12 and len(trajectory) == int(FALL / 1e-2) + 2
+    assert (np.diff(trajectory.t) > 0).all() and (e.function, e.name) == (0, "<lambda>")
+    simulator = engine.Simulator(slider(), dt=1e-2, events=[lambda t, q, v: np.cos(3 * t)], compiled=compiled, **AWAY)
+    trajectory = simulator.run([0.0], [1.0], 2.0)
+    assert abs(trajectory.t[-1] - np.pi / 6) < 1e-13 and abs(trajectory.q[-1, 0] - np.pi / 6) < 1e-13
+
+
+@pytest.mark.parametrize(("direction", "first"), [(None, 1), (0, 1), (-1, 1), (1, 3)])
+def test_direction(direction, first):
+    """A pendulum let go passes the bottom after 1, 3, 5, … quarters of its period, falling and rising by turns."""
+    quarter = np.sqrt(1 / 9.81) * ellipk(np.sin(0.5) ** 2)
+    simulator = engine.Simulator(pendulum(), dt=1e-3, events=[event(lambda t, q, v: q[0], direction)])
+    trajectory = simulator.run([1.0], [0.0], 5.0)
+    assert abs(trajectory.t[-1] - first * quarter) < 1e-10 and len(trajectory.events) == 1
+    again = simulator.run([0.0], [1.0], 0.05)
+    assert not again.events and again.t[-1] == 0.05  # a zero at the start does not count
+
+
+def test_callbacks_that_only_look_do_not_change_the_motion():
+    """Seven passes of the bottom, each noted; between the events the states are those of the run without."""
+    seen = []
+    look = event(lambda t, q, v: q[0], callback=lambda t, q, v: seen.append((t, q, v)))
+    trajectory = engine.Simulator(pendulum(), dt=1e-3, events=[look]).run([1.0], [0.0], 8.0, record_every=7)
+    quarter = np.sqrt(1 / 9.81) * ellipk(np.sin(0.5) ** 2)
+    times = [e.t for e in trajectory.events]
+    assert len(times) == int((8 / quarter + 1) / 2) and np.abs(times - quarter * np.arange(1, 2 * len(times), 2)).max() < 1e-9
+    assert [s[0] for s in seen] == times and all((s[1] == e.q).all() for s, e in zip(seen, trajectory.events, strict=True))
+    assert trajectory.t[-1] == 8.0 and (np.diff(trajectory.t) > 0).all()
+    plain = engine.Simulator(pendulum(), dt=1e-3).run([1.0], [0.0], 8.0)
+    assert np.abs(trajectory.q[:, 0] - np.interp(trajectory.t, plain.t, plain.q[:, 0])).max() < 1e-5
+    assert np.abs(trajectory.q[-1] - plain.q[-1]).max() < 1e-9
+
+
+@pytest.mark.parametrize("direction", [None, -1])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_bouncing_ball(direction, compiled):
+    """A new state on a floating base: impacts at 1, 1 + 2e, 1 + 2e + 2e², … falls, with e of the speed each time."""
+    e = 0.8
+    bounce = event(lambda t, q, v: q[6], direction, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -e]))
+    end, dt, least = (3.1, 1e-2, 5) if compiled else (1.3, 0.1, 1)
+    trajectory = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run(UP, [0, 0, 0, 0.5, 0, 0], end)
+    times = np.array([x.t for x in trajectory.events])
+    expected = FALL * (1 + 2 * np.cumsum([0, *e ** np.arange(1.0, 9)]))
+    expected = expected[expected < end]
+    assert len(times) == len(expected) > least and np.abs(times - expected).max() < 1e-11
+    speeds = [x.v[5] for x in trajectory.events]
+    assert np.abs(speeds + 9.81 * FALL * e ** np.arange(len(times))).max() < 1e-11
+    assert trajectory.q[:, 6].min() > -1e-12 and abs(trajectory.q[-1, 4] - 0.5 * end) < 1e-12 and trajectory.t[-1] == end
+
+
+def test_callbacks_say_when_to_end():
+    counts = []
+    third = event(lambda t, q, v: q[0], callback=lambda t, q, v: counts.append(t) if len(counts) < 2 else False)
+    trajectory = engine.Simulator(pendulum(), dt=1e-3, events=[third]).run([1.0], [0.0], 8.0)
+    assert len(trajectory.events) == 3 and trajectory.t[-1] == trajectory.events[-1].t and len(counts) == 2
+
+
+def test_several_events_in_order_and_several_in_one_step():
+    """Zeros of t − t_k: each once, in order, three to a step and two at the same time; what changes nothing changes nothing."""
+    none = lambda t, q, v: None
+    at = [0.0031, 0.0011, 0.0033, 0.0037, 0.0037, 0.002]
+    watched = [event(lambda t, q, v, k=k: t - k, callback=none) for k in at]
+    model = slider()
+    trajectory = engine.Simulator(model, dt=1e-3, events=watched, **AWAY).run([0.0], [1.0], 0.01)
+    assert [e.function for e in trajectory.events] == [1, 5, 0, 2, 3, 4]
+    assert np.abs(np.array([e.t for e in trajectory.events]) - sorted(at)).max() < 1e-15
+    assert trajectory.t[-1] == 0.01 and np.abs(trajectory.q[:, 0] - trajectory.t).max() < 1e-15
+    assert (np.diff(trajectory.t) >= 0).all() and len(trajectory) == 11 + 4  # one is on the grid, two are at once
+
+
+def test_one_that_ends_after_one_that_does_not_within_a_step():
+    watched = [event(lambda t, q, v: t - 0.00352), event(lambda t, q, v: t - 0.00351, callback=lambda t, q, v: (q, 2 * v))]
+    trajectory = engine.Simulator(slider(), dt=1e-3, events=watched, **AWAY).run([0.0], [1.0], 0.01)
+    assert [e.function for e in trajectory.events] == [1, 0] and abs(trajectory.q[-1, 0] - (0.00351 + 2e-5)) < 1e-15
+
+
+def test_a_batch_stops_one_by_one():
+    """Every rollout at its own time, to the bit as alone, and stays; stopped says when."""
+    simulator = engine.Simulator(ball(), dt=1e-2, events=[event(lambda t, q, v: q[6], -1), lambda t, q, v: q[4] - 0.3])
+    q = np.tile(UP, (9, 1))
+    q[:, 6] = np.linspace(0.2, 5.0, 9)
+    v = np.zeros((9, 6))
+    v[4, 3], v[5, 3] = 1.0, -1.0
+    batch = simulator.run(q, v, 0.6)
+    expected = np.sqrt(2 * q[:, 6] / 9.81)
+    expected[4] = 0.3
+    ends = np.isfinite(batch.stopped)
+    assert (ends == (expected < 0.6)).all() and 2 < ends.sum() < 7 and np.abs(batch.stopped - expected)[ends].max() < 1e-13
+    for k in range(9):
+        alone, of_batch = simulator.run(q[k], v[k], 0.6), batch.rollout(k)
+        assert len(alone) == len(of_batch) and (alone.q == of_batch.q).all() and (alone.v == of_batch.v).all()
+        after = batch.t > batch.stopped[k]
+        assert (batch.q[k, after] == batch.q[k, after][:1]).all()
+        assert (of_batch.t[-1] == 0.6) if np.isinf(batch.stopped[k]) else abs(of_batch.t[-1] - batch.stopped[k]) <= 1e-2
+    early = simulator.run(q[:2], v[:2], 100.0)
+    assert early.t[-1] < 100 and len(early) < 5000  # all have stopped
+
+
+def test_a_joint_limit_as_an_event():
+    limits = engine.Limits(lower=-0.5, upper=0.25)
+    model = slider(limits=limits)
+    upper = event(lambda t, q, v: q[0] - limits.upper, 1)
+    trajectory = engine.Simulator(model, dt=1e-3, events=[upper], forces=[JointStops()], **AWAY).run([0.0], [0.7], 1.0)
+    assert abs(trajectory.t[-1] - 0.25 / 0.7) < 1e-14 and abs(trajectory.q[-1, 0] - 0.25) < 1e-15 and trajectory("stops.power").max() == 0
+
+
+def test_events_see_states_and_parameters():
+    """A wheel that is full, at a level that is a parameter."""
+    wheels = ReactionWheels("bus", [[0, 0, 1]])
+    full = lambda t, q, v, states, level: states["wheels"][0] + level
+    simulator = engine.Simulator(satellite(), dt=1e-2, actuators=[wheels], events=[full], parameters={"level": 0.123},
+                                 controller=lambda t, q, v: {"wheels": ops.array([0.1])}, **AWAY)  # fmt: skip
+    for level in (0.123, 0.2):
+        trajectory = simulator.run(satellite().neutral(), np.zeros(6), 5.0, parameters={"level": level})
+        assert abs(trajectory.t[-1] - level / 0.1) < 1e-12 and abs(trajectory("wheels.momentum")[-1, 0] + level) < 1e-13
+
+
+def test_bad_events():
+    with pytest.raises(engine.SimulationError, match=r"the event function <lambda> returned shape \(1,\); expected a number"):
+        engine.Simulator(pendulum(), events=[lambda t, q, v: q])
+    with pytest.raises(engine.SimulationError, match="an event is 3; expected a function of"):
+        engine.Simulator(pendulum(), events=[3])
+    for answer in (True, 3.0, [1, 2, 3]):
+        odd = event(lambda t, q, v: q[0], callback=lambda t, q, v, answer=answer: answer)
+        with pytest.raises(engine.SimulationError, match=re.escape(f"callback of watched returned {answer!r}; expected None,")):
+            engine.Simulator(pendulum(), events=[odd]).run([0.1], [0.0], 2.0)
+    nan = event(lambda t, q, v: ops.where(t > 0.5, np.nan, 1.0))
+    with pytest.raises(engine.SimulationError, match=r"watched returns NaN or infinity at t = 0\.5") as caught:
+        engine.Simulator(pendulum(), events=[nan]).run([0.1], [0.0], 2.0)
+    assert 499 <= len(caught.value.trajectory) <= 501
+    stuck = event(lambda t, q, v: q[0], callback=lambda t, q, v: (q - 1e-3 * np.sign(v), v))
+    with pytest.raises(engine.SimulationError, match="watched has a thousand zeros in a step") as caught:
+        engine.Simulator(slider(), dt=10.0, events=[stuck], **AWAY).run([-1.0], [1.0], 30.0)
+    assert len(caught.value.trajectory) > 1 and abs(caught.value.trajectory.q).max() < 2
+
+
+def test_events_do_not_meet_the_adaptive_run_or_held_steps_unnoticed():
+    with pytest.raises(engine.SimulationError, match=r"held from step to step .* expected run, at fixed steps"):
+        engine.Simulator(pendulum(), events=[lambda t, q, v: q[0]]).solve([0.1], [0.0], 1.0)

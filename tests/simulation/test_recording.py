@@ -1,0 +1,195 @@
+"""Runs on disk: the same as in memory, to the bit; resumed after a kill; refused where something else would go on."""
+
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ops
+from engine.simulation import Recording
+from engine.simulation.actuators import ReactionWheels, Thrusters
+from engine.simulation.forces import JointSpring
+from tests.simulation.test_actuators import satellite, slider
+from tests.simulation.test_events import UP, ball, event
+from tests.simulation.test_simulator import pendulum
+
+SPIN = np.array([0.3, -0.2, 0.5, 0.1, 0, 0.2])
+
+
+def busy(dt=1e-3) -> engine.Simulator:
+    """States, memories, held commands and pulses, all of which a resumed run has to have."""
+    jets = Thrusters("bus", [[0.5, 0, 0], [0, 0.5, 0]], [[0, 1, 0], [0, 0, 1]], most=1.0, pulse=0.015)
+
+    def control(t, q, v, state, gain):
+        return {"thrusters": ops.array([ops.sin(30 * t), v[0]]), "wheels": -gain * v[:3] - 0.1 * state}, v[:3]
+
+    return engine.Simulator(satellite(), dt=dt, gravity=(0, 0, 0), actuators=[jets, ReactionWheels("bus", momentum=5.0)],
+                            controller=engine.Law(control, state=np.zeros(3), period=0.0047), parameters={"gain": 0.2})  # fmt: skip
+
+
+def same(a: engine.Trajectory, b: engine.Trajectory) -> None:
+    """To the bit."""
+    assert a.signals.keys() == b.signals.keys()
+    for x, y in ((a.t, b.t), (a.q, b.q), (a.v, b.v), (a.tau, b.tau), (a.vdot, b.vdot), *((a(n), b(n)) for n in a.signals)):
+        np.testing.assert_array_equal(x, y, strict=True)
+
+
+@pytest.mark.parametrize(("duration", "record_every"), [(3.0, 1), (0.7777, 7), (0.01, 100), (0.0004, 1)])
+def test_a_run_on_disk_is_the_run_in_memory(tmp_path, duration, record_every):
+    start = satellite().neutral(), SPIN
+    path = busy().run(*start, duration, record_every, out=tmp_path / "run.h5", notes={"seed": 7})
+    same(engine.load_trajectory(path), busy().run(*start, duration, record_every))
+    with Recording.open(path) as recording:
+        assert recording.complete and recording.header["seed"] == 7 and recording.header["dt"] == 1e-3
+    part = engine.load_trajectory(path, start=1, step=2)
+    np.testing.assert_array_equal(part.q, engine.load_trajectory(path).q[1::2])
+    assert part.model.name == "satellite" and part.gravity == (0, 0, 0)
+
+
+def test_a_batch_on_disk(tmp_path):
+    speeds = SPIN * np.linspace(0.5, 1.5, 5)[:, None]
+    gains = {"gain": np.linspace(0.1, 0.5, 5)}
+    path = busy().run(satellite().neutral(), speeds, 0.35, 3, parameters=gains, out=tmp_path / "run.h5")
+    same(engine.load_trajectory(path), busy().run(satellite().neutral(), speeds, 0.35, 3, parameters=gains))
+
+
+def test_a_run_on_disk_with_events(tmp_path):
+    """Callbacks that change the state, and one that ends it; the file is complete then, and resuming leaves it."""
+    def simulator():
+        bounce = event(lambda t, q, v: q[6], -1, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -0.8]))
+        return engine.Simulator(ball(), dt=1e-3, events=[bounce, lambda t, q, v: t - 2.7182])
+
+    path = simulator().run(UP, np.zeros(6), 4.0, 3, out=tmp_path / "run.h5")
+    memory = simulator().run(UP, np.zeros(6), 4.0, 3)
+    same(engine.load_trajectory(path), memory)
+    assert len(memory.events) > 3 and abs(memory.t[-1] - 2.7182) < 1e-15
+    assert simulator().resume(path) == path
+    same(engine.load_trajectory(path), memory)
+
+
+SCRIPT = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from engine.simulation import Recorder
+    from tests.simulation.test_recording import SPIN, busy, satellite
+    path, Recorder.age = Path(sys.argv[1]), 0.0  # every block is committed
+    print("begin", flush=True)
+    if path.exists():
+        busy().resume(path)
+    else:
+        busy().run(satellite().neutral(), SPIN, 120.0, 2, out=path)
+    print("done", flush=True)
+""")
+
+
+def child(path: Path) -> subprocess.Popen:
+    """A process that runs, or resumes, a long simulation into the file."""
+    command = [sys.executable, "-c", SCRIPT, str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(engine.__file__).parents[1])
+
+
+def test_resuming_after_kills_ends_in_the_same_bits(tmp_path):
+    """SIGKILL as soon as there is a file, and then at random moments; what is on disk meanwhile is a beginning."""
+    path, rng, kills, lengths = tmp_path / "run.h5", np.random.default_rng(4), 0, []
+    whole = busy().run(satellite().neutral(), SPIN, 120.0, 2)
+    for _ in range(5):
+        process = child(path)
+        assert process.stdout.readline() == "begin\n"
+        if kills < 4:
+            size = path.stat().st_size if path.exists() else -1
+            while process.poll() is None and (path.stat().st_size if path.exists() else -1) == size:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.1) if kills else 0.0)
+            process.send_signal(signal.SIGKILL)
+        out, _ = process.communicate(timeout=60)
+        if "done" in out:
+            break
+        assert process.returncode == -signal.SIGKILL
+        kills += 1
+        if path.exists():
+            with Recording.open(path) as recording:
+                n, complete = len(recording), recording.complete
+            assert not complete and n < len(whole)
+            lengths.append(n)
+            if n:
+                np.testing.assert_array_equal(engine.load_trajectory(path).q, whole.q[:n])
+    assert kills == 4 and len({*lengths}) > 2
+    same(engine.load_trajectory(path), whole)
+
+
+def test_resuming_to_a_longer_duration(tmp_path):
+    """What was complete goes on where it ended, on the grid."""
+    start = satellite().neutral(), SPIN
+    path = busy().run(*start, 0.5, 5, out=tmp_path / "run.h5")
+    same(engine.load_trajectory(busy().resume(path)), busy().run(*start, 0.5, 5))
+    same(engine.load_trajectory(busy().resume(path, 1.3)), busy().run(*start, 1.3, 5))
+
+
+def test_another_simulator_is_refused(tmp_path):
+    path = engine.Simulator(slider(), dt=1e-3, forces=[JointSpring("slide", 3.0)]).run([0.1], [0.0], 0.01, out=tmp_path / "run.h5")
+    before = path.read_bytes()
+    spring = [JointSpring("slide", 3.0)]
+    for simulator, text in [
+        (engine.Simulator(slider(3.0), dt=1e-3, forces=spring), "another model"),
+        (engine.Simulator(slider(), dt=2e-3, forces=spring), "dt 0.001, not 0.002"),
+        (engine.Simulator(slider(), dt=1e-3, forces=spring, integrator="cf4"), "integrator 'cg4', not 'cf4'"),
+        (engine.Simulator(slider(), dt=1e-3, forces=spring, gravity=(0, 0, 0)), "gravity [0.0, 0.0, -9.81], not [0.0, 0.0, 0.0]"),
+        (engine.Simulator(slider(), dt=1e-3, forces=[JointSpring("slide", 4.0)]), "other functions, forces or actuators"),
+        (engine.Simulator(slider(), dt=1e-3, forces=spring, controller=lambda t, q, v: -v), "other functions, forces or actuators"),
+    ]:
+        with pytest.raises(engine.SimulationError, match=re.escape(f"was recorded with {text}; expected the simulator that began it")):
+            simulator.resume(path, 0.02)
+    with pytest.raises(engine.StorageError, match=r"exists|overwrite"):
+        engine.Simulator(slider()).run([0.1], [0.0], 0.01, out=path)
+    assert path.read_bytes() == before
+    with pytest.raises(engine.StorageError, match="there is no file"):
+        engine.Simulator(slider()).resume(tmp_path / "none.h5")
+    engine.Simulator(slider()).run([0.1], [0.0], 0.02, out=path, overwrite=True)
+    assert len(engine.load_trajectory(path)) == 21
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_run_that_fails_leaves_what_it_recorded(tmp_path, compiled):
+    """The file then holds the records until then, as the error in memory does, and is not gone on with."""
+    def control(t, q, v):
+        return v + ops.where(t > 0.0255, np.nan, 0.0)
+
+    simulator = engine.Simulator(pendulum(), dt=1e-3, controller=control, compiled=compiled)
+    with pytest.raises(engine.SimulationError, match=r"control return.* NaN or infinity.*recorded until then in '.*run\.h5'"):
+        simulator.run([0.1], [0.0], 1.0, out=tmp_path / "run.h5")
+    with pytest.raises(engine.SimulationError) as caught:
+        simulator.run([0.1], [0.0], 1.0)
+    same(engine.load_trajectory(tmp_path / "run.h5"), caught.value.trajectory)
+    assert 25 <= len(caught.value.trajectory) <= 26
+
+
+def test_progress_bars_of_runs_on_disk(tmp_path, capsys):
+    simulator = engine.Simulator(pendulum(), dt=1e-3)
+    path = simulator.run([0.1], [0.0], 0.5, out=tmp_path / "run.h5", progress=True)
+    assert "500/500 steps" in capsys.readouterr().out
+    simulator.resume(path, 0.8, progress=True)
+    assert "800/800 steps" in capsys.readouterr().out
+
+
+def test_reading_while_it_is_written(tmp_path):
+    """Another process writes; every reading is a beginning of the whole."""
+    path = tmp_path / "run.h5"
+    whole = busy().run(satellite().neutral(), SPIN, 120.0, 2)
+    process = child(path)
+    lengths = []
+    while process.poll() is None:
+        if path.exists():
+            part = engine.load_trajectory(path)
+            lengths.append(len(part))
+            np.testing.assert_array_equal(part.q, whole.q[: len(part)])
+        time.sleep(0.02)
+    out, _ = process.communicate()
+    assert process.returncode == 0 and "done" in out
+    assert len(engine.load_trajectory(path)) == len(whole) and sorted(lengths) == lengths
