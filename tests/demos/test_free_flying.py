@@ -49,4 +49,5 @@ def test_drone_with_arm(tmp_path):
 def test_monte_carlo(tmp_path):
     said = run("monte_carlo", tmp_path, "--rollouts", 200)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
-    assert run("monte_carlo", tmp_path, "--rollouts", 200).splitlines()[1:3] == said.splitlines()[1:3]  # the seed is the scatter
+    figures = re.findall(r"median.*", said)
+    assert re.findall(r"median.*", run("monte_carlo", tmp_path, "--rollouts", 200)) == figures  # the seed is the scatter
