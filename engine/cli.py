@@ -654,8 +654,8 @@ def go_on(file: str, duration: float | None) -> int:
         raise Failure(f"'{file}' ended at t = {last:g} s because the motion diverged, or an event ended it; there is nothing to go on "
                       "from")  # fmt: skip
     if wanted < last - 1e-9 * dt:
-        what = f"--duration is {duration:g} s" if duration is not None else f"'{file}' was to last {planned:g} s and was then made longer"
-        raise Failure(f"{what}, but it holds {last:g} s already; expected a --duration from there on")
+        what = f"--duration is {duration:g} s" if duration is not None else f"a run planned for {planned:g} s was made longer"
+        raise Failure(f"{what}, and '{file}' holds {last:g} s already; expected a --duration from there on")
     if complete and wanted <= last + 1e-6 * dt:
         print(f"{file} is complete, 0 … {last:g} s")
         return 0

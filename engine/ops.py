@@ -66,7 +66,8 @@ def _lifted(op: str, operands: int) -> Callable[..., Any]:
         for x in xs:
             if hasattr(x, "g"):
                 return x.g.make(op, *xs)
-        return function(*xs)
+        result = function(*xs)
+        return result[()] if isinstance(result, np.ndarray) else result
 
     each = np.frompyfunc(one, operands, 1)
 

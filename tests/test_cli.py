@@ -281,7 +281,7 @@ WRONG = [
     ("simulate robot.urdf --duration 1 --out x.h5 --velocity randm", "NAME=VALUE (did you mean 'random'?)"),
     ("simulate robot.urdf --duration 1 --out x.h5 --velocity elbow=fast", "'fast' is no number"),
     ("simulate robot.urdf --duration 1 --out x.h5 --velocity zero --velocity elbow=1", "expected zero, random, or NAME=VALUE"),
-    ("simulate robot.urdf --duration 1 --out x.h5 --floatin", "No such option: --floatin"),
+    ("simulate robot.urdf --duration 1 --out x.h5 --floatin", "--floating"),
     ("resume run.h5 --duration 0", "'--duration': 0; expected seconds greater than zero"),
     ("torques robot.urdf motion.csv --smooth 6", "'--smooth': 6; expected an odd number of rows from 5"),
     ("torques robot.urdf robot.urdf --rollout 0", "'robot.urdf' is no recording; expected no --rollout"),
@@ -578,10 +578,10 @@ def test_resume_makes_a_run_longer(here, capsys):
     assert same(load_trajectory("a.h5"), load_trajectory("whole.h5"))
     assert run("resume", "a.h5", "--duration", 0.3) == 0 and capsys.readouterr().out == "a.h5 is complete, 0 … 0.3 s\n"
     assert run("resume", "a.h5", "--duration", 0.2) == 1
-    assert capsys.readouterr().err == "engine: --duration is 0.2 s, but it holds 0.3 s already; expected a --duration from there on\n"
+    assert capsys.readouterr().err == "engine: --duration is 0.2 s, and 'a.h5' holds 0.3 s already; expected a --duration from there on\n"
     Recorder.resume("a.h5").close(False)
     assert run("resume", "a.h5") == 1
-    assert "'a.h5' was to last 0.1 s and was then made longer, but it holds 0.3 s already" in capsys.readouterr().err
+    assert "a run planned for 0.1 s was made longer, and 'a.h5' holds 0.3 s already; expected a --duration" in capsys.readouterr().err
     assert same(load_trajectory("a.h5"), load_trajectory("whole.h5"))
 
 

@@ -2,6 +2,7 @@
 
 from engine.simulation import actuators, controllers, forces
 from engine.simulation.component import Component, Effect, Law, SimulationError, Situation
+from engine.simulation.inverse_kinematics import Reached, Target, inverse_kinematics
 from engine.simulation.robot import Robot, compile
 from engine.simulation.simulator import Simulator, State
 from engine.simulation.solution import Solution, SolutionError
@@ -10,7 +11,7 @@ from engine.simulation.system import CompiledSystem, StateTrajectory
 from engine.simulation.trajectory import Event, Trajectory, load_trajectory
 
 __all__ = [
-    "CompiledSystem", "Component", "Effect", "Event", "Law", "Recorder", "Recording", "Robot", "SimulationError", "Simulator", "Situation",
-    "Solution", "SolutionError", "State", "StateTrajectory", "StorageError", "Trajectory", "actuators", "compile", "controllers", "forces",
-    "load_trajectory",
+    "CompiledSystem", "Component", "Effect", "Event", "Law", "Reached", "Recorder", "Recording", "Robot", "SimulationError",
+    "Simulator", "Situation", "Solution", "SolutionError", "State", "StateTrajectory", "StorageError", "Target", "Trajectory",
+    "actuators", "compile", "controllers", "forces", "inverse_kinematics", "load_trajectory",
 ]  # fmt: skip

@@ -634,6 +634,8 @@ class Simulator:
         wanted = checked_duration(duration if duration is not None else header["duration"])
         require_countable(wanted, self.dt)
         if not checkpoint:
+            if "x0" not in header:
+                raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
             x = np.frombuffer(base64.b64decode(header["x0"]), "<f8").astype(float).reshape(*batch, self._x.n)
             checkpoint = {"x": x, "steps": np.array(0.0)}
         return self._record(Recorder.resume(path), checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)

@@ -86,6 +86,8 @@ class Trajectory:
     def __getitem__(self, part: Any) -> Trajectory:
         """A slice, an index or a mask in time."""
         if isinstance(part, (int, np.integer)):
+            if not -len(self) <= part < len(self):
+                raise IndexError(f"there is no state {part}; expected one of {len(self)}")
             part = slice(part, part + 1 or None)
         return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], self.t[part])
 
@@ -101,6 +103,8 @@ class Trajectory:
     def at(self, times: Any) -> Trajectory:
         """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇."""
         times = np.atleast_1d(np.asarray(times, dtype=float))
+        if not times.size:
+            raise StateError("at got no times; expected at least one time, s")
         if len(self) < 2 or not np.isfinite(times).all() or times.min() < self.t[0] or times.max() > self.t[-1]:
             raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)

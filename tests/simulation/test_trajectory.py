@@ -1,0 +1,176 @@
+"""What a simulation leaves behind: between its states, parts of it, tables, files, figures."""
+
+import csv
+import re
+
+import h5py
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import engine
+from engine.simulation.actuators import ReactionWheels
+from engine.simulation.forces import JointSpring
+from tests.simulation.test_actuators import slider
+from tests.simulation.test_simulator import pendulum
+from tests.trees import random_tree
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """A floating base with joints of several kinds and wheels."""
+    rng = np.random.default_rng(8)
+    model = random_tree(rng, 4, ("spherical", "planar", "revolute", "universal"), floating_base=True)
+    q, v = model.random(rng)
+    simulator = engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0), actuators=[ReactionWheels("l0", initial=[1.0, 2, 3])],
+                                 controller=lambda t, q, v: {"tau": -0.1 * v, "wheels": 0.3 * v[:3]})  # fmt: skip
+    return model, simulator, q, 0.5 * v
+
+
+@pytest.fixture(scope="module")
+def batch(tree):
+    _, simulator, q, v = tree
+    return simulator.run(q, v * np.linspace(0.5, 1.5, 6).reshape(2, 3, 1), 0.05, record_every=5)
+
+
+# ---------------------------------------------------------------- between
+
+
+def test_at_meets_the_states_and_converges_with_their_spacing(tree):
+    """On the group: order 4 in q and v, 2 in what has no rate recorded; the motion itself at the nodes."""
+    model, simulator, q, v = tree
+    fine = simulator.run(q, v, 0.8)
+    times = np.linspace(0.0, 0.8, 801)[37:-40:11] + 0.0
+    k = np.round(times / 1e-3).astype(int)
+    errors = []
+    for every in (40, 20, 10):
+        coarse = simulator.run(q, v, 0.8, record_every=every)
+        nodes = coarse.at(coarse.t)
+        assert np.abs(nodes.q - coarse.q).max() < 1e-14 and np.abs(nodes.v - coarse.v).max() < 1e-14
+        assert all(np.abs(nodes(n) - coarse(n)).max() < 1e-12 for n in coarse.signals)
+        between = coarse.at(times)
+        assert np.abs(np.linalg.norm(between.q[:, :4], axis=1) - 1).max() < 1e-15
+        errors.append([np.abs(model.difference(fine.q[k], between.q)).max(), np.abs(between.v - fine.v[k]).max(),
+                       np.abs(between.vdot - fine.vdot[k]).max(), np.abs(between("wheels.momentum") - fine("wheels.momentum")[k]).max()])
+    orders = np.log2(np.array(errors)[:-1] / np.array(errors)[1:])
+    assert (np.abs(orders[-1] - [4, 4, 2, 2]) < 0.5).all(), orders
+
+
+def test_at_is_within_the_time(tree, batch):
+    for times in (-0.001, 0.0501, [0.01, np.nan], np.inf):
+        with pytest.raises(engine.StateError, match=r"expected them within 0 … 0\.05 s"):
+            batch.at(times)
+    with pytest.raises(engine.StateError, match="expected at least one time"):
+        batch.at([])
+    one = batch.rollout((1, 2))
+    np.testing.assert_array_equal(batch.at([0.011, 0.033]).q[1, 2], one.at([0.011, 0.033]).q)
+    assert one.at(0.02).q.shape == (1, one.model.nq)
+
+
+# ---------------------------------------------------------------- parts
+
+
+def test_parts_in_time_and_rollouts(batch):
+    assert batch.q.shape[:3] == (2, 3, 11) and "(2, 3) rollouts" in repr(batch) and len(batch) == 11
+    for part in (slice(2, 7, 2), slice(None, None, -1), -1, 3, batch.t > 0.02):
+        taken = batch[part]
+        rows = np.atleast_1d(np.arange(11)[part])
+        assert (taken.t == batch.t[rows]).all()
+        for x, y in ((taken.q, batch.q), (taken.tau, batch.tau), *((taken(n), batch(n)) for n in batch.signals)):
+            np.testing.assert_array_equal(x, y[:, :, rows])
+    one = batch.rollout((1, 0))
+    assert (one.q == batch.q[1, 0]).all() and (one("wheels.torque") == batch("wheels.torque")[1, 0]).all()
+    assert (batch.rollout(1).rollout(0).v == one.v).all()
+    with pytest.raises(engine.StateError, match="expected a batch"):
+        one.rollout(0)
+    with pytest.raises(engine.StateError, match=re.escape("no signal 'wheels.torqe' (did you mean 'wheels.torque'?); expected one of")):
+        one("wheels.torqe")
+    for wrong in (lambda: batch.rollout(2), lambda: batch[11], lambda: batch[-12]):
+        with pytest.raises(IndexError):
+            wrong()
+    assert len([*one]) == 11  # iteration ends
+
+
+def test_power_is_by_component():
+    spring = JointSpring("slide", 3.0, damping=0.2)
+    trajectory = engine.Simulator(slider(), dt=1e-2, forces=[spring], controller=lambda t, q, v: np.sin(t) + 0 * v).run([0.5], [1.0], 1.0)
+    q, v = trajectory.q[:, 0], trajectory.v[:, 0]
+    power = trajectory.power()
+    assert {*power} == {"drive", "spring of slide"}
+    assert np.abs(power["drive"] - np.sin(trajectory.t) * v).max() < 1e-15
+    assert np.abs(power["spring of slide"] - (-3.0 * q - 0.2 * v) * v).max() < 1e-15
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_columns_name_every_number_once(tree, batch):
+    model, *_ = tree
+    columns = batch.columns()
+    size = model.nq + 3 * model.nv + sum(int(np.prod(x.shape[3:])) for x in batch.signals.values())
+    assert len(columns) == size and all(x.shape == (2, 3, 11) for x in columns.values())
+    assert {"q.floating_base.qw", "v.floating_base.wx", "vdot.floating_base.vz", "wheels.torque[2]", "drive.power"} <= columns.keys()
+    q, torque = np.stack([x for n, x in columns.items() if n.startswith("q.")], axis=-1), columns["wheels.torque[1]"]
+    np.testing.assert_array_equal(q, batch.q)
+    np.testing.assert_array_equal(torque, batch("wheels.torque")[..., 1])
+
+
+def test_csv_says_every_digit(batch, tmp_path):
+    one = batch.rollout((0, 1))
+    with one.to_csv(tmp_path / "deeper" / "run.csv").open() as file:
+        head, *rows = csv.reader(file)
+    assert head == ["t", *one.columns()]
+    np.testing.assert_array_equal(np.array(rows, dtype=float), np.column_stack([one.t, *one.columns().values()]))
+    with pytest.raises(engine.StateError, match="expected one rollout"):
+        batch.to_csv(tmp_path / "batch.csv")
+
+
+def test_pandas(batch):
+    frame = batch.to_pandas()
+    assert isinstance(frame, pd.DataFrame) and frame.index.names == ["rollout", "t"] and len(frame) == 66
+    one = batch.rollout((1, 1))
+    pd.testing.assert_frame_equal(frame.loc[4], one.to_pandas())
+    np.testing.assert_array_equal(one.to_pandas()["v.floating_base.wy"].to_numpy(), one.v[:, 1])
+
+
+def test_xarray(tree, batch):
+    model, *_ = tree
+    data = batch.to_xarray()
+    assert isinstance(data, xr.Dataset) and data.sizes["t"] == 11 and data.attrs["model"] == model.name
+    np.testing.assert_array_equal(data.q.sel(q_entry="floating_base.qw").values, batch.q[..., 0])
+    np.testing.assert_array_equal(data["wheels.torque"].sel(t=batch.t[3]).values, batch("wheels.torque")[:, :, 3])
+    assert data.q.dims == ("batch0", "batch1", "t", "q_entry") and batch.rollout(0).to_xarray().q.dims == ("rollout", "t", "q_entry")
+
+
+# ---------------------------------------------------------------- files, figures
+
+
+def test_save_and_load_a_batch(batch, tmp_path):
+    back = engine.load_trajectory(batch.save(tmp_path / "run.h5"))
+    assert back.signals.keys() == batch.signals.keys() and back.gravity == batch.gravity and back.model.name == batch.model.name
+    for n in ("t", "q", "v", "tau", "vdot"):
+        np.testing.assert_array_equal(getattr(back, n), getattr(batch, n), strict=True)
+    assert (back.energy()[0] == batch.energy()[0]).all()
+    with pytest.raises(engine.StorageError, match="exists"):
+        batch.save(tmp_path / "run.h5")
+    with h5py.File(tmp_path / "run.h5") as file:  # ordinary HDF5
+        assert file["q"].shape == (11, 2, 3, batch.model.nq) and file["wheels.torque"].shape == (11, 2, 3, 3)
+
+
+def test_plots_show_what_there_is(tree, batch, tmp_path):
+    import matplotlib.pyplot as plt
+
+    one = batch.rollout((0, 0))
+    figure = one.plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and len(figure.axes) == 6
+    lines = {line.get_label(): line for axis in figure.axes for line in axis.lines}
+    np.testing.assert_array_equal(lines["wheels"].get_ydata(), one.power()["wheels"])
+    swing = engine.Simulator(pendulum(), dt=1e-2).run([0.5], [0.0], 1.0)
+    np.testing.assert_array_equal(swing.plot().axes[0].lines[0].get_ydata().ravel(), swing.q[:, 0])
+    with pytest.raises(engine.StateError, match="a plot is of one rollout"):
+        batch.plot()
+    plt.close("all")
