@@ -485,7 +485,9 @@ def test_ctrl_c_leaves_a_file_to_go_on_with(here, uninterrupted, capsys):
     process = started()
     delay = random.uniform(0, 0.3)
     time.sleep(delay)
-    process.send_signal(signal.SIGINT)
+    for _ in range(3):                                                        # somebody impatient
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.003)
     out, err = process.communicate()
     assert process.returncode == 130, f"after {delay} s: {err}"
     assert out == "" and err.startswith("engine: interrupted at ") and err.count("\n") == 1
@@ -511,7 +513,9 @@ def test_a_kill_leaves_a_file_to_go_on_with(here, uninterrupted, capsys):
     process.stdout.close(), process.stderr.close()
     with Recording.open("cut.h5") as recording:
         assert not recording.complete and 2 <= len(recording) < len(uninterrupted)
-    assert run("resume", "cut.h5") == 0, capsys.readouterr().err
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(engine.Simulator, "run")                                # it goes on, and does not begin again
+        assert run("resume", "cut.h5") == 0, capsys.readouterr().err
     assert same(load_trajectory("cut.h5"), uninterrupted)
 
 
@@ -657,7 +661,7 @@ def torques_of(path, model) -> np.ndarray:
 def test_torques_of_a_motion_with_rates(here, floating, prefix, capsys):
     model = load_urdf("robot.urdf", floating_base=floating)
     t, rng = np.array([0.0, 0.5, 0.7]), np.random.default_rng(0)
-    q, v, vdot = swing(model, t), rng.standard_normal((3, model.nv)), rng.standard_normal((3, model.nv))
+    q, v, vdot = swing(model, t), rng.standard_normal((3, model.nv)), 40 * rng.standard_normal((3, model.nv))
     write_motion("m.csv", model, t, prefix, q=q, v=v, vdot=vdot)
     options = ["--floating"] * floating
     assert run("torques", "robot.urdf", "m.csv", "--out", "tau.csv", "--gravity", 0, 2, -5, *options) == 0
@@ -673,7 +677,7 @@ def test_torques_of_a_motion_with_rates(here, floating, prefix, capsys):
         assert row[:5] == cells
         if name == "elbow":
             assert row[5:] == ["3", f"{100 * abs(tau[at, k]) / 3:.0f}", "%"]
-            assert ("above the robot's limits: elbow\n" in out) == (abs(tau[at, k]) > 3)
+            assert abs(tau[at, k]) > 3 and "above the robot's limits: elbow\n" in out
         else:
             assert row[5:] == ["–"]
 
@@ -682,7 +686,7 @@ def test_torques_of_a_motion_with_rates(here, floating, prefix, capsys):
 def test_torques_of_positions_alone(here, floating, capsys):
     """Five-point differences on the manifold: a step half as long, an error sixteen times less (eight at the ends)."""
     model = load_urdf("robot.urdf", floating_base=floating)
-    errors = []
+    errors, inner = [], []
     for n in (41, 81, 161):
         t = np.linspace(0, 1, n) ** 1.2                                       # steps of all sizes
         h = 2e-3
@@ -693,9 +697,12 @@ def test_torques_of_positions_alone(here, floating, capsys):
         write_motion("m.csv", model, t, q=x[2])
         assert run("torques", "robot.urdf", "m.csv", "--out", "tau.csv", "--overwrite", *["--floating"] * floating) == 0
         expected = engine.compile(model).rnea(model.normalized(x[2]), v, vdot)
-        errors.append(abs(torques_of("tau.csv", model) - expected).max() / abs(expected).max())
+        off = abs(torques_of("tau.csv", model) - expected).max(axis=1) / abs(expected).max()
+        errors.append(off.max())
+        inner.append(off[n // 4 : -n // 4].max())
     assert "v and vdot by five-point finite differences of q on the manifold\n" in capsys.readouterr().out
     assert errors[0] < 1e-3 and errors[0] > 5 * errors[1] > 25 * errors[2]
+    assert inner[0] > 12 * inner[1] > 144 * inner[2]
 
 
 def test_torques_with_velocities_alone_and_accelerations_alone(here, capsys):

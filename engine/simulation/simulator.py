@@ -387,7 +387,7 @@ class Simulator:
         values, stopped = memory["event values"], ops.logical_not(ops.equal(memory["stopped"], 0.0))
 
         def crossed(s: Any, y: tuple[Array, ...]) -> tuple[list[Any], Array]:
-            now = self._event_values(t + s, *y, p)
+            now = self._event_values(t + s, y[0], y[1], y[2], p)
             return [crosses(e, a, b) for e, a, b in zip(self._watched, values, now, strict=True)], now
 
         def either(conditions: list[Any]) -> Any:
@@ -633,6 +633,11 @@ class Simulator:
             return Path(path)
         wanted = checked_duration(duration if duration is not None else header["duration"])
         require_countable(wanted, self.dt)
+        steps = float(checkpoint["steps"]) if checkpoint else 0.0
+        if steps < 0 or (finished and steps % int(header["record_every"])):
+            raise SimulationError(f"'{path}' ended by an event, diverged, or ended between records; expected a run that ended on its grid")
+        if steps * self.dt >= wanted - 1e-6 * self.dt and checkpoint:
+            return Path(path)
         if not checkpoint:
             if "x0" not in header:
                 raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
@@ -658,15 +663,15 @@ class Simulator:
                     advanced(done)
                 if held:  # a run that an event ended
                     block = np.concatenate(held, axis=-2)
-                    recorder.append(self._stored(block), state_of(block, n, start, True))
+                    recorder.append(self._stored(block), state_of(block, n, -1, True))
             except Diverged as stop:
                 if stop.data.shape[-2]:
-                    recorder.append(self._stored(stop.data), state_of(stop.data, n, start, True))
+                    recorder.append(self._stored(stop.data), state_of(stop.data, n, -1, True))
                 text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{recorder.path}')"
                 raise SimulationError(text) from None
             except SimulationError as error:
                 if held := [*held, *[np.array(error.records)] * bool(error.records)]:
-                    recorder.append(self._stored(np.concatenate(held)), state_of(held[-1], n, start, True))
+                    recorder.append(self._stored(np.concatenate(held)), state_of(held[-1], n, -1, True))
                 raise SimulationError(f"{error} (recorded until then in '{recorder.path}')") from error
         return recorder.path
 
@@ -876,7 +881,7 @@ def crosses(event: Any, a: Any, b: Any) -> Any:
 
 
 def state_of(records: Array, n: int, steps: int, finished: bool) -> dict[str, Array]:
-    """What a run goes on from: the last of some records."""
+    """What a run goes on from: the last of some records, after so many steps (−1: there is no going on)."""
     return {"x": records[..., -1, 1 : 1 + n], "steps": np.array(float(steps)), "finished": np.array(float(finished))}
 
 
@@ -951,7 +956,7 @@ def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str,
     found = {}
     for name, x in parameters.items():
         a = found[name] = checked_array(f"parameter '{name}'", x)
-        if name in ("t", "q", "v", *OFFERED):
+        if name in ("t", "q", "v", *OFFERED) and name != "gravity":
             raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
         kind, _, link = name.partition(".")
         if kind in ("mass", "inertia") and link:

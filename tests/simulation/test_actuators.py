@@ -12,7 +12,7 @@ from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
 from engine.simulation.forces import JointFriction, JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
 from tests.dynamics.oracle_mujoco import built
-from tests.simulation.test_simulator import ASSET, pendulum
+from tests.simulation.test_simulator import ASSET, pendulum, slider
 
 TILTED = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]) / np.sqrt([[1], [1], [1], [3]])
 
@@ -30,13 +30,6 @@ def satellite(moments=(2.0, 3.0, 4.0), center=(0.0, 0.0, 0.0)) -> engine.Model:
     body = engine.Builder("satellite")
     body.add_link("bus", inertia=inertia.from_mass(10.0, np.array(center), np.diag(moments)))
     return body.model(floating_base=True)
-
-
-def slider(mass=2.0, **joint) -> engine.Model:
-    cart = engine.Builder("slider")
-    cart.add_link("rail"), cart.add_link("cart", inertia=inertia.sphere(mass, 0.1))
-    cart.add_joint("slide", "prismatic", "rail", "cart", axis=[1, 0, 0], **joint)
-    return cart.model()
 
 
 def boole(y, dt):

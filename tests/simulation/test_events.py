@@ -11,8 +11,8 @@ from engine import ops
 from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import JointStops
 from engine.spatial import inertia
-from tests.simulation.test_actuators import satellite, slider
-from tests.simulation.test_simulator import pendulum
+from tests.simulation.test_actuators import satellite
+from tests.simulation.test_simulator import pendulum, slider
 
 AWAY = {"gravity": (0, 0, 0)}
 

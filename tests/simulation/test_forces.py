@@ -10,8 +10,7 @@ import engine
 from engine import dynamics
 from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops, PointForce
 from engine.spatial import inertia, quaternion, se3, so3
-from tests.simulation.test_actuators import slider
-from tests.simulation.test_simulator import pendulum
+from tests.simulation.test_simulator import pendulum, slider
 from tests.trees import random_tree
 
 AWAY = {"gravity": (0, 0, 0)}

@@ -16,9 +16,9 @@ from engine import ops
 from engine.simulation import Recording
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
-from tests.simulation.test_actuators import satellite, slider
+from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
-from tests.simulation.test_simulator import pendulum
+from tests.simulation.test_simulator import pendulum, slider
 
 SPIN = np.array([0.3, -0.2, 0.5, 0.1, 0, 0.2])
 

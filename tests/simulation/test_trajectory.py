@@ -13,8 +13,7 @@ import xarray as xr
 import engine
 from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import JointSpring
-from tests.simulation.test_actuators import slider
-from tests.simulation.test_simulator import pendulum
+from tests.simulation.test_simulator import pendulum, slider
 from tests.trees import random_tree
 
 matplotlib.use("Agg")
