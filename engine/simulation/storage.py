@@ -11,17 +11,19 @@ the last state does not refer to are written straight away, behind its end; chan
 checkpoint, the last, partly filled chunk) are held back. A commit appends them to the file as a *journal* with a checksum, then carries
 them out, then cuts the journal off. Killed before the journal is whole, the file is the old state with bytes behind its end that HDF5
 ignores; killed later, it is the new state, which :class:`Recording` reads through the journal and :meth:`Recorder.resume` carries out.
-A full disk ends in the old state in the same way. Plain ``h5py.File(path)`` opens a killed run too, unless the kill fell between a
-journal and its end (microseconds per commit).
+A full disk ends in the old state in the same way. Plain ``h5py.File(path)`` opens a killed run too, unless the kill fell between the
+journal's end and that of its commit (about a millisecond).
 
 **Reading while writing** goes by a count of commits in the file's first bytes, the first that a commit changes: bytes count as read if
-that number is still the same afterwards, and the reader begins again with the new state otherwise.
+that number is still the same afterwards, and the reader begins again with the new state otherwise. Plain h5py knows nothing of this, and
+is refused by a lock as long as a recorder has the file.
 
 A power failure is another matter than a kill: nothing here waits for the disk (no fsync). POSIX only.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -29,6 +31,7 @@ import signal
 import struct
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -42,7 +45,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 FORMAT = "engine recording"
 VERSION = 1
-CHUNK = 1 << 19  # bytes of the records that make a chunk, all columns together
+CHUNK = 1 << 20  # bytes of the records that make a chunk, all columns together
 PIECE = 1 << 25  # bytes of a file that are read in one go
 ATTRIBUTE = 60_000  # bytes; HDF5 allows an attribute 64 KiB
 LONG = 1_000  # characters; a header's longer values are datasets of their own
@@ -51,7 +54,8 @@ BLOCK = struct.Struct("<16sQ")  # the first bytes of a file: a magic, how many c
 ENTRY = struct.Struct("<QQ")  # of a journal: where, how many bytes; they follow
 TRAILER = struct.Struct("<16sQQI")  # of a journal, the last bytes of a file: a magic, where it begins, the file's size afterwards, CRC-32
 USER_BLOCK = 512  # bytes before those of HDF5
-MAGIC, JOURNAL = b"engine recording", b"engine's journal"
+MAGIC, JOURNAL, SIGNATURE = b"engine recording", b"engine's journal", b"\x89HDF\r\n\x1a\n"
+HURRIED = "is written faster than it can be read; expected pauses between its commits"
 
 
 class StorageError(ValueError):
@@ -94,8 +98,8 @@ class _Store:
         data = os.pread(self.fd, len(into), begin)
         into[: len(data)] = data
         into[len(data) :] = bytes(len(into) - len(data))
-        for at, later in self.later.items():
-            first, last = max(begin, at), min(end, at + len(later))
+        for (at, n), later in self.later.items():
+            first, last = max(begin, at), min(end, at + n)
             if first < last:
                 into[first - begin : last - begin] = later[first - at : last - at]
         if not self.writable and not self.unchanged():
@@ -107,12 +111,11 @@ class _Store:
         view, begin = memoryview(data).cast("B"), self.position
         self.position += len(view)
         self.size = max(self.size, self.position)
-        if self.failure is None:
-            held = max(0, min(len(view), self.committed - begin))
-            if held:
-                self._hold(begin, bytes(view[:held]))
-            if held < len(view):
-                self._attempt(view[held:], begin + held)
+        held = max(0, min(len(view), self.committed - begin))
+        if held:
+            self.later.pop((begin, held), None)  # the last that was written comes last, and counts where changes overlap
+            self.later[begin, held] = bytes(view[:held])
+        self._attempt(view[held:], begin + held)
         return len(view)
 
     def truncate(self, size: int) -> None:
@@ -128,7 +131,7 @@ class _Store:
         self.commits = commits_of(self.fd)  # first: a commit after this is noticed
         self.later, size = journal_of(self.fd)
         if self.later:
-            self.commits = BLOCK.unpack(self.later[0])[1]
+            self.commits = max(self.commits, BLOCK.unpack(self.later[0, BLOCK.size])[1])
             if self.writable:
                 self._carry_out(size)
         self.size = self.committed = os.fstat(self.fd).st_size
@@ -140,9 +143,9 @@ class _Store:
     def commit(self) -> None:
         """Make what was written the file's state. Raises OSError; the file then is in the last state, or in this one."""
         if self.failure is None and (self.later or self.size != self.committed):
-            entries = {0: BLOCK.pack(MAGIC, self.commits + 1), **self.later}
+            entries = {(0, BLOCK.size): BLOCK.pack(MAGIC, self.commits + 1), **self.later}
             begin = max(self.size, self.committed)
-            text = b"".join(ENTRY.pack(at, len(data)) + data for at, data in entries.items())
+            text = b"".join(ENTRY.pack(*place) + data for place, data in entries.items())
             text += TRAILER.pack(JOURNAL, begin, self.size, zlib.crc32(text))
             self._attempt(None, begin)
             self._attempt(memoryview(text), begin)
@@ -154,7 +157,7 @@ class _Store:
 
     def _carry_out(self, size: int) -> None:
         """Write what the journal holds, the count of commits first, and cut the journal off."""
-        for at, data in self.later.items():
+        for (at, _), data in self.later.items():
             self._attempt(memoryview(data), at)
         self._attempt(None, size)
         if self.failure is None:
@@ -168,25 +171,14 @@ class _Store:
             self.failure = first or self.failure
         self.failure = self.failure or OSError("given up")
 
-    def _hold(self, at: int, data: bytes) -> None:
-        """Keep a change for the commit; what it covers of older ones goes."""
-        for other, old in list(self.later.items()):
-            if other < at + len(data) and at < other + len(old):
-                del self.later[other]
-                if other < at:
-                    self.later[other] = old[: at - other]
-                if other + len(old) > at + len(data):
-                    self.later[at + len(data)] = old[at + len(data) - other :]
-        self.later[at] = data
-
     def _attempt(self, data: memoryview | None, at: int) -> None:
         """Write at a place, or end the file there; the first error is kept, and nothing is written after it."""
-        if self.process != os.getpid():  # a fork's copy of this object writes nothing
+        if self.failure is not None or self.process != os.getpid():  # a fork's copy of this object writes nothing
             return
         try:
-            if self.failure is None and data is None:
+            if data is None:
                 os.ftruncate(self.fd, at)
-            while self.failure is None and data:
+            while data:
                 n = os.pwrite(self.fd, data, at)
                 data, at = data[n:], at + n
         except OSError as error:
@@ -200,8 +192,8 @@ def commits_of(fd: int) -> int:
     return count if magic == MAGIC else 0
 
 
-def journal_of(fd: int) -> tuple[dict[int, bytes], int]:
-    """The changes in a file's journal, by their place, and the file's size after them; none if there is no whole journal."""
+def journal_of(fd: int) -> tuple[dict[tuple[int, int], bytes], int]:
+    """The changes in a file's journal, by place and size, and the file's size after them; none if there is no whole journal."""
     end = os.fstat(fd).st_size
     tail = os.pread(fd, TRAILER.size, max(0, end - TRAILER.size))
     if len(tail) != TRAILER.size:
@@ -216,7 +208,7 @@ def journal_of(fd: int) -> tuple[dict[int, bytes], int]:
     while place < len(text):
         at, n = ENTRY.unpack_from(text, place)
         place += ENTRY.size + n
-        entries[at] = text[place - n : place]
+        entries[at, n] = text[place - n : place]
     return entries, size
 
 
@@ -259,22 +251,23 @@ class Recorder:
         self.batch, self.columns, self.checkpoint = layout["batch"], layout["columns"], layout["checkpoint"]
         self._shapes = {name: self.batch + shape if name != "t" else () for name, shape in self.columns.items()}
         self._datasets = {name: file[name] for name in self.columns}
-        self._rows = file["t"].chunks[0]  # of a chunk; the buffers hold whole chunks from the record _base on, _filled records of them
-        rows = self._rows * max(1, buffer // (self._rows * record_size(self._shapes)))
-        self._buffers = {name: np.empty((rows, *shape), "<f8") for name, shape in self._shapes.items()}
-        self._written = len(file["t"])
-        self._base, self._filled = self._written - self._written % self._rows, self._written % self._rows
+        self._rows = file["t"].chunks[0]  # of a chunk; the buffers hold one, from the record _base on
+        self._buffers = {name: np.empty((self._rows, *shape), "<f8") for name, shape in self._shapes.items()}
+        self._every = max(1, buffer // record_size(self._shapes))  # records from a commit to the next
+        self._committed = self._written = len(file["t"])  # records of the last state, and records that HDF5 has
+        self._base, filled = self._written - self._written % self._rows, self._written % self._rows
         for name, dataset in self._datasets.items():
-            self._buffers[name][: self._filled] = dataset[self._base :]
-        self._state: dict[str, Array] | None = None  # the checkpoint after the records collected
+            self._buffers[name][:filled] = dataset[self._base :]
+        self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
         self._since = time.monotonic()
+        closed_at_exit(self)
 
     def __repr__(self) -> str:
         return f"<recorder of '{self.path.name}': {len(self)} records of {', '.join(self.columns)}; {'open' if self._file else 'closed'}>"
 
     def __len__(self) -> int:
         """Records in the file and collected."""
-        return self._base + self._filled
+        return self._base + self._now[0]
 
     @classmethod
     def create(cls, path: str | Path, columns: Shapes, batch: tuple[int, ...], header: Mapping[str, Any], checkpoint: Shapes,
@@ -288,7 +281,7 @@ class Recorder:
         header : texts and whatever JSON can hold (and NumPy arrays, which become lists)
         checkpoint : shapes of the arrays that a resumed run starts from, by name
         overwrite : whether to replace a file at that path; the new one is put in its place once it is whole
-        buffer : bytes to collect before they are written
+        buffer : bytes of records from a commit to the next; a recorder takes about 1 MB of memory, or what one record of a batch takes
 
         Raises
         ------
@@ -299,6 +292,7 @@ class Recorder:
         path = Path(path)
         layout: dict[str, Any] = {"batch": checked_shape("batch", batch), "columns": checked_shapes("columns", columns),
                                   "checkpoint": checked_shapes("checkpoint", checkpoint)}  # fmt: skip
+        buffer = checked_count("buffer", buffer)
         if layout["columns"].get("t") != ():
             raise StorageError(f"columns of '{path}' hold {list(columns)}; expected among them 't' with shape (), the time of a record")
         for name, shape in layout["columns"].items():
@@ -307,14 +301,15 @@ class Recorder:
         short, long = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
         try:
-            if path.is_dir() or (path.exists() and not overwrite):
-                raise StorageError(f"'{path}' exists; expected a new path{'' if path.is_dir() else ', or overwrite=True'}")
+            if path.exists() and not (overwrite and path.is_file()):
+                raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if path.is_file() else ''}")
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
                 os.close(opened(path, os.O_RDWR))  # nobody is writing it
             fd = opened(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         except OSError as error:
-            raise StorageError(f"'{path}' cannot be created ({error.strerror}); expected a folder that can be written") from None
+            why = "its folder is a file" if isinstance(error, (FileExistsError, NotADirectoryError)) else error.strerror
+            raise StorageError(f"'{path}' cannot be created ({why}); expected a folder that can be written") from None
         store, file = _Store(fd, True), None
         try:
             file = h5py.File(store, "w", libver="earliest", userblock_size=USER_BLOCK, rdcc_nbytes=4 << 20)
@@ -326,12 +321,15 @@ class Recorder:
             store.commit()
             put_in_place(new, path, overwrite)
             return cls(path, store, file, layout, buffer)
-        except OSError as error:
+        except BaseException as error:
+            why = reason(store, error)
             shut(store, file)
             new.unlink(missing_ok=True)
             if isinstance(error, FileExistsError):
                 raise StorageError(f"'{path}' exists; expected a new path, or overwrite=True") from None
-            raise StorageError(f"'{path}' cannot be written ({reason(store, error)}); expected a disk with room") from None
+            if isinstance(error, (OSError, RuntimeError, ValueError)):
+                raise StorageError(f"'{path}' cannot be written ({why}); expected a disk with room") from None
+            raise
 
     @classmethod
     def resume(cls, path: str | Path, buffer: int = 16 << 20) -> Recorder:
@@ -343,7 +341,7 @@ class Recorder:
         ------
         StorageError : there is no recording, it is damaged, being written, or cannot be written
         """
-        path = Path(path)
+        path, buffer = Path(path), checked_count("buffer", buffer)
         fd = opened_recording(path, os.O_RDWR)
         store, file = opened_store(path, fd, True)
         try:
@@ -354,11 +352,11 @@ class Recorder:
             file.flush()
             store.commit()
             return cls(path, store, file, layout, buffer)
-        except OSError as error:
+        except BaseException as error:
+            what = f"{'cannot be written' if store.failure else 'is damaged'} ({reason(store, error)})"
             shut(store, file)
-            raise StorageError(f"'{path}' cannot be written ({reason(store, error)}); expected a disk with room") from None
-        except StorageError:
-            shut(store, file)
+            if isinstance(error, (OSError, RuntimeError)):
+                raise StorageError(f"'{path}' {what}; expected a whole file on a disk with room") from None
             raise
 
     def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -380,25 +378,31 @@ class Recorder:
         counts = {name: len(x) for name, x in blocks.items()}
         if len({*counts.values()}) > 1:
             raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
-        state = self._checked("checkpoint", checkpoint, self.checkpoint)
-        self._state = {name: x.copy() for name, x in state.items()}
-        if counts["t"] < len(self._buffers["t"]) - self._filled and time.monotonic() - self._since < self.age:
-            self._collect(blocks, 0)
+        state = {name: x.copy() for name, x in self._checked("checkpoint", checkpoint, self.checkpoint).items()}
+        n, filled = counts["t"], self._now[0]
+        due = len(self) + n - self._committed >= self._every or time.monotonic() - self._since > self.age
+        if filled + n < self._rows and not due:
+            for name, x in blocks.items():
+                self._buffers[name][filled : filled + n] = x
+            self._now = filled + n, state  # Ctrl-C finds both or neither
         else:
-            self._commit(blocks)
+            with self._at_work():
+                self._collect(blocks, state)
+                if due:
+                    self._commit()
 
     def flush(self) -> None:
         """Write what was collected."""
-        if self._file is not None and self._state is not None:
-            self._commit()
+        if self._file is not None and self._now[1] is not None:
+            with self._at_work():
+                self._commit()
 
     def close(self, complete: bool) -> None:
         """Write what was collected, and whether the recording is complete; a recorder that is closed stays as it is."""
-        if self._file is None:
-            return
-        self._commit(complete=complete)
-        shut(self._store, self._file)
-        self._file, self._buffers = None, {}
+        if self._file is not None:
+            with self._at_work():
+                self._commit(complete)
+                self._shut()
 
     def __enter__(self) -> Recorder:
         return self
@@ -418,56 +422,64 @@ class Recorder:
             raise StorageError(f"{what} for '{self.path}' hold {sorted(arrays)}; expected {sorted(shapes)}")
         return {name: checked_array(f"{what}['{name}'] for '{self.path}'", arrays[name], shape) for name, shape in shapes.items()}
 
-    def _commit(self, blocks: Mapping[str, Array] | None = None, complete: bool = False) -> None:
-        """Write what was collected and a block after it, with the last checkpoint, as the file's next state."""
-        committed = self._written
-        try:
-            with uninterrupted():
-                done, n = 0, len(blocks["t"]) if blocks else 0
-                while blocks and done < n:
-                    done += self._collect(blocks, done)
-                    self._write()
-                self._write()
-                if self._state is not None:
-                    group = self._file["checkpoint"]
-                    for name, x in self._state.items():
-                        group[name][...] = x
-                    group.attrs.modify("records", np.int64(self._written))
-                    self._state = None
-                if complete:
-                    self._file.attrs.modify("complete", np.True_)
-                self._file.flush()
-                self._store.commit()
-        except (OSError, RuntimeError, ValueError) as error:
-            why = reason(self._store, error)
-            shut(self._store, self._file)
-            self._file, self._buffers, self._base, self._filled = None, {}, committed, 0
-            raise StorageError(f"'{self.path}' cannot be written ({why}); expected a disk with room; what was committed before is kept, "
-                               "and Recorder.resume goes on after it") from None  # fmt: skip
-        self._since = time.monotonic()
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Whatever goes wrong within, what HDF5 holds then must not become a state: the file stays in the last one, and is closed."""
+        with uninterrupted():
+            try:
+                yield
+            except BaseException as error:
+                why = reason(self._store, error)
+                self._shut()
+                self._base, self._now = self._committed, (0, None)
+                if isinstance(error, (OSError, RuntimeError, ValueError)):
+                    raise StorageError(f"'{self.path}' cannot be written ({why}); expected a disk with room; what was committed before "
+                                       "is kept, and Recorder.resume goes on after it") from None  # fmt: skip
+                raise
 
-    def _collect(self, blocks: Mapping[str, Array], start: int) -> int:
-        """Copy a block's records from ``start`` on into the buffers, as many as there is room for; returns how many."""
-        n = min(len(blocks["t"]) - start, len(self._buffers["t"]) - self._filled)
-        for name, x in blocks.items():
-            self._buffers[name][self._filled : self._filled + n] = x[start : start + n]
-        self._filled += n
-        return n
+    def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
+        """Copy a block into the buffers, and give them to HDF5 whenever they are full."""
+        done, n, filled = 0, len(blocks["t"]), self._now[0]
+        while done < n:
+            part = min(n - done, self._rows - filled)
+            for name, x in blocks.items():
+                self._buffers[name][filled : filled + part] = x[done : done + part]
+            done, filled = done + part, filled + part
+            if filled == self._rows:
+                self._write(filled)
+                self._base, filled = self._base + self._rows, 0
+        self._now = filled, state
 
-    def _write(self) -> None:
-        """Give the buffers to HDF5 as chunks, and keep the last one if it is not full: it will be written again."""
-        if self._written == len(self):
-            return
-        self._written, whole = len(self), self._filled - self._filled % self._rows
+    def _write(self, filled: int) -> None:
+        """Give the buffers to HDF5 as a chunk of every column; one that is not full will be written again."""
+        self._written = self._base + filled
         for name, x in self._buffers.items():
-            dataset, rest = self._datasets[name], (0,) * (x.ndim - 1)
-            dataset.resize(self._written, axis=0)
-            x[self._filled : whole + self._rows] = 0.0
+            chunks = self._datasets[name].id
+            chunks.set_extent((self._written, *x.shape[1:]))
+            x[filled:] = 0.0
             if x.size:
-                for k in range(0, self._filled, self._rows):
-                    dataset.id.write_direct_chunk((self._base + k, *rest), x[k : k + self._rows])
-            x[: self._filled - whole] = x[whole : self._filled]
-        self._base, self._filled = self._base + whole, self._filled - whole
+                chunks.write_direct_chunk((self._base, *(0 for _ in x.shape[1:])), x)
+
+    def _commit(self, complete: bool = False) -> None:
+        """Make what was collected, with the checkpoint after it, the file's state."""
+        filled, state = self._now
+        if self._written < len(self):
+            self._write(filled)
+        if state is not None:
+            group = self._file["checkpoint"]
+            for name, x in state.items():
+                group[name][...] = x
+            group.attrs.modify("records", np.int64(self._written))
+            self._now = filled, None
+        if complete:
+            self._file.attrs.modify("complete", np.True_)
+        self._file.flush()
+        self._store.commit()
+        self._committed, self._since = self._written, time.monotonic()
+
+    def _shut(self) -> None:
+        shut(self._store, self._file)
+        self._file, self._buffers = None, {}
 
 
 # ---------------------------------------------------------------- reading
@@ -495,7 +507,7 @@ class Recording:
         def contents() -> tuple[Any, ...]:
             layout, header = checked_file(path, self._file)
             group = self._file["checkpoint"]
-            state = {name: group[name][()] for name in layout["checkpoint"]} if group.attrs["records"] >= 0 else {}
+            state = {name: np.asarray(group[name][()]) for name in layout["checkpoint"]} if group.attrs["records"] >= 0 else {}
             return layout, header, state, len(self._file["t"]), bool(self._file.attrs["complete"])
 
         try:
@@ -506,6 +518,7 @@ class Recording:
             raise
         self.columns: dict[str, tuple[int, ...]] = layout["columns"]
         self.batch: tuple[int, ...] = layout["batch"]
+        closed_at_exit(self)
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
@@ -536,8 +549,7 @@ class Recording:
             raise StorageError(f"'{self.path}' is closed; expected Recording.open to read it again")
         if name not in self.columns:
             raise StorageError(f"'{self.path}' has no column '{name}'; expected one of {', '.join(self.columns)}")
-        if isinstance(step, bool) or not isinstance(step, (int, np.integer)) or step < 1:
-            raise StorageError(f"step is {step!r}; expected a whole number from 1")
+        step = checked_count("step", step)
         rows = range(*slice(start, stop, step).indices(self._length))
         result = np.empty((len(rows), *(self.batch + self.columns[name] if name != "t" else ())))
         if not result.size:
@@ -585,10 +597,28 @@ class Recording:
                     raise StorageError(f"'{self.path}' is damaged ({error}); expected the file as it was recorded") from None
             self._file.close()
             self._load()
-        raise StorageError(f"'{self.path}' is written faster than it can be read; expected pauses between its commits")
+        raise StorageError(f"'{self.path}' {HURRIED}")
 
 
 # ---------------------------------------------------------------- files
+
+
+_OPEN: weakref.WeakSet[Recorder | Recording] = weakref.WeakSet()
+
+
+def closed_at_exit(file: Recorder | Recording) -> None:
+    """See to it that Python closes a file that nobody else did: HDF5, which outlives Python, would call it when it is gone."""
+    if not _OPEN:
+        atexit.unregister(close_all)
+        atexit.register(close_all)  # after h5py's own, hence before it
+    _OPEN.add(file)
+
+
+def close_all() -> None:
+    """Close every file; a recorder's is not complete."""
+    for file in list(_OPEN):
+        with contextlib.suppress(Exception):
+            file.close(False) if isinstance(file, Recorder) else file.close()
 
 
 def opened(path: Path, flags: int) -> int:
@@ -610,8 +640,8 @@ def opened(path: Path, flags: int) -> int:
 def opened_recording(path: Path, flags: int) -> int:
     """A descriptor of a file that there is."""
     try:
-        if path.is_dir():
-            raise StorageError(f"'{path}' is a folder; expected a recording")
+        if path.exists() and not path.is_file():
+            raise StorageError(f"'{path}' is {'a folder' if path.is_dir() else 'not an ordinary file'}; expected a recording")
         return opened(path, flags)
     except FileNotFoundError:
         raise StorageError(f"there is no file '{path}'; expected a recording") from None
@@ -624,18 +654,21 @@ def opened_store(path: Path, fd: int, writable: bool) -> tuple[_Store, Any]:
     """The HDF5 file in a file; a writable one's journal is carried out, and its descriptor closed if that fails."""
     import h5py
 
+    text = HURRIED
     for _ in range(1000):
         store = _Store(fd, writable)
         try:
-            if store.failure is None:
+            if not store.commits and all(os.pread(fd, len(SIGNATURE), at) != SIGNATURE for at in (0, USER_BLOCK)):
+                text = "is not an HDF5 file; expected a recording"  # h5py would make an empty one of an empty file
+            elif store.failure is None:
                 return store, h5py.File(store, "r+" if writable else "r", rdcc_nbytes=4 << 20)
-            text = f"cannot be written ({store.failure.strerror}); expected a disk with room"
-        except (OSError, RuntimeError, ValueError) as error:
-            hdf5 = any(os.pread(fd, 8, at) == b"\x89HDF\r\n\x1a\n" for at in (0, USER_BLOCK)) or store.commits
-            text = f"is cut short or damaged ({error})" if hdf5 else "is not an HDF5 file"
-            text += "; expected a recording"
-        if store.unchanged():
+            else:
+                text = f"cannot be written ({store.failure.strerror}); expected a disk with room"
             break
+        except (OSError, RuntimeError, ValueError) as error:
+            if store.unchanged():
+                text = f"is cut short or damaged ({error}); expected the file as it was recorded"
+                break
     if writable:
         os.close(fd)
     raise StorageError(f"'{path}' {text}")
@@ -707,9 +740,10 @@ def shut(store: _Store, file: Any) -> None:
         if file is not None:
             file.close()
     os.close(store.fd)
+    store.fd = -1  # should HDF5 call once more
 
 
-def reason(store: _Store, error: Exception) -> str:
+def reason(store: _Store, error: BaseException) -> str:
     """The disk's word, or else HDF5's."""
     cause = store.failure or error
     return getattr(cause, "strerror", None) or str(cause)
@@ -770,6 +804,13 @@ def checked_shape(what: str, shape: Any) -> tuple[int, ...]:
     if not whole:
         raise StorageError(f"{what} is {shape!r}; expected a shape such as (), (3,) or (4, 4)")
     return tuple(int(d) for d in shape)
+
+
+def checked_count(what: str, count: Any) -> int:
+    """A whole number from 1."""
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        raise StorageError(f"{what} is {count!r}; expected a whole number from 1")
+    return int(count)
 
 
 def checked_array(what: str, x: Any, shape: tuple[int | None, ...]) -> Array:
