@@ -808,7 +808,7 @@ def test_a_path_taken_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     ({"columns": {"t": (), "q": 3}}, "columns['q'] is 3; expected a shape"),
     ({"columns": {"t": (), "q": (-1,)}}, "columns['q'] is (-1,)"),
     ({"columns": {"t": (), "q": (1 << 30,)}}, "expected less than 4 GiB"),
-    ({"checkpoint": {"x y": ()}}, "a name in checkpoint is 'x y'"),
+    ({"checkpoint": {"x/y": ()}}, "a name in checkpoint is 'x/y'"),
     ({"checkpoint": {"x": (1.5,)}}, "checkpoint['x'] is (1.5,)"),
     ({"batch": 3}, "batch is 3"),
     ({"batch": (True,)}, "batch is (True,)"),
