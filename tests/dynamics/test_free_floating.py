@@ -388,7 +388,7 @@ def test_simulated_joints_accelerate_as_wanted(arm: tuple[Model, Array]) -> None
         tau, _ = dynamics.floating_inverse_dynamics(model, q, v, -a * w**2 * ops.sin(w * t), NONE)
         return np.concatenate([np.zeros(6), tau])
 
-    run = engine.Simulator(model, dt=1e-3, gravity=NONE, controller=motors).run(q0, v0, 1.0, record_every=100)
+    run = engine.Simulator(model, dt=1e-3, gravity=NONE, joint_dynamics=False, controller=motors).run(q0, v0, 1.0, record_every=100)
     wanted = q0[7:] + a * np.sin(w * run.t[:, None])
     assert np.abs(run.q[:, 7:] - wanted).max() < 1e-11
     assert np.abs(run.v[:, 6:] - a * w * np.cos(w * run.t[:, None])).max() < 1e-11
@@ -414,7 +414,7 @@ def test_simulated_motion_in_the_null_space_leaves_the_attitude(arm: tuple[Model
 
     M = dynamics.crba(model, q0)
     v0 = np.concatenate([-np.linalg.solve(M[:6, :6], M[:6, 6:] @ within(q0)), within(q0)])
-    run = engine.Simulator(model, dt=2e-3, gravity=NONE, controller=motors).run(q0, v0, 10.0, record_every=50)
+    run = engine.Simulator(model, dt=2e-3, gravity=NONE, joint_dynamics=False, controller=motors).run(q0, v0, 10.0, record_every=50)
     assert np.abs(run.q[-1, 7:] - q0[7:]).max() > 1.0 and np.abs(run.q[-1, 4:7] - q0[4:7]).max() > 0.1
     assert np.abs(run.v[:, :3]).max() < 1e-9
     assert np.abs(run.v[:, 6:] - [within(q) for q in run.q]).max() < 1e-9

@@ -142,7 +142,7 @@ def test_outside_forces_change_momentum_by_their_impulse_and_energy_by_their_wor
         errors.append([np.abs(P[-1] - P[0] - boole(total, dt)).max() / np.abs(P[-1]).max(),
                        abs(E[-1] - E[0] - boole(sum(trajectory.power().values()), dt)) / K.max()])  # fmt: skip
     errors = np.array(errors)
-    assert (errors[1] < 1e-8).all() and (errors[0] / errors[1] > 12).all()
+    assert (errors[1] < 1e-10).all() and (errors[0] / errors[1] > 12).all()
 
 
 def test_power_balance(flyer):
@@ -162,7 +162,7 @@ def test_power_balance(flyer):
         assert {"wheels", "friction", "spring of elbow_pitch", "motor of elbow_pitch"} <= powers.keys()
         assert all(np.ptp(x) > 0 for n, x in powers.items() if n != "drive")
         errors.append(abs(E[-1] - E[0] - boole(sum(powers.values()), dt)) / np.abs(E).max())
-    assert errors[1] < 1e-7 and errors[0] / errors[1] > 12
+    assert errors[1] < 1e-11 and errors[0] / errors[1] > 12
 
 
 # ---------------------------------------------------------------- motors

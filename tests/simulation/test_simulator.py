@@ -383,6 +383,28 @@ def test_durations_are_met_exactly(duration, record_every):
     assert (np.diff(trajectory.t) > 0).all() and np.allclose(np.diff(trajectory.t)[:-1], 1e-2 * record_every, rtol=1e-9)
 
 
+@pytest.mark.parametrize(("name", "order"), [("cg3", 3), ("cg4", 4), ("cf4", 4), ("rkmk4", 4), ("rkmk5", 5), ("implicit_midpoint", 2)])
+def test_integrators_keep_their_order_where_momentum_is_kept(name, order):
+    """A floating base with a swinging arm, pushed from outside: errors by halving; all converge to the same."""
+    body = engine.Builder("swing")
+    body.add_link("a", inertia=inertia.from_mass(5.0, [0.1, 0, 0], np.diag([1.0, 2, 3])))
+    body.add_link("b", inertia=inertia.from_mass(1.0, [0, 0, 0.4], np.diag([0.1, 0.1, 0.05])))
+    body.add_joint("j", "revolute", "a", "b", axis=[0, 1, 0])
+    model = body.model(floating_base=True)
+
+    def push(t, q, v):
+        return np.concatenate([[0.3, 0, 0.1, 0, 0.2, 0], -2 * q[7:]])
+
+    def end(dt, name=name):
+        trajectory = engine.Simulator(model, dt=dt, integrator=name, forces=[push]).run(
+            model.neutral(), [0.5, 1, -0.3, 0.2, 0.1, 0, 2.0], 1.0, record_every=10**6)  # fmt: skip
+        return np.concatenate([trajectory.q[-1], trajectory.v[-1]])
+
+    limit = end(1 / 1024, "cf4")
+    coarse, fine = (np.abs(end(h) - limit).max() for h in (1 / 32, 1 / 64))
+    assert abs(np.log2(coarse / fine) - order) < 0.15 and fine < 1e-3
+
+
 def test_random_systems_repeat_themselves_to_the_bit():
     first, again = (everything().run(*BEGIN, 0.5) for _ in range(2))
     assert (first.q == again.q).all() and (first.v == again.v).all()
