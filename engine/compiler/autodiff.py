@@ -209,10 +209,7 @@ def replayed(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
         elif op == "call":
             made.append(graph.call(program.functions[args[0]], [made[i] for i in args[1:]]))
         elif op == "loop":
-            if (f := program.functions[args[0]]) not in graph.functions:
-                graph.functions.append(f)
-            node = graph.node(("loop", graph.functions.index(f), args[1], *[graph.index(made[i]) for i in args[2:]]))
-            made.append([Expr(graph, graph.node(("get", node, k))) for k in range(len(f.outputs))])
+            made.append(graph.loop(program.functions[args[0]], args[1], [made[i] for i in args[2:]]))
         elif op == "get":
             made.append(made[args[0]][args[1]])
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler import autodiff
-from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc
+from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
 from engine.compiler.trace import Program, Shape, name_of, trace
 
 
@@ -57,9 +57,7 @@ def compiled(program: Program, names: list[str], argument: int, scalar: bool) ->
         shapes = ", ".join(map(str, program.shapes_out))
         raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")
     J = autodiff.jacobian(program, argument)
-    sizes = [f"({','.join(map(str, s))})" for s in (*J.shapes_in, *J.shapes_out)]
-    n = len(J.shapes_in)
-    return Gufunc(J, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), names)
+    return Gufunc(J, signature_of(J), names)
 
 
 def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:

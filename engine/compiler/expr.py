@@ -117,9 +117,16 @@ class Graph:
 
     def call(self, program: Any, operands: Sequence[Any]) -> list[Expr]:
         """Outputs of ``program`` on scalars, kept as a call: compiled once, not inlined."""
+        return self._results(("call",), program, (), operands)
+
+    def loop(self, program: Any, limit: int, operands: Sequence[Any]) -> list[Expr]:
+        """Carry and end of a loop with the body ``program``, run at most ``limit`` times."""
+        return self._results(("loop",), program, (limit,), operands)
+
+    def _results(self, op: Node, program: Any, more: Node, operands: Sequence[Any]) -> list[Expr]:
         if program not in self.functions:
             self.functions.append(program)
-        c = self.node(("call", self.functions.index(program), *[self.index(x) for x in operands]))
+        c = self.node((*op, self.functions.index(program), *more, *[self.index(x) for x in operands]))
         return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
 
     def iterate(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:

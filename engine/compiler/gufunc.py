@@ -354,6 +354,11 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
     return f
 
 
+def signature_of(program: Program) -> str:
+    """The shapes of a program's arguments and results, such as ``"(3),(2)->(3,2)"``."""
+    return "->".join(",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out))
+
+
 def _shapes(text: str, signature: str) -> list[tuple[str, ...]]:
     if not re.fullmatch(r"\((\w+(,\w+)*)?\)(,\((\w+(,\w+)*)?\))*", text):
         raise ArgumentError(f"gufunc got the signature {signature!r}; expected shapes in parentheses, such as '(n),(m)->(k)'")

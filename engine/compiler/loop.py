@@ -29,11 +29,8 @@ def iterate(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, lim
         raise refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
     results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
     body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
-    if body not in graph.functions:
-        graph.functions.append(body)
-    given = [*graph.matched("hold", [graph.index(y) for y in x.ravel()]), graph.index(ops.where(finished, 1.0, 0.0)), *captured]
-    node = graph.node(("loop", graph.functions.index(body), int(limit), *given))
-    final = [Expr(graph, graph.node(("get", node, k))) for k in range(n + 1)]
+    given = [Expr(graph, i) for i in (*graph.matched("hold", [graph.index(y) for y in x.ravel()]), *captured)]
+    final = graph.loop(body, int(limit), [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]])
     return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
 
 

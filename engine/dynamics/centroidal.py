@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_poses, body_twists
-from engine.dynamics.momentum import center_of_mass
+from engine.dynamics.momentum import center_of_mass, total_mass
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
 from engine.spatial.se3 import ad, to_parent
@@ -116,20 +117,11 @@ def centroidal_momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
     moment: Any = np.zeros(3)                                                  # Σ m ċ: linear momentum, were there no added mass
     for body, T, V in zip(model.bodies, body_poses(model, q), body_twists(model, q, v), strict=True):
         moment = moment + T[:3, :3] @ (hat(V[:3]) @ first_moment(body.inertia) + mass(body.inertia) * V[3:])
-    cdot = moment / sum(float(mass(body.inertia)) for body in model.bodies)
+    cdot = moment / total_mass(model)
     return np.concatenate([Adot[:3] - hat(c) @ Adot[3:] - hat(cdot) @ A[3:], Adot[3:]])
 
 
 # ---------------------------------------------------------------- sweeps shared with the Coriolis matrix
-
-
-def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
-    """Symmetric 6×6 matrices summed over all that a body carries: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹, each in its body's frame."""
-    Gc = list(G)
-    for i, body in reversed(list(enumerate(model.bodies))):
-        if body.parent >= 0:
-            Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(q, Gc[i])
-    return Gc
 
 
 def subspace_rates(model: Model, q: Array, v: Array, V: list[Array]) -> list[Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.centroidal import composite, inertia_rates, subspace_rates
+from engine.dynamics.centroidal import inertia_rates, subspace_rates
+from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_twists
 from engine.model import Model
 from engine.spatial.se3 import to_parent

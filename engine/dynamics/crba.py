@@ -47,11 +47,9 @@ def crba(model: Model, q: Array) -> Array:
     q = model.checked("q", q)
     T = [body.pose(q) for body in model.bodies]
     S = [body.subspace(q) for body in model.bodies]
-    Ic: list[Any] = [body.inertia for body in model.bodies]
+    Ic = composite(model, q, [body.inertia for body in model.bodies])                               # (1)
     M: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
-    for i, body in reversed(list(enumerate(model.bodies))):
-        if body.parent >= 0:
-            Ic[body.parent] = Ic[body.parent] + body.inertia_in_parent(q, Ic[i])                    # (1)
+    for i in reversed(range(len(model.bodies))):
         F = list((Ic[i] @ S[i]).T)
         j = i
         while j >= 0:
@@ -66,3 +64,12 @@ def crba(model: Model, q: Array) -> Array:
             F = [to_parent(T[j], Fa) for Fa in F]
             j = model.bodies[j].parent
     return np.array(M).reshape(model.nv, model.nv)
+
+
+def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
+    """Symmetric 6×6 matrices summed over all that a body carries: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹, each in its body's frame."""
+    Gc = list(G)
+    for i, body in reversed(list(enumerate(model.bodies))):
+        if body.parent >= 0:
+            Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(q, Gc[i])
+    return Gc

@@ -47,10 +47,15 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
 def center_of_mass(model: Model, q: Array) -> Array:
     """Centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m."""
     q = model.checked("q", q)
-    total: Any = sum(mass(body.inertia) for body in model.bodies)
+    total = total_mass(model)
     if isinstance(total, (int, float)) and total <= 0:
         raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass")
     moment: Any = np.zeros(3)
     for body, T in zip(model.bodies, body_poses(model, q), strict=True):
         moment = moment + T[:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T[:3, 3]
     return moment / total
+
+
+def total_mass(model: Model) -> Any:
+    """Σ m of all moving bodies, kg."""
+    return sum(mass(body.inertia) for body in model.bodies)

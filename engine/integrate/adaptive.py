@@ -39,11 +39,11 @@ def attempt(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[A
 def weights(space: Manifold, x: Array) -> Array:
     """What an error of each velocity's entry is measured against (nv)."""
     parts: list[Any] = []
-    for m, i, j in space.factors or ((space, slice(0, space.nq), slice(0, space.nv)),):
+    for m, i, j in space.parts:
         if m is MOTION:
             far = 1.0 + ops.norm(x[i][4:])
             parts += [1.0, 1.0, 1.0, far, far, far]
-        elif m.name == f"R{m.nv}":
+        elif m.flat:
             parts += [1.0 + ops.absolute(y) for y in x[i]]
         else:
             parts += [1.0] * (j.stop - j.start)

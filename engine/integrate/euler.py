@@ -34,7 +34,7 @@ def lie_euler_world(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
     q, v = system.split(x)
     vdot = system.acceleration(t, q, v)
     to, velocity = [], []
-    for manifold, i, j in system.configuration.factors or ((system.configuration, slice(None), slice(None)),):
+    for manifold, i, j in system.configuration.parts:
         own, V, Vdot = q[i], v[j], vdot[j]
         if manifold is MOTION:
             r = quaternion.exp(h * V[:3])

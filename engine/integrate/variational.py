@@ -40,7 +40,7 @@ import numpy as np
 from engine import ops
 from engine.integrate.method import Method, register
 from engine.integrate.system import Mechanical
-from engine.spatial import quaternion, so3
+from engine.spatial import dual_quaternion, quaternion, so3
 
 Array = np.ndarray
 #: a step may be cut into this many
@@ -93,7 +93,7 @@ def attempt(system: Mechanical, t: Any, h: Any, q: Array, v: Array) -> tuple[Arr
     xi, converged = ops.root(residual, v, derivative, limit=PASSES)
     converged = ops.logical_and(converged, 0.5 * determinant(G) < determinant(derivative(xi)))
     f0, f, d0, d = motion((0.5 * h) * xi)
-    turn, p = np.array([f0, *f]), 2.0 * (f0 * d - d0 * f - ops.cross(d, f))
+    turn, p = np.array([f0, *f]), dual_quaternion.position(np.array([f0, *f, d0, *d]))
     to = np.concatenate([quaternion.product(q[:4], turn), q[4:] + quaternion.rotate(q[:4], p)])                            # (2)
     back, m, n = quaternion.conjugate(turn), wanted[:3], wanted[3:]
     P = np.concatenate([quaternion.rotate(back, m - ops.cross(p, n)), quaternion.rotate(back, n)])                         # (3)

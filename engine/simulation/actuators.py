@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,10 @@ class Motor(Component):
     def armature(self) -> float:
         """What the rotor adds to the joint's inertia, n² J."""
         return float(self.gear**2 * self.rotor)
+
+    def given(self, commands: Mapping[str, Any]) -> Any:
+        """Its own command, or else the controller's ``tau`` at its joint."""
+        return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         wanted = 0.0 if command is None else command
@@ -208,6 +212,10 @@ class Drive(Component):
         self.driven = np.ones(model.nv)
         self.driven[[m.j for m in self.motors]] = 0.0
         self.limit[[m.j for m in self.motors]] = np.inf
+
+    def given(self, commands: Mapping[str, Any]) -> Any:
+        """The controller's ``tau``, or None."""
+        return commands.get("tau")
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         if command is None:

@@ -115,6 +115,10 @@ class Component:
     def bind(self, model: Model, dt: float) -> None:
         """Look at the robot before the first step; SimulationError if this does not fit it."""
 
+    def given(self, commands: Mapping[str, Any]) -> Any:
+        """Its own among the controller's commands, or None."""
+        return commands.get(self.name)
+
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
         """What it does in a situation; ``command`` is None where the controller gives none."""
         raise NotImplementedError

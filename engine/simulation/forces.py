@@ -33,8 +33,9 @@ class JointFriction(Component):
         self.damping, self.friction, self.slow = damping, friction, slow
 
     def bind(self, model: Model, dt: float) -> None:
-        own = {n: per_velocity(model, n) if getattr(self, n) is None else getattr(self, n) for n in ("damping", "friction")}
-        self.D, self.f = (checked_vector(model, f"{self.name}: {n}", x) for n, x in own.items())
+        damping = np.diag(dynamics.damping_matrix(model)) if self.damping is None else self.damping
+        friction = coulomb(model) if self.friction is None else self.friction
+        self.D, self.f = (checked_vector(model, f"{self.name}: {n}", x) for n, x in (("damping", damping), ("friction", friction)))
         require(self.name, "slow", self.slow, above=0.0)
 
     def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
@@ -178,12 +179,12 @@ class CentralGravity(Component):
         return Effect(wrenches=wrenches)
 
 
-def per_velocity(model: Model, what: str) -> Array:
-    """A joint property for each entry of v; mimic joints' are ratio² of it on their source."""
-    x = np.zeros(model.nv)
+def coulomb(model: Model) -> Array:
+    """The joints' Coulomb friction for each entry of v; that of a mimic joint is felt |ratio|-fold at its source."""
+    f = np.zeros(model.nv)
     for b in model.bodies:
-        x[b.v] += getattr(b.joint, what) * (b.ratio**2 if what == "damping" else abs(b.ratio))
-    return x
+        f[b.v] += abs(b.ratio) * b.joint.friction
+    return f
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:

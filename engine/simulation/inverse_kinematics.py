@@ -411,7 +411,7 @@ def _as_pose(goal: Array) -> Array:
 
 def _straight(body: Any) -> bool:
     """Whether the joint's coordinates are numbers that add, so that limits are bounds on them."""
-    return body.kind.manifold.name == f"R{body.kind.nv}"
+    return body.kind.manifold.flat
 
 
 @functools.lru_cache(maxsize=128)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.compiler.gufunc import Gufunc
+from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import Shape, trace
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
@@ -31,9 +31,7 @@ class Function(Gufunc):
         self.model, self.plain = model, functools.partial(fn, **options)
         program = trace(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), [shapes.get(a, (model.nv,)) for a in names])
         program.name = name or fn.__name__
-        sizes = [f"({','.join(map(str, s))})" for s in (*program.shapes_in, *program.shapes_out)]
-        n = len(names)
-        super().__init__(program, ",".join(sizes[:n]) + "->" + ",".join(sizes[n:]), names)
+        super().__init__(program, signature_of(program), names)
 
     def _not_finite(self, *args: Any) -> Any:
         """Name what came in that is not finite, or else the singular joint."""

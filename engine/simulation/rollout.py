@@ -50,12 +50,15 @@ def kernel_of(step: Program, observe: Program, batch: tuple[int, ...]) -> Kernel
 
 
 def plain_kernel(step: Callable[..., Array], observe: Callable[..., Array]) -> Kernel:
-    """The same, of functions on floats, for one rollout."""
+    """The same, of functions on floats, for one rollout; from a record that is not finite on nothing more is computed."""
 
     def kernel(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
         records: list[Array] = []
         try:
             for count in counts:
+                if records and not np.isfinite(records[-1]).all():
+                    records.append(records[-1])
+                    continue
                 for _ in range(int(count)):
                     x, k = step(t0, k, dt, x), k + 1.0
                 records.append(observe(t0, k, dt, x))

@@ -20,47 +20,34 @@ from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
 from engine.io import model_hash, model_text
-from engine.model import Model, ModelError, StateError, nearest
+from engine.model import Model, StateError, nearest
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.component import OFFERED, Called, Component, Effect, Force, Law, SimulationError, Situation
+from engine.simulation.checks import (
+    checked_array,
+    checked_count,
+    checked_duration,
+    checked_method,
+    checked_step,
+    checked_tolerance,
+    require_countable,
+)
+from engine.simulation.component import Called, Component, Effect, Force, Law, SimulationError, Situation
+from engine.simulation.floating_momentum import MOMENTUM, central_momentum, floats, momentum_rate, with_momentum
 from engine.simulation.forces import JointFriction, JointStops
+from engine.simulation.parameters import checked_parameters, require_inertial, with_inertias
+from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.simulation.storage import Recorder, Recording
 from engine.simulation.trajectory import Event, Trajectory, labels
-from engine.spatial import inertia, quaternion
 from engine.spatial.manifold import product, vector
 
 Array = np.ndarray
-
-
 #: what a file says of its numbers
 CONVENTIONS = ("SI units and radians. Angular first: twists [omega; v], wrenches [moment; force], in the body's own frame. "
                "A floating joint has q = [qw qx qy qz, px py pz] (Hamilton, body to world) and v = [omega; v] of the body in its own axes. "
                "Coordinates follow the tree depth first; see q_entries and v_entries.")  # fmt: skip
-
-
-class Parts:
-    """Named arrays side by side in one vector."""
-
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        self.shapes, self.slices, self.n = dict(shapes), {}, 0
-        for name, shape in shapes.items():
-            size = int(np.prod(shape))
-            self.slices[name] = slice(self.n, self.n + size)
-            self.n += size
-
-    def split(self, x: Array) -> dict[str, Array]:
-        """The arrays (..., *shape) of a vector (..., n)."""
-        return {name: x[..., self.slices[name]].reshape(*x.shape[:-1], *shape) if shape else x[..., self.slices[name].start]
-                for name, shape in self.shapes.items()}  # fmt: skip
-
-    def join(self, arrays: Mapping[str, Any]) -> Array:
-        """The vector of arrays, traced or not."""
-        parts = [np.asarray(arrays[name]).reshape(-1) for name in self.shapes]
-        parts = [np.array([x[()] if isinstance(x, np.ndarray) else x for x in y], dtype=object) if y.dtype == object else y for y in parts]
-        return np.concatenate([np.zeros(0), *parts])
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -220,7 +207,8 @@ class Simulator:
         result, rate = controller(s, z)
         controller.require_finite(s, result)
         commands = dict(result) if isinstance(result, Mapping) else {"tau": result}
-        takers = {"tau": (self.model.nv,), **{c.name: c.command for c in self.components if c.command is not None and c.name != "drive"}}
+        own = [c for c in self.components if c.command is not None and not isinstance(c, Drive)]
+        takers = {"tau": (self.model.nv,), **{c.name: c.command for c in own}}
         for name, command in commands.items():
             if name not in takers:
                 meant = nearest(str(name), takers)
@@ -237,29 +225,33 @@ class Simulator:
         gravity = parameters.get("gravity", self.gravity)
         return (with_inertias(self.model, changed, parameters) if changed else self.model), gravity
 
-    def _effects(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Situation, dict[str, Effect], Any]:
-        """What every component does, and the rate of the controller's state."""
+    def _situation(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Situation:
+        """Time and state, with the components' states z and the parameters p as they stand in the whole state."""
         parameters = self._parameters.split(p)
         model, gravity = self._moving(parameters)
-        states, memories = self._states.split(z), self._memories.split(m)
-        s = Situation(model, t, q, v, parameters, gravity, self.armature, states)
-        commands, rate = self._commanded(s, states, memories)
+        return Situation(model, t, q, v, parameters, gravity, self.armature, self._states.split(z))
+
+    def _weighing(self, p: Array) -> Model:
+        """The model with the masses and inertias among the parameters."""
+        return self._moving(self._parameters.split(p))[0]
+
+    def _effects(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Situation, dict[str, Effect], Any]:
+        """What every component does, and the rate of the controller's state."""
+        s, memories = self._situation(t, q, v, z, p), self._memories.split(m)
+        commands, rate = self._commanded(s, memories)
         effects = {}
         for c in self.components:
-            command = commands.get("tau" if isinstance(c, Drive) else c.name)
-            if isinstance(c, Motor) and command is None and "tau" in commands:
-                command = commands["tau"][c.j]
-            effects[c.name] = c.act(s, states.get(c.name, c.state), memories.get(c.name, c.memory), command)
+            effects[c.name] = c.act(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
         return s, effects, rate
 
-    def _commanded(self, s: Situation, states: Mapping[str, Array], memories: Mapping[str, Array]) -> tuple[dict[str, Any], Any]:
+    def _commanded(self, s: Situation, memories: Mapping[str, Array]) -> tuple[dict[str, Any], Any]:
         """The commands in force, and the rate of the controller's state."""
         if self.controller is None:
             return {}, None
         if self.controller.law.period is not None:
             held = {n: memories[f"controller {n}"] for n in self._commands}
-            return held, (self._returned(s, states["controller"])[1] if "controller" in states else None)
-        return self._returned(s, states.get("controller", np.zeros(0)))
+            return held, (self._returned(s, s.states["controller"])[1] if "controller" in s.states else None)
+        return self._returned(s, s.states.get("controller", np.zeros(0)))
 
     def _totals(self, s: Situation, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
         """Generalized forces, and wrenches on the links."""
@@ -282,7 +274,7 @@ class Simulator:
         rates = {n: effects[n].rate if n in effects else rate for n in self._states.shapes}
         if self._floats:
             P = self._states.split(z)[MOMENTUM]
-            rates[MOMENTUM] = np.concatenate([momentum_rate(s.model, q, tau, s.gravity, F), P[3:6] / total_mass(s.model)])
+            rates[MOMENTUM] = np.concatenate([momentum_rate(s.model, q, tau, s.gravity, F), P[3:6] / dynamics.total_mass(s.model)])
         return vdot, self._states.join(rates)
 
     # ------------------------------------------------------------ the step
@@ -312,7 +304,7 @@ class Simulator:
                 return integrate.Mechanical(space, field)
             active = [c for c in self.components if not isinstance(c, Drive)]
             coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters
-            return integrate.Mechanical(space, field, self._moving(self._parameters.split(p))[0].bodies[0].inertia,
+            return integrate.Mechanical(space, field, self._weighing(p).bodies[0].inertia,
                                         None if coasting else wrench)  # fmt: skip
 
         def advanced(t: Any, h: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array, Array]:
@@ -321,7 +313,7 @@ class Simulator:
             y = system.space.normalized(integrate.step(self.method, system, t, h, y))
             q, v, z = y[: model.nq], y[model.nq + n : model.nq + n + model.nv], y[model.nq + n + model.nv :]
             if self._floats:
-                q, v = with_momentum(self._moving(self._parameters.split(p))[0], q, v, self._states.split(z)[MOMENTUM])
+                q, v = with_momentum(self._weighing(p), q, v, self._states.split(z)[MOMENTUM])
             return q, v, z
 
         def step(t0: Any, k: Any, dt: Any, x: Array) -> Array:
@@ -365,19 +357,17 @@ class Simulator:
         """Memories for the step that begins at t: held commands at their ticks, and what the components remember."""
         if not self._memories.n:
             return m
-        parameters, states, memories = self._parameters.split(p), self._states.split(z), self._memories.split(m)
-        model, gravity = self._moving(parameters)
-        s = Situation(model, t, q, v, parameters, gravity, self.armature, states)
+        s, memories = self._situation(t, q, v, z, p), self._memories.split(m)
         if self.controller is not None and (period := self.controller.law.period) is not None:
             tick = t >= memories["controller tick"] - 1e-9 * period
-            fresh, _ = self._returned(s, states.get("controller", np.zeros(0)))
+            fresh, _ = self._returned(s, s.states.get("controller", np.zeros(0)))
             for name, command in fresh.items():
                 memories[f"controller {name}"] = ops.where(tick, command, memories[f"controller {name}"])
             memories["controller tick"] = ops.where(tick, memories["controller tick"] + period, memories["controller tick"])
-        commands, _ = self._commanded(s, states, memories)
+        commands, _ = self._commanded(s, memories)
         for c in self.components:
             if c.memory.size:
-                memories[c.name] = c.update(s, states.get(c.name, c.state), memories[c.name], commands.get(c.name), dt)
+                memories[c.name] = c.update(s, s.states.get(c.name, c.state), memories[c.name], c.given(commands), dt)
         return self._memories.join(memories)
 
     def _stopped(self, advanced: Callable[..., Any], t: Any, h: Any, before: tuple[Array, ...], after: tuple[Array, ...], m: Array,
@@ -419,9 +409,7 @@ class Simulator:
         return to, self._memories.join(memory)
 
     def _event_values(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
-        parameters = self._parameters.split(p)
-        model, gravity = self._moving(parameters)
-        s, values = Situation(model, t, q, v, parameters, gravity, self.armature, self._states.split(z)), []
+        s, values = self._situation(t, q, v, z, p), []
         for e in self.events:
             value = e(s, np.zeros(0))[0]
             if np.shape(value) != ():
@@ -485,16 +473,10 @@ class Simulator:
         a = self._x.split(x)
         states, memories = self._states.split(a["state"]), self._memories.split(a["memory"])
         if self._floats:
-            states[MOMENTUM] = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
+            states[MOMENTUM] = central_momentum(self._weighing(a["parameters"]), a["q"], a["v"])
         if self.events:
             memories["event values"] = self._event_values(0.0, a["q"], a["v"], self._states.join(states), a["parameters"])
         return self._x.join({**a, "state": self._states.join(states), "memory": self._memories.join(memories)})
-
-    def _take_momentum(self, x: Array) -> None:
-        """Write into one whole state what its q and v make of the momentum."""
-        a = self._x.split(x)
-        P = central_momentum(self._moving(self._parameters.split(a["parameters"]))[0], a["q"], a["v"])
-        self._states.split(a["state"])[MOMENTUM][:] = P
 
     def _kernel(self, batch: tuple[int, ...]) -> Kernel:
         if self.compiled:
@@ -761,7 +743,7 @@ class Simulator:
                 q, v = self.model.normalized(answer[0]), self.model.checked("v", answer[1])
         a["q"][:], a["v"][:] = q, v
         if self._floats:
-            self._take_momentum(x)
+            self._states.split(a["state"])[MOMENTUM][:] = central_momentum(self._weighing(a["parameters"]), q, v)
         fresh = self._event_values(t, q, v, a["state"], a["parameters"])
         for i in zeros:  # still at its zero: it does not count again
             fresh[i] = 0.0 if abs(fresh[i]) <= abs(at[i]) else fresh[i]
@@ -847,14 +829,12 @@ class Simulator:
         functions += self.events
         for x in last[:16]:
             a = self._x.split(x)
-            parameters = self._parameters.split(a["parameters"])
-            model, gravity = self._moving(parameters)
             for t in np.linspace(t_last, t_end + self.dt, 33):
-                s = Situation(model, t, a["q"], a["v"], parameters, gravity, self.armature, self._states.split(a["state"]))
+                s = self._situation(t, a["q"], a["v"], a["state"], a["parameters"])
                 for f in functions:
                     try:
                         with np.errstate(all="ignore"):
-                            result, _ = f(s, self._states.split(a["state"]).get("controller", np.zeros(0)))
+                            result, _ = f(s, s.states.get("controller", np.zeros(0)))
                         values = result.values() if isinstance(result, Mapping) else [result]
                         if not all(np.isfinite(np.asarray(y, dtype=float)).all() for y in values):
                             return f"{f.name} returns NaN or infinity at t = {t:.6g} s"
@@ -883,158 +863,6 @@ def crosses(event: Any, a: Any, b: Any) -> Any:
 def state_of(records: Array, n: int, steps: int, finished: bool) -> dict[str, Array]:
     """What a run goes on from: the last of some records, after so many steps (−1: there is no going on)."""
     return {"x": records[..., -1, 1 : 1 + n], "steps": np.array(float(steps)), "finished": np.array(float(finished))}
-
-
-# ---------------------------------------------------------------- the momentum of what floats
-
-#: the state that holds it
-MOMENTUM = "momentum"
-
-
-def floats(model: Model) -> bool:
-    """Whether a model moves freely as a whole, and is made of rigid bodies with mass."""
-    first = model.bodies[:1]
-    rigid = all(inertia.is_rigid(b.inertia) for b in model.bodies)
-    return bool(first) and first[0].kind.name == "floating" and rigid and sum(inertia.mass(b.inertia) for b in model.bodies) > 0
-
-
-def at_home(q: Array) -> Array:
-    """q with the base's frame as the world's."""
-    return np.concatenate([np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), q[7:]])
-
-
-def central_momentum(model: Model, q: Array, v: Array) -> Array:
-    """[angular momentum about the centre of mass; linear; the centre of mass] in world axes (9)."""
-    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
-    P = dynamics.momentum(model, at_home(q), v)
-    return np.concatenate([R @ (P[:3] - ops.cross(c, P[3:])), R @ P[3:], q[4:7] + R @ c])
-
-
-def total_mass(model: Model) -> Any:
-    return sum(inertia.mass(b.inertia) for b in model.bodies)
-
-
-def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
-    """What acts on the whole from outside: [moment about the centre of mass; force] in world axes (6)."""
-    rest = np.zeros(model.nv)
-    F = tau[:6] - dynamics.rnea(model, q, rest, rest, gravity, wrenches)[:6]
-    if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):
-        return np.zeros(6)
-    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
-    return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:]])
-
-
-def with_momentum(model: Model, q: Array, v: Array, P: Array) -> tuple[Array, Array]:
-    """q and v with the base's place and twist such that the whole has the centre of mass and the momentum P, integrated by themselves.
-
-    Nothing inside the robot, however stiff, then changes its momentum. Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4.
-    """
-    R, c = quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
-    p = R.T @ P[3:6]
-    wanted = np.concatenate([R.T @ P[:3] + ops.cross(c, p), p])
-    off = wanted - dynamics.momentum(model, at_home(q), v)
-    V = v[:6] + ops.solve(dynamics.crba(model, q)[:6, :6], off)
-    return np.concatenate([q[:4], P[6:] - R @ c, q[7:]]), np.concatenate([V, v[6:]])
-
-
-# ---------------------------------------------------------------- masses as parameters
-
-
-def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Model:
-    """The model with inertias of links replaced by parameters: {link: parameter's name}."""
-    bodies = list(model.bodies)
-    for link, name in changed.items():
-        i, T = model.carrier[model.link_index(link)]
-        own = model.link(link).inertia
-        G = own * (parameters[name] / own[5, 5]) if name.startswith("mass.") else parameters[name]
-        bodies[i] = dataclasses.replace(bodies[i], inertia=bodies[i].inertia + inertia.transformed(T, G - own))
-    return dataclasses.replace(model, bodies=tuple(bodies))
-
-
-def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
-    """Parameters as arrays of floats."""
-    found = {}
-    for name, x in parameters.items():
-        a = found[name] = checked_array(f"parameter '{name}'", x)
-        if name in ("t", "q", "v", *OFFERED) and name != "gravity":
-            raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
-        kind, _, link = name.partition(".")
-        if kind in ("mass", "inertia") and link:
-            try:
-                i, _ = model.carrier[model.link_index(link)]
-            except ModelError as error:
-                raise SimulationError(f"parameter '{name}': {error}") from None
-            if i < 0:
-                raise SimulationError(f"parameter '{name}': link '{link}' does not move; expected one that does")
-            wanted = () if kind == "mass" else (6, 6)
-            if a.shape != wanted or (kind == "mass" and not model.link(link).mass > 0):
-                expected = "a 6×6 inertia" if wanted else "a mass above zero, of a link with mass"
-                raise SimulationError(f"parameter '{name}' is {x!r}; expected {expected}")
-            require_inertial(name, a)
-        if name == "gravity" and a.shape != (3,):
-            raise SimulationError(f"parameter 'gravity' has shape {a.shape}; expected (3,)")
-    return found
-
-
-def require_inertial(name: str, a: Array) -> None:
-    """Refuse masses (...) and inertias (..., 6, 6) that none have."""
-    if name.startswith("mass.") and not (a > 0).all():
-        raise SimulationError(f"parameter '{name}' is {a.min():g}; expected a mass above zero, of a link with mass")
-    if name.startswith("inertia.") and not (np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-9 * np.abs(a).max()).all():
-        raise SimulationError(f"parameter '{name}' is not symmetric; expected a 6×6 inertia")
-
-
-def checked_array(what: str, x: Any) -> Array:
-    try:
-        a = np.array(x, dtype=float)
-    except (TypeError, ValueError):
-        raise SimulationError(f"{what} is {x!r}; expected numbers") from None
-    if not np.isfinite(a).all():
-        raise SimulationError(f"{what} holds NaN or infinity; expected finite numbers")
-    return a
-
-
-def checked_step(dt: Any) -> float:
-    """A step, s, greater than zero."""
-    if isinstance(dt, bool) or not isinstance(dt, (int, float, np.floating, np.integer)) or not np.isfinite(dt) or dt <= 0:
-        raise SimulationError(f"dt is {dt!r}; expected a step in seconds greater than zero")
-    return float(dt)
-
-
-def checked_duration(duration: Any) -> float:
-    """A duration, s, greater than zero."""
-    whole = isinstance(duration, (int, float, np.floating, np.integer)) and not isinstance(duration, bool)
-    if not whole or not np.isfinite(duration) or duration <= 0:
-        raise SimulationError(f"duration is {duration!r}; expected seconds greater than zero")
-    return float(duration)
-
-
-def require_countable(duration: float, dt: float) -> None:
-    """Refuse more steps than floats can count."""
-    if duration / dt > 2.0**53:
-        raise SimulationError(f"duration is {duration:g} s, {duration / dt:.3g} steps of {dt:g} s; expected fewer than 2⁵³")
-
-
-def checked_tolerance(tolerance: Any) -> float:
-    """An error per step between 1e-15 and 1."""
-    if not isinstance(tolerance, (float, np.floating)) or not 1e-15 <= tolerance < 1:
-        raise SimulationError(f"tolerance is {tolerance!r}; expected an error per step between 1e-15 and 1, such as 1e-9")
-    return float(tolerance)
-
-
-def checked_count(record_every: Any) -> int:
-    """A whole number of steps from 1."""
-    if isinstance(record_every, bool) or not isinstance(record_every, (int, np.integer)) or record_every < 1:
-        raise SimulationError(f"record_every is {record_every!r}; expected a whole number of steps from 1")
-    return int(record_every)
-
-
-def checked_method(name: Any) -> integrate.Method:
-    """The integrator of that name."""
-    if name not in integrate.METHODS:
-        meant, known = nearest(str(name), integrate.METHODS), ", ".join(integrate.METHODS)
-        raise SimulationError(f"no integrator '{name}'{meant}; expected one of {known}")
-    return integrate.METHODS[name]
 
 
 __all__ = ["SimulationError", "Simulator", "TraceError"]

@@ -13,14 +13,15 @@ import numpy as np
 
 from engine import integrate, ops
 from engine.compiler import autodiff
-from engine.compiler.gufunc import Gufunc, rollout_ufunc
+from engine.compiler.gufunc import Gufunc, rollout_ufunc, signature_of
 from engine.compiler.trace import Program, calling, name_of, trace
 from engine.integrate import Mechanical, Method, System
 from engine.model import StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
-from engine.simulation.rollout import Diverged, kernel_of, rollout
-from engine.simulation.simulator import SimulationError, checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.component import SimulationError
+from engine.simulation.rollout import Diverged, kernel_of, plain_kernel, rollout
 from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.spatial import se3
 
@@ -38,8 +39,7 @@ class Function(Gufunc):
         names = arguments.split()
         program = trace(fn, [shapes.get(name, ()) for name in names])
         program.name = f"{system.name}.{name_of(fn)}"
-        sizes = [f"({','.join(map(str, s))})" for s in (*program.shapes_in, *program.shapes_out)]
-        super().__init__(program, ",".join(sizes[: len(names)]) + "->" + ",".join(sizes[len(names) :]), names)
+        super().__init__(program, signature_of(program), names)
 
     def _not_finite(self, *args: Any) -> Any:
         """Name what came in that is not finite, or else say that what comes out is not."""
@@ -273,18 +273,22 @@ class CompiledSystem:
 
         return System(self.state.manifold, field), lambda x: x, lambda y: y
 
-    def _programs(self, control: Callable[..., Any], method: Method) -> tuple[Program, Program, Callable[[Array], Array]]:
+    def _functions(self, control: Callable[..., Any], method: Method, traced: bool) -> tuple[Any, Any, Callable[[Array], Array], int]:
+        """step(t0, k, dt, y) -> y and observe(t0, k, dt, y) -> record, the way to the states y that are stepped, and their size."""
         system, there, back = self._integrated(control, method)
-        n = system.space.nq
-        traced = traced_once(system)
+        stepped = traced_once(system) if traced else system
 
         def step(t0: Any, k: Any, dt: Any, y: Array) -> Array:
-            return system.space.normalized(integrate.step(method, traced, t0 + k * dt, dt, y))
+            return system.space.normalized(integrate.step(method, stepped, t0 + k * dt, dt, y))
 
-        def observe(t0: Any, k: Any, dt: Any, y: Array) -> tuple[Any, ...]:
+        def observe(t0: Any, k: Any, dt: Any, y: Array) -> Array:
             t, x = t0 + k * dt, back(y)
-            return t, y, x, control(x, t)
+            return np.concatenate([np.array([t]), y, x, control(x, t)])
 
+        return step, observe, there, system.space.nq
+
+    def _programs(self, control: Callable[..., Any], method: Method) -> tuple[Program, Program, Callable[[Array], Array]]:
+        step, observe, there, n = self._functions(control, method, traced=True)
         shapes = [(), (), (), (n,)]
         return trace(step, shapes), trace(observe, shapes), there
 
@@ -294,27 +298,12 @@ class CompiledSystem:
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], len(step.outputs))
         return rollout(kernel_of(step, observe, y0.shape[:-1]), y0, dt, duration, every, progress)
 
-    @np.errstate(all="ignore")
     def _plain_run(self, x0: Array, duration: float, dt: float, control: Callable[..., Any], method: Method, every: int,
                    progress: bool) -> Array:  # fmt: skip
         if x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
-        system, there, back = self._integrated(control, method)
-        y, t = there(x0), 0.0
-        records: list[Array] = []
-        steps = max(1, int(np.ceil(duration / dt - 1e-6)))
-        for k in range(steps + 1):
-            if k % every == 0 or k == steps:
-                x = back(y)
-                record = np.concatenate([[t], y, x, control(x, t)])
-                if not np.isfinite(record).all():
-                    data = np.array(records) if records else np.zeros((0, len(record)))
-                    raise Diverged(data, t, int(np.argmin(np.isfinite(record))))
-                records.append(record)
-            if k < steps:
-                h = min(dt, duration - k * dt)
-                y, t = system.space.normalized(integrate.step(method, system, t, h, y)), duration if k == steps - 1 else (k + 1) * dt
-        return np.array(records)
+        step, observe, there, _ = self._functions(control, method, traced=False)
+        return rollout(plain_kernel(step, observe), there(x0), dt, duration, every, progress)
 
     def _blame(self, stop: Diverged, x0: Array, controller: Any, dt: float, method: Method, every: int, compiled: bool) -> str:
         """Why a motion ended: the steps since its last record are taken again, on floats and with an eye on the user's functions."""

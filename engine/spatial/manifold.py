@@ -52,6 +52,16 @@ class Manifold:
     attitude: bool = False  # q begins with a unit quaternion
     factors: tuple[tuple[Manifold, slice, slice], ...] = ()
 
+    @property
+    def parts(self) -> tuple[tuple[Manifold, slice, slice], ...]:
+        """Its factors; of one that is no product, itself."""
+        return self.factors or ((self, slice(0, self.nq), slice(0, self.nv)),)
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is a vector space."""
+        return self.name == f"R{self.nv}"
+
     def __repr__(self) -> str:
         return f"<manifold {self.name}, nq {self.nq}, nv {self.nv}>"
 
@@ -216,8 +226,8 @@ def product(manifolds: Sequence[Manifold]) -> Manifold:
     """
     merged: list[Manifold] = []
     for m in manifolds:
-        for f, _, _ in m.factors or ((m, None, None),):
-            if f.name == f"R{f.nv}" and merged and merged[-1].name == f"R{merged[-1].nv}":
+        for f, _, _ in m.parts:
+            if f.flat and merged and merged[-1].flat:
                 merged[-1] = vector(merged[-1].nv + f.nv)
             elif f.nq:
                 merged.append(f)

@@ -11,18 +11,17 @@ from tests.integrate.cases import FREE, TWIST, cases, dense, energy, free_body, 
 from tests.numeric import check_lives
 
 each = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+taken = pytest.mark.parametrize("method, name", [pytest.param(m, name, id=f"{m.name}-{name}") for m in METHODS.values()
+                                                 for name in ("forced", "few joints") if cases()[name].takes(m)])  # fmt: skip
 
 
 # ---------------------------------------------------------------- plain = interpreted = compiled
 
 
-@each
-@pytest.mark.parametrize("name", ["forced", "few joints"])
+@taken
 def test_three_lives(method, name):
-    case = cases()[name]
-    if not case.takes(method):
-        pytest.skip("for a free body")
     """The last step is long: implicit methods take many passes, or cut it."""
+    case = cases()[name]
     rng, h = np.random.default_rng(6), np.array([0.05, -0.02, 0.8 if name == "forced" else 0.1])
     x = np.array([np.concatenate([case.system.configuration.random(rng), rng.uniform(-1, 1, case.shapes[2])]) for _ in h])
     check_lives(lambda t, h, x: step(method, case.system, t, h, x), rng.uniform(0, 1, 3), h, x, tolerance=2e-14)
@@ -78,13 +77,10 @@ def test_conserves(method):
             assert min(changes) > 1e-10
 
 
-@each
-@pytest.mark.parametrize("name", ["forced", "few joints"])
+@taken
 def test_reversible(method, name):
     """A step of −h undoes a step of h, with forces in t, T and V too; of other methods it does not."""
     case, h = cases()[name], 0.1
-    if not case.takes(method):
-        pytest.skip("for a free body")
     shapes = [(), (), case.x.shape]
     back = trace(lambda t, h, x: step(method, case.traced, t + h, -h, step(method, case.traced, t, h, x)), shapes)
     missed = np.linalg.norm(case.system.space.minus(case.x, np.asarray(interpret(back, 0.2, h, case.x))))
@@ -129,11 +125,9 @@ def test_evaluations(method, monkeypatch):
     assert len(calls) == method.evaluations
 
 
-@each
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if m.takes != "free body"], ids=lambda m: m.name)
 def test_exponentials(method, monkeypatch):
     """Different exponentials, and Cayley's maps, of rotations in a step's program: what it begins alike is computed once."""
-    if method.takes == "free body":
-        pytest.skip("its motion is its own")
     seen = set()
 
     def counted(fn):

@@ -42,7 +42,7 @@ def vee(m, A):
 def turning(m, theta, rng):
     """A velocity whose rotation is by θ in each factor, and translations of order one."""
     d = rng.uniform(-1, 1, m.nv)
-    for f, _, j in m.factors or ((m, None, slice(0, m.nv)),):
+    for f, _, j in m.parts:
         w = {ROTATION: slice(0, 3), MOTION: slice(0, 3), PLANE: slice(2, 3)}.get(f)
         if w is not None:
             own = d[j]
@@ -98,7 +98,7 @@ def test_minus_undoes_plus(m):
 def test_plus_undoes_minus(m):
     a, b = points(m, seed=2), points(m, seed=3)
     end = m.plus(a, m.minus(a, b))
-    for f, i, _ in m.factors or ((m, slice(0, m.nq), None),):
+    for f, i, _ in m.parts:
         if f.attitude:                                                         # q and −q are one rotation
             k = slice(i.start, i.start + 4)
             end[:, k] *= np.sign(np.vecdot(end[:, k], b[:, k]))[:, None]
@@ -212,7 +212,7 @@ def test_products_act_part_by_part():
 def test_normalized(m):
     q = points(m)
     close(m.normalized(q), q, 3e-16)
-    for f, i, _ in m.factors or ((m, slice(0, m.nq), None),):
+    for f, i, _ in m.parts:
         expected = 3.0 * q[:, i]
         if f.attitude:
             expected[:, :4] /= 3.0

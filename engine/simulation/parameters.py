@@ -1,0 +1,60 @@
+"""Parameters of a simulation: numbers that may differ from rollout to rollout, masses and inertias of links among them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model, ModelError
+from engine.simulation.checks import checked_array
+from engine.simulation.component import OFFERED, SimulationError
+from engine.spatial import inertia
+
+Array = np.ndarray
+
+
+def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Model:
+    """The model with inertias of links replaced by parameters: {link: parameter's name}."""
+    bodies = list(model.bodies)
+    for link, name in changed.items():
+        i, T = model.carrier[model.link_index(link)]
+        own = model.link(link).inertia
+        G = own * (parameters[name] / own[5, 5]) if name.startswith("mass.") else parameters[name]
+        bodies[i] = dataclasses.replace(bodies[i], inertia=bodies[i].inertia + inertia.transformed(T, G - own))
+    return dataclasses.replace(model, bodies=tuple(bodies))
+
+
+def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
+    """Parameters as arrays of floats."""
+    found = {}
+    for name, x in parameters.items():
+        a = found[name] = checked_array(f"parameter '{name}'", x)
+        if name in ("t", "q", "v", *OFFERED) and name != "gravity":
+            raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
+        kind, _, link = name.partition(".")
+        if kind in ("mass", "inertia") and link:
+            try:
+                i, _ = model.carrier[model.link_index(link)]
+            except ModelError as error:
+                raise SimulationError(f"parameter '{name}': {error}") from None
+            if i < 0:
+                raise SimulationError(f"parameter '{name}': link '{link}' does not move; expected one that does")
+            wanted = () if kind == "mass" else (6, 6)
+            if a.shape != wanted or (kind == "mass" and not model.link(link).mass > 0):
+                expected = "a 6×6 inertia" if wanted else "a mass above zero, of a link with mass"
+                raise SimulationError(f"parameter '{name}' is {x!r}; expected {expected}")
+            require_inertial(name, a)
+        if name == "gravity" and a.shape != (3,):
+            raise SimulationError(f"parameter 'gravity' has shape {a.shape}; expected (3,)")
+    return found
+
+
+def require_inertial(name: str, a: Array) -> None:
+    """Refuse masses (...) and inertias (..., 6, 6) that none have."""
+    if name.startswith("mass.") and not (a > 0).all():
+        raise SimulationError(f"parameter '{name}' is {a.min():g}; expected a mass above zero, of a link with mass")
+    if name.startswith("inertia.") and not (np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-9 * np.abs(a).max()).all():
+        raise SimulationError(f"parameter '{name}' is not symmetric; expected a 6×6 inertia")

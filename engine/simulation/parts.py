@@ -1,0 +1,30 @@
+"""Named arrays side by side in one vector: the states, memories, parameters and signals of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class Parts:
+    """Named arrays side by side in one vector."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.shapes, self.slices, self.n = dict(shapes), {}, 0
+        for name, shape in shapes.items():
+            size = int(np.prod(shape))
+            self.slices[name] = slice(self.n, self.n + size)
+            self.n += size
+
+    def split(self, x: Array) -> dict[str, Array]:
+        """The arrays (..., *shape) of a vector (..., n)."""
+        return {name: x[..., self.slices[name]].reshape(*x.shape[:-1], *shape) if shape else x[..., self.slices[name].start]
+                for name, shape in self.shapes.items()}  # fmt: skip
+
+    def join(self, arrays: Mapping[str, Any]) -> Array:
+        """The vector of arrays, traced or not."""
+        return np.concatenate([np.zeros(0), *[np.asarray(arrays[name]).reshape(-1) for name in self.shapes]])
