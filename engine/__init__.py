@@ -1,6 +1,6 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
-from engine import compiler, dynamics, integrate, io, model, ops, rigid_body, simulation, spatial
+from engine import compiler, dynamics, integrate, io, model, ops, rigid_body, simulation, spatial, viewer
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
@@ -10,6 +10,7 @@ from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBod
 from engine.simulation import (
     CompiledSystem,
     Law,
+    Live,
     Robot,
     SimulationError,
     Simulator,
@@ -19,13 +20,14 @@ from engine.simulation import (
     compile,
     load_trajectory,
 )
+from engine.viewer import Viewer, ViewerError, export, render, view
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits",
-    "Link", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError",
-    "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "check", "compile", "compiler",
-    "dynamics", "get_threads", "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf",
-    "model", "ops", "rigid_body", "set_threads", "simulation", "spatial",
+    "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError",
+    "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError",
+    "check", "compile", "compiler", "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh",
+    "load_trajectory", "load_urdf", "model", "ops", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -110,6 +110,10 @@ class Simulator:
                                   f"{len(self.model.bodies)} joints; expected another, such as cg4")  # fmt: skip
         self.parameters = checked_parameters(model, parameters or {})
         forces, actuators, events = list(forces), list(actuators), list(events)
+        self._arguments: dict[str, Any] = {
+            "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
+            "parameters": self.parameters, "joint_dynamics": joint_dynamics, "events": events, "compiled": compiled,
+        }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
             if not callable(f) and not isinstance(f, (Component, Law)):
                 raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
@@ -150,6 +154,11 @@ class Simulator:
             self._step, self._observe = self._programs()
         else:
             self._signals = self._signal_shapes()
+
+    def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
+        """The same simulator with one more force, and with the parameters that it asks for."""
+        forces, known = [*self._arguments["forces"], force], {**self.parameters, **(parameters or {})}
+        return Simulator(self.model, **{**self._arguments, "forces": forces, "parameters": known})
 
     # ------------------------------------------------------------ what acts
 
@@ -424,9 +433,8 @@ class Simulator:
 
     # ------------------------------------------------------------ running
 
-    def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> Array:
-        """The whole state x (..., n) at t = 0."""
-        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
+    def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
+        """Values (..., *shape) of some parameters, checked."""
         given = {}
         for name, x in parameters.items():
             if name not in self.parameters:
@@ -437,6 +445,12 @@ class Simulator:
             if given[name].shape[given[name].ndim - len(shape) :] != shape:
                 raise SimulationError(f"parameter '{name}' has shape {given[name].shape}; expected (..., {', '.join(map(str, shape))})")
             require_inertial(name, given[name])
+        return given
+
+    def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> Array:
+        """The whole state x (..., n) at t = 0."""
+        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
+        given = self.values_of(parameters)
         values = {n: given.get(n, p) for n, p in self.parameters.items()}
         leading = [q0.shape[:-1], v0.shape[:-1], *[np.shape(x)[: np.ndim(x) - np.ndim(self.parameters[n])] for n, x in values.items()]]
         try:
@@ -502,8 +516,8 @@ class Simulator:
         """The state at t = 0, for :meth:`step`."""
         return self._at(self._start(q0, v0, parameters or {}), 0, 0)
 
-    def step(self, state: State, steps: int = 1) -> State:
-        """The state a number of steps later.
+    def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
+        """The state a number of steps later; parameters given here hold from now on (velocities go on as they are where a mass changes).
 
         >>> import engine
         >>> stone = engine.Builder("stone")
@@ -513,7 +527,23 @@ class Simulator:
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        return self._at(state.whole, state.steps, checked_count(steps))
+        return self._at(self._changed(state.whole, parameters) if parameters else state.whole, state.steps, checked_count(steps))
+
+    def _changed(self, x: Array, parameters: Mapping[str, Any]) -> Array:
+        """The whole state x (..., n) with other parameters."""
+        given, x = self.values_of(parameters), x.copy()
+        of_parameters = x[..., self._x.slices["parameters"]]
+        for name, value in given.items():
+            lead = value.shape[: value.ndim - len(self._parameters.shapes[name])]
+            try:
+                of_parameters[..., self._parameters.slices[name]] = value.reshape(*lead, -1)
+            except ValueError:
+                expected = f"none, or those of the state, {x.shape[:-1]}"
+                raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}") from None
+        if self._floats and any(name.startswith(("mass.", "inertia.")) for name in given):
+            state = self._x.slices["state"]
+            x[..., state] = (self._prepare(x) if self.compiled else self._prepared(x))[..., state]
+        return x
 
     def _at(self, x: Array, done: int, steps: int) -> State:
         kernel = self._kernel(x.shape[:-1])

@@ -123,6 +123,24 @@ def test_formats(tmp_path, format):
     assert isinstance(mesh, trimesh.Trimesh) and np.allclose(mesh.bounds, BOX.bounds) and np.isclose(mesh.volume, 6)
 
 
+def test_a_gltf_file_reads_its_buffers_where_robot_files_may(tmp_path):
+    for name, data in trimesh.Scene(BOX).export(file_type="gltf").items():
+        (tmp_path / name.replace("model", "x")).write_bytes(data)
+    shape = geometry(place(tmp_path, "x.gltf", "r.urdf"))
+    assert np.isclose(load_mesh(shape).volume, 6)
+    text = (tmp_path / "x.gltf").read_text()
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/out.gltf").write_text(re.sub(r'"uri": ?"', r'"uri":"../', text))
+    with pytest.raises(RobotFileError, match=r"out.gltf: the mesh cannot be read \('../.*\.bin' leads to .*; expected a file inside"):
+        load_mesh(Geometry("mesh", (1, 1, 1), mesh=tmp_path / "pkg/out.gltf"))
+
+
+def test_vertices_that_are_not_finite(tmp_path):
+    (tmp_path / "x.off").write_text("OFF\n3 1 0\n0 0 nan\n1 0 0\n0 1 0\n3 0 1 2\n")
+    with pytest.raises(RobotFileError, match=r"x.off: the mesh holds vertices that are not finite; expected a surface"):
+        load_mesh(geometry(place(tmp_path, "x.off", "r.urdf")))
+
+
 def test_collada_in_its_own_unit(tmp_path):
     import collada  # noqa: F401  (its reader)
     text = trimesh.exchange.dae.export_collada([BOX, BOX.copy().apply_translation([5, 0, 0])]).decode()

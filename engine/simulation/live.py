@@ -1,0 +1,335 @@
+"""A simulation that runs by itself, in real time, and can be steered and pulled while somebody watches."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.model import Model
+from engine.simulation.checks import checked_array, checked_count
+from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.simulation.parts import Parts
+from engine.simulation.simulator import Simulator, State
+from engine.simulation.trajectory import Trajectory
+from engine.spatial import so3
+
+Array = np.ndarray
+#: seconds of wall time from one state that is handed over to the next
+TICK = 1 / 120
+#: the longest that one turn computes, s; what the machine is behind by more than that is skipped
+LATE = 1 / 30
+#: over how many seconds of wall time the rate is measured
+WINDOW = 0.5
+#: states of the recent trace: a minute of ticks
+KEPT = 7200
+#: of a pull, rad/s: the point and its effective mass are brought to the target like a critically damped oscillator of 2 Hz
+BANDWIDTH = 4.0 * np.pi
+
+
+class Trace:
+    """The last states of a simulation, in bounded memory.
+
+    Parameters
+    ----------
+    simulator : whose they are
+    kept : how many, at most
+    """
+
+    def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
+        self.model, self.gravity = simulator.model, simulator.gravity
+        self._rows: deque[Array] = deque(maxlen=checked_count(kept))
+        self._columns = Parts({})
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def append(self, state: State) -> None:
+        """Add the state of a single rollout, later than all before it."""
+        columns: dict[str, Any] = {"t": state.t, "q": state.q, "v": state.v, "tau": state.tau, "vdot": state.vdot, **state.signals}
+        if not self._rows:
+            self._columns = Parts({name: np.shape(x) for name, x in columns.items()})
+        self._rows.append(self._columns.join(columns))
+
+    def trajectory(self) -> Trajectory:
+        """All that are kept, as they are now."""
+        columns = self._columns.split(np.array(self._rows.copy()))
+        t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
+        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns)
+
+
+class Pull(Component):
+    """A spring and damper from a point fixed on a link to a point in the world: f = k (x_target − x) − d ẋ.
+
+    All of it is parameters, so that it can take hold, move and let go without compiling anew: ``pull.link`` (nlinks), one for the link that
+    is pulled and otherwise zero; ``pull.point`` (3) in the link's frame and ``pull.target`` (3) in the world, m; ``pull.stiffness``, N/m;
+    ``pull.damping``, N·s/m.
+    """
+
+    name = "pull"
+
+    @staticmethod
+    def released(model: Model) -> dict[str, Array]:
+        """Parameters that pull nothing."""
+        return {"pull.link": np.zeros(len(model.links)), "pull.point": np.zeros(3), "pull.target": np.zeros(3),
+                "pull.stiffness": np.zeros(()), "pull.damping": np.zeros(())}  # fmt: skip
+
+    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+        names = ("link", "point", "target", "stiffness", "damping")
+        chosen, point, target, k, d = (s.parameters[f"pull.{n}"] for n in names)
+        moving = [i for i, (body, _) in enumerate(s.model.carrier) if body >= 0]
+        T: Any = sum(chosen[i] * s.poses[i] for i in moving)
+        V: Any = sum(chosen[i] * s.twists[i] for i in moving)
+        R, p = T[:3, :3], T[:3, 3]
+        x = p + R @ point
+        xdot = V[3:] + ops.cross(V[:3], point)  # in the link's axes
+        f = R.T @ (k * (target - x)) - d * xdot
+        F = np.concatenate([ops.cross(point, f), f])
+        return Effect(wrenches={s.model.links[i].name: chosen[i] * F for i in moving})
+
+
+def effective_mass(model: Model, q: Array, link: str, point: Array, armature: Array) -> float:
+    """The mass m, kg, that a point (3) of a link sets against a pull, at rest, in the mean over all directions: 3/m = tr(J M⁻¹ Jᵀ).
+
+    It is infinite where the point cannot move.
+    """
+    body = dynamics.jacobian(model, q, link)
+    J = body[3:] - so3.hat(point) @ body[:3]
+    M = dynamics.crba(model, q) + np.diag(armature)
+    mobility = float(np.trace(J @ np.linalg.solve(M, J.T)))
+    return 3.0 / mobility if mobility > 0 else np.inf
+
+
+class Live:
+    """A simulator that runs in a thread of its own, ``speed`` times as fast as time passes.
+
+    It is asked for states and told what to do from any other thread; nothing of this makes it wait, and it makes nobody wait. What it is
+    told holds from the next tick on. A machine that is too slow skips time: :attr:`rate` says how fast it goes. Event functions stop the
+    motion where they stop a run.
+
+    >>> import engine
+    >>> stone = engine.Builder("stone")
+    >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> simulator = Simulator(stone.model(floating_base=True))
+    >>> with Live(simulator, [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6)) as live:
+    ...     live.pull("stone", point=(0, 0, 0), target=(0, 0, 1))
+
+    Parameters
+    ----------
+    simulator : of single rollouts; it is compiled once more, with the force that pulls
+    q0 (nq), v0 (nv) : the state at first, and after a reset
+    speed : simulated seconds in a second, above zero; may be set
+    parameters : values by name; those of the Simulator by default
+
+    Attributes
+    ----------
+    state : the newest :class:`State`
+    history : the last minute, at most, as a :class:`Trajectory`
+    parameters : values by name, as they were set last
+    paused : whether it stands still
+    rate : simulated seconds in a second of wall time, lately
+    error : what ended it, in words, or None; a reset begins again
+    """
+
+    def __init__(self, simulator: Simulator, q0: Any, v0: Any, speed: float = 1.0, parameters: Any = None) -> None:
+        if not isinstance(simulator, Simulator):
+            raise SimulationError(f"Live got a {type(simulator).__name__}; expected a Simulator")
+        if not simulator.model.nv:
+            raise SimulationError(f"nothing of '{simulator.model.name}' moves; expected a model with joints, or floating_base=True")
+        for event in simulator.events:
+            if getattr(event.fn, "callback", None) is not None:
+                raise SimulationError(f"the event function {event.name} has a callback, which only run(…) calls; expected one without")
+        self.simulator = simulator.with_force(Pull(), Pull.released(simulator.model))
+        self.model, self.gravity = simulator.model, simulator.gravity
+        self.speed = speed
+        self._q0, self._v0 = self.model.checked("q0", q0), self.model.checked("v0", v0)
+        self.parameters = {**self.simulator.parameters, **{n: self._checked(n, x) for n, x in (parameters or {}).items()}}
+        self.state, self._trace = self._begun(self.parameters)
+        self.paused, self.rate = False, 0.0
+        self.error: str | None = None
+        self._held: tuple[str, tuple[float, ...]] | None = None
+        self._grip = 0.0, 0.0
+        self._launch()
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        how = f"ended: {self.error}" if self.error else "paused" if self.paused else f"at {self.rate:.3g} of real time"
+        return f"<live '{self.model.name}' at t = {self.state.t:g} s, {how}>"
+
+    # ------------------------------------------------------------ what it is told
+
+    @property
+    def speed(self) -> float:
+        return self._speed
+
+    @speed.setter
+    def speed(self, speed: float) -> None:
+        if isinstance(speed, bool) or not isinstance(speed, (int, float, np.floating, np.integer)) or not 0 < speed < np.inf:
+            raise SimulationError(f"speed is {speed!r}; expected simulated seconds in a second, above zero")
+        self._speed = float(speed)
+
+    @property
+    def history(self) -> Trajectory:
+        return self._trace.trajectory()
+
+    def pause(self) -> None:
+        """Stand still, after the turn in hand."""
+        self.paused = True
+        self._tell(lambda: None)
+
+    def resume(self) -> None:
+        """Go on."""
+        self.paused = False
+        self._tell(lambda: None)
+
+    def step(self, steps: int = 1) -> None:
+        """Stand still, but for so many steps of the simulator."""
+        self.paused = True
+        self._tell(functools.partial(self._advance, checked_count(steps)))
+
+    def reset(self) -> None:
+        """Begin again from q0, v0 with the parameters as they are; nothing is pulled any more, and no error is left."""
+        self.release()
+        self._tell(functools.partial(self._restart, self.parameters))
+        if not self._thread.is_alive():
+            self._restart(self.parameters)
+            self._launch()
+
+    def set(self, name: str, value: Any) -> None:
+        """Give a parameter another value, from the next tick on.
+
+        Raises
+        ------
+        SimulationError : there is no such parameter, or the value is not of its shape
+        """
+        self._set({name: self._checked(name, value)})
+
+    def pull(self, link: str, point: Any, target: Any) -> None:
+        """Pull a point of a link to a point in the world, firmly and without overshoot, until :meth:`release`.
+
+        Parameters
+        ----------
+        point : in the link's frame, m (3); target : in the world, m (3)
+
+        Raises
+        ------
+        ModelError : there is no such link
+        SimulationError : it cannot move, or a point is no three numbers
+        """
+        where, to = self._checked("pull.point", point), self._checked("pull.target", target)
+        chosen = np.zeros(len(self.model.links))
+        chosen[self.model.link_index(link)] = 1.0
+        if self._held != (link, (*where,)):  # as long as it holds, the spring is the same
+            m = effective_mass(self.model, self.state.q, link, where, self.simulator.armature)
+            if not np.isfinite(m):
+                raise SimulationError(f"link '{link}' does not move; expected one that can be pulled")
+            w = min(BANDWIDTH, 0.1 / self.simulator.dt)
+            self._held, self._grip = (link, (*where,)), (m * w * w, 2.0 * m * w)
+        k, d = self._grip
+        self._set({"pull.link": chosen, "pull.point": where, "pull.target": to, "pull.stiffness": np.array(k), "pull.damping": np.array(d)})
+
+    def release(self) -> None:
+        """Pull no more."""
+        self._held = None
+        self._set(Pull.released(self.model))
+
+    def close(self) -> None:
+        """End the thread; state and history stay."""
+        self._closing = True
+        self._tell(lambda: None)
+        self._thread.join()
+
+    # ------------------------------------------------------------ the thread
+
+    def _checked(self, name: str, value: Any) -> Array:
+        a = checked_array(f"parameter '{name}'", value)
+        self.simulator.values_of({name: a})
+        if a.shape != (shape := np.shape(self.simulator.parameters[name])):
+            raise SimulationError(f"parameter '{name}' has shape {a.shape}; expected {shape}")
+        return a
+
+    def _set(self, values: dict[str, Array]) -> None:
+        self.parameters = {**self.parameters, **values}
+        self._tell(functools.partial(self._new.update, values))
+
+    def _tell(self, order: Callable[[], Any]) -> None:
+        if self.error is None:  # otherwise nobody listens
+            self._orders.put(order)
+
+    def _begun(self, parameters: Mapping[str, Array]) -> tuple[State, Trace]:
+        state, trace = self.simulator.start(self._q0, self._v0, parameters), Trace(self.simulator)
+        trace.append(state)
+        return state, trace
+
+    def _launch(self) -> None:
+        self._orders: SimpleQueue[Callable[[], Any]] = SimpleQueue()
+        self._new: dict[str, Array] = {}
+        self._closing = False
+        self._marks: deque[tuple[float, float]] = deque()
+        self._thread = threading.Thread(target=self._run, name=f"live {self.model.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        dt, before, owed, cost = self.simulator.dt, time.perf_counter(), 0.0, 0.0
+        try:
+            while not self._closing:
+                self._obey(before + TICK)
+                now = time.perf_counter()
+                elapsed, before = now - before, now
+                if self.paused:
+                    owed = self.rate = 0.0
+                    self._marks.clear()
+                    continue
+                owed = min(owed + elapsed * self.speed, dt + LATE * self.speed)
+                steps = min(int(owed / dt), max(1, int(LATE / cost)) if cost else 1)
+                if steps:
+                    self._advance(steps)
+                    took = (time.perf_counter() - now) / steps
+                    cost = took if not cost else 0.9 * cost + 0.1 * took
+                owed -= steps * dt
+                self._measure(now)
+        except Exception as error:  # whatever a function of the user's raises: it is told, not thrown where nobody catches it
+            self.error, self.rate = str(error) or type(error).__name__, 0.0
+
+    def _obey(self, until: float) -> None:
+        """Follow orders as they come until a time, or one of them where it stands still."""
+        while not self._closing:
+            left = None if self.paused else max(until - time.perf_counter(), 0.0)
+            try:
+                self._orders.get(timeout=left)()
+            except Empty:
+                return
+            if self.paused:
+                return
+
+    def _advance(self, steps: int) -> None:
+        self.state = self.simulator.step(self.state, steps, dict(self._new))
+        self._new.clear()
+        self._trace.append(self.state)
+
+    def _restart(self, parameters: Mapping[str, Array]) -> None:
+        self.state, self._trace = self._begun(parameters)
+        self.error = None
+        self._new.clear()
+        self._marks.clear()
+
+    def _measure(self, now: float) -> None:
+        """The rate, over the last turns."""
+        self._marks.append((now, self.state.t))
+        while now - self._marks[0][0] > WINDOW:
+            self._marks.popleft()
+        first, t = self._marks[0]
+        if now > first:
+            self.rate = (self.state.t - t) / (now - first)

@@ -1,0 +1,62 @@
+"""Where OpenGL comes from: a window's context on a desktop, EGL's where there is no display."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+from typing import Any
+
+from engine.viewer.scene import ViewerError
+
+VERSION = (3, 3)
+ADVICE = "expected OpenGL 3.3 or newer; on Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card"
+
+
+def has_display() -> bool:
+    """Whether a window could be opened here."""
+    if not sys.platform.startswith("linux"):
+        return True
+    name = ctypes.util.find_library("X11")
+    if name is None:
+        return False
+    xlib = ctypes.CDLL(name)
+    xlib.XOpenDisplay.restype, xlib.XOpenDisplay.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    xlib.XCloseDisplay.argtypes = [ctypes.c_void_p]
+    display = xlib.XOpenDisplay(None)
+    if display:
+        xlib.XCloseDisplay(display)
+    return bool(display)
+
+
+def open_window(visible: bool, **options: Any) -> Any:
+    """A ``pyglet.window.Window`` whose context is current: an invisible one draws off screen, with EGL where there is no display.
+
+    Raises
+    ------
+    ViewerError : there is no OpenGL, it is too old, or (for a visible window) there is no display
+    """
+    import pyglet
+
+    if "pyglet.window" not in sys.modules:
+        pyglet.options.shadow_window = False
+        pyglet.options.debug_gl = False
+        pyglet.options.headless = pyglet.options.headless or not has_display()
+    if visible and pyglet.options.headless:
+        raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), or engine.render(…, 'out.png')")
+    try:
+        import pyglet.gl
+        import pyglet.window
+
+        config = pyglet.gl.Config(double_buffer=True, major_version=VERSION[0], minor_version=VERSION[1], forward_compatible=True)
+        window = pyglet.window.Window(visible=visible, config=config, **options)
+    except Exception as e:  # whatever drivers and loaders raise, ImportError of a missing library among them
+        said = str(e).partition("\n")[0] or type(e).__name__
+        raise ViewerError(f"no OpenGL {VERSION[0]}.{VERSION[1]} context can be made here ({said}); {ADVICE}") from None
+    window.switch_to()
+    found = window.context.get_info()
+    if not found.have_version(*VERSION):
+        version = found.get_version_string()
+        window.close()
+        raise ViewerError(f"the driver's OpenGL is {version}; {ADVICE}")
+    return window

@@ -1,0 +1,248 @@
+// The page: time, the camera in the hands of mouse, fingers and keys, and the list of links.
+//
+// The address says what is shown first: #t=1.5 stops there, &speed=0.1, &play, &loop=0, and
+// &camera=azimuth,elevation (degrees),distance,x,y,z (metres).
+
+const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
+const STEP = 1 / 60;                                      // s, of the arrow keys, at speed 1
+const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
+const element = id => document.getElementById(id);
+
+class Page {
+  constructor(scene) {
+    this.scene = scene;
+    [this.first, this.last] = scene.times;
+    this.t = this.first;
+    this.playing = scene.play && this.last > this.first;
+    this.speed = 1;
+    this.clock = null;                                    // ms, when the last frame was shown
+    this.loop = true;
+    this.followed = null;
+    this.camera = new Camera();
+    this.canvas = element("picture");
+    this.renderer = new Renderer(this.canvas, scene);
+    this.fit();
+    this.read_address();
+    this.listen();
+    this.list_links();
+    document.body.classList.toggle("still", this.last === this.first);
+    this.refresh();
+  }
+
+  get aspect() { return Math.max(this.canvas.clientWidth, 1) / Math.max(this.canvas.clientHeight, 1); }
+
+  // ---------------------------------------------------------------- time
+
+  seek(t) {
+    this.t = Math.min(Math.max(t, this.first), this.last);
+    this.refresh();
+  }
+
+  play(playing) {
+    this.playing = playing && this.last > this.first;
+    if (this.playing && this.t >= this.last) this.t = this.first;
+    this.clock = null;
+    this.refresh();
+  }
+
+  faster(rungs) {
+    const now = SPEEDS.findIndex(s => s >= this.speed * 0.999);
+    this.speed = SPEEDS[Math.min(Math.max((now < 0 ? SPEEDS.length - 1 : now) + rungs, 0), SPEEDS.length - 1)];
+    this.refresh();
+  }
+
+  advance(now) {
+    const passed = this.clock === null ? 0 : Math.min((now - this.clock) / 1000, 0.25);     // a hidden page stands still
+    this.clock = now;
+    let t = this.t + passed * this.speed;
+    if (t >= this.last) {
+      if (this.loop) t = this.first + (t - this.last) % Math.max(this.last - this.first, 1e-9);
+      else { t = this.last; this.playing = false; }
+    }
+    this.t = t;
+  }
+
+  // ---------------------------------------------------------------- the picture
+
+  refresh() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(now => this.frame(now));
+  }
+
+  frame(now) {
+    this.waiting = false;
+    if (this.playing) this.advance(now);
+    const ratio = Math.min(window.devicePixelRatio || 1, MAX_PIXELS);
+    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
+    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    this.follow();
+    if (!this.lost) this.renderer.draw(this.camera, this.scene.drawing(this.t, this.camera.eye));
+    this.show_time();
+    document.body.dataset.shown = this.t;
+    if (this.playing) this.refresh();
+  }
+
+  show_time() {
+    const digits = this.speed < 0.1 ? 4 : 3;
+    element("time").textContent = `${this.t.toFixed(digits)} / ${this.last.toFixed(digits)} s`;
+    element("scrub").value = this.last > this.first ? (this.t - this.first) / (this.last - this.first) : 0;
+    element("speed").textContent = `${this.speed}×`;
+    element("play").classList.toggle("playing", this.playing);
+    element("play").title = this.playing ? "pause (space)" : "play (space)";
+    element("loop").classList.toggle("on", this.loop);
+  }
+
+  fit() {
+    this.camera.fit(this.scene.points, this.aspect);
+  }
+
+  // From where the camera looks, degrees.
+  look(azimuth, elevation) {
+    [this.camera.azimuth, this.camera.elevation] = [azimuth, elevation].map(x => x * Math.PI / 180);
+    this.refresh();
+  }
+
+  // The camera goes along with a link that was chosen in the list.
+  follow() {
+    if (!this.followed) return;
+    const {actor, link} = this.followed, world = this.scene.actors[actor].poses(this.t);
+    const at = [0, 1, 2].map(r => world[12 * link + 4 * r + 3]);
+    if (this.followed.at) this.camera.target = this.camera.target.map((x, i) => x + at[i] - this.followed.at[i]);
+    this.followed.at = at;
+  }
+
+  // ---------------------------------------------------------------- the address
+
+  read_address() {
+    const asked = new URLSearchParams(location.hash.slice(1)), number = name => parseFloat(asked.get(name));
+    if (Number.isFinite(number("speed"))) this.speed = Math.min(Math.max(number("speed"), SPEEDS[0]), SPEEDS[SPEEDS.length - 1]);
+    if (asked.has("loop")) this.loop = asked.get("loop") !== "0";
+    if (Number.isFinite(number("t"))) { this.playing = false; this.seek(number("t")); }
+    if (asked.has("play")) this.play(asked.get("play") !== "0");
+    const camera = (asked.get("camera") || "").split(",").map(parseFloat);
+    if (camera.length === 6 && camera.every(Number.isFinite)) {
+      this.look(camera[0], camera[1]);
+      this.camera.distance = Math.max(camera[2], 1e-6);
+      this.camera.target = camera.slice(3);
+    }
+    this.refresh();
+  }
+
+  // ---------------------------------------------------------------- hands
+
+  listen() {
+    element("play").onclick = () => this.play(!this.playing);
+    element("slower").onclick = () => this.faster(-1);
+    element("faster").onclick = () => this.faster(1);
+    element("speed").onclick = () => { this.speed = 1; this.refresh(); };
+    element("loop").onclick = () => { this.loop = !this.loop; this.refresh(); };
+    element("fit").onclick = () => { this.fit(); this.refresh(); };
+    element("scrub").oninput = event => { this.play(false); this.seek(this.first + event.target.value * (this.last - this.first)); };
+    addEventListener("hashchange", () => this.read_address());
+    addEventListener("keydown", event => this.key(event));
+    new ResizeObserver(() => this.refresh()).observe(this.canvas);
+    this.canvas.addEventListener("webglcontextlost", event => { event.preventDefault(); this.lost = true; });
+    this.canvas.addEventListener("webglcontextrestored", () => {
+      this.renderer = new Renderer(this.canvas, this.scene);
+      this.lost = false;
+      this.refresh();
+    });
+    this.canvas.addEventListener("contextmenu", event => event.preventDefault());
+    this.canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
+    const held = new Map();
+    this.canvas.addEventListener("pointerdown", event => {
+      this.canvas.focus();
+      this.canvas.setPointerCapture(event.pointerId);
+      held.set(event.pointerId, [event.clientX, event.clientY]);
+    });
+    this.canvas.addEventListener("pointermove", event => held.has(event.pointerId) && this.drag(event, held));
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, event => held.delete(event.pointerId));
+  }
+
+  // One finger or the left button turns, the other buttons (or shift) pan; two fingers pan and pinch.
+  drag(event, held) {
+    const [x, y] = held.get(event.pointerId), height = this.canvas.clientHeight;
+    const dx = (event.clientX - x) / height, dy = (event.clientY - y) / height;
+    if (held.size === 2) {
+      const other = [...held].find(([id]) => id !== event.pointerId)[1];
+      const before = Math.hypot(x - other[0], y - other[1]), after = Math.hypot(event.clientX - other[0], event.clientY - other[1]);
+      this.camera.pan(-0.5 * dx, 0.5 * dy);
+      this.camera.dolly(Math.max(before, 1) / Math.max(after, 1));
+    } else if (event.buttons & 6 || event.shiftKey) this.camera.pan(-dx, dy);
+    else this.camera.orbit(Math.PI * dx, -Math.PI * dy);
+    held.set(event.pointerId, [event.clientX, event.clientY]);
+    this.refresh();
+  }
+
+  wheel(event) {
+    if (window !== window.parent && document.activeElement !== this.canvas) return;         // a notebook scrolls past
+    event.preventDefault();
+    const lines = event.deltaY * [1, 30, 300][event.deltaMode];
+    this.camera.dolly(Math.exp(0.0015 * Math.min(Math.max(lines, -300), 300)));
+    this.refresh();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const step = STEP * Math.max(this.speed, 0.01);
+    const does = {
+      " ": () => this.play(!this.playing),
+      ArrowLeft: () => { this.play(false); this.seek(this.t - step); },
+      ArrowRight: () => { this.play(false); this.seek(this.t + step); },
+      ArrowUp: () => this.faster(1),
+      ArrowDown: () => this.faster(-1),
+      Home: () => this.seek(this.first),
+      End: () => { this.play(false); this.seek(this.last); },
+      r: () => this.seek(this.first),
+      o: () => { this.loop = !this.loop; this.refresh(); },
+      f: () => { this.fit(); this.refresh(); },
+      1: () => this.look(0, 0), 2: () => this.look(180, 0), 3: () => this.look(90, 0), 4: () => this.look(-90, 0),
+      5: () => this.look(-90, 90), 6: () => this.look(-90, -90),
+    }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  }
+
+  // ---------------------------------------------------------------- links
+
+  list_links() {
+    const list = element("links");
+    this.scene.actors.forEach((actor, number) => {
+      if (this.scene.actors.length > 1) list.append(Object.assign(document.createElement("h2"), {textContent: actor.name}));
+      const drawn = new Set(actor.parts.map(part => part.link));
+      actor.links.forEach((name, link) => {
+        if (!drawn.has(link)) return;
+        const item = Object.assign(document.createElement("button"), {textContent: name, title: "click: the camera follows it"});
+        item.onmouseenter = item.onfocus = () => this.glow({actor: number, link});
+        item.onmouseleave = item.onblur = () => this.glow(null);
+        item.onclick = () => {
+          const same = this.followed && this.followed.actor === number && this.followed.link === link;
+          this.followed = same ? null : {actor: number, link};
+          for (const other of list.querySelectorAll("button")) other.classList.toggle("on", other === item && !same);
+          this.refresh();
+        };
+        list.append(item);
+      });
+    });
+  }
+
+  glow(link) {
+    this.scene.highlight = link;
+    this.refresh();
+  }
+}
+
+async function start() {
+  const header = JSON.parse(element("scene").textContent);
+  const buffer = await unpacked(element("data").textContent.trim());
+  const image = ([at, length]) => createImageBitmap(new Blob([new Uint8Array(buffer, at, length)], {type: "image/png"}),
+    {premultiplyAlpha: "none", colorSpaceConversion: "none"});
+  window.page = new Page(new Scene(header, buffer, await Promise.all(header.images.map(image))));
+}
+
+start().catch(error => {
+  element("fault").textContent = error.message;
+  document.body.classList.add("broken");
+});

@@ -1,0 +1,268 @@
+// The renderer: shadow maps, background, ground, surfaces, with the shaders of the engine's window.
+
+const SHADOW = 1024, SKY = 192;                           // texels along the side of the key light's map, and of the one from above
+const ROWS = 256, ROW = 20;                               // instances side by side in the rows' texture; floats of each
+
+class Renderer {
+  constructor(canvas, scene) {
+    this.canvas = canvas;
+    this.scene = scene;
+    const gl = this.gl = canvas.getContext("webgl2", {antialias: true, alpha: false});
+    if (!gl) throw new Error("This page draws with WebGL 2, which this browser does not offer here; expected a current browser with it switched on.");
+    gl.getExtension("EXT_color_buffer_float");
+    const sized = {SHADOW_SIZE: `${SHADOW}.0`}, surface = ["rows.vert", "surface.vert"], lit = ["light.frag", "surface.frag"];
+    const ground = ["light.frag", "ground.frag"];
+    this.surface = this.program(surface, lit, sized);
+    this.textured = this.program(surface, lit, {...sized, TEXTURED: 1});
+    this.depth = this.program(["rows.vert", "depth.vert"], ["depth.frag"]);
+    this.moments = this.program(["rows.vert", "depth.vert"], ["moments.frag"]);
+    this.blur = this.program(["screen.vert"], ["blur.frag"]);
+    this.sky = this.program(["screen.vert"], ["sky.frag"]);
+    this.ground = this.program(["ground.vert"], ground, sized);
+    this.shaded_ground = this.program(["ground.vert"], ground, {...sized, SHADOWED: 1});
+    this.shadow_map = this.shadow_target();
+    this.sky_map = this.moment_target(true);
+    this.sky_blurred = this.moment_target(false);
+    this.empty = gl.createVertexArray();
+    this.rows = this.texture(gl.NEAREST, gl.CLAMP_TO_EDGE);
+    this.shelf = scene.surfaces.map(s => this.shelved(s));
+    this.images = scene.images.map(image => {
+      const texture = this.texture(gl.LINEAR_MIPMAP_LINEAR, gl.REPEAT);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, gl.RGBA, gl.UNSIGNED_BYTE, image);
+      gl.generateMipmap(gl.TEXTURE_2D);
+      return texture;
+    });
+  }
+
+  // ---------------------------------------------------------------- OpenGL's objects
+
+  program(vertex, fragment, defines = {}) {
+    const gl = this.gl, program = gl.createProgram();
+    const head = "#version 300 es\nprecision highp float;\nprecision highp int;\n"
+      + Object.entries(defines).map(([name, value]) => `#define ${name} ${value}\n`).join("");
+    for (const [kind, names] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, head + names.map(name => this.scene.shaders[name]).join("\n"));
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+      if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost())
+        throw new Error(`The shader ${names.join(" + ")} does not compile here: ${gl.getShaderInfoLog(shader)}`);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost())
+      throw new Error(`The shaders ${vertex.join(" + ")} and ${fragment.join(" + ")} do not link here: ${gl.getProgramInfoLog(program)}`);
+    const places = {};
+    for (let i = 0; i < gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS); i++) {
+      const {name, type} = gl.getActiveUniform(program, i);
+      places[name] = {at: gl.getUniformLocation(program, name), type};
+    }
+    return {program, places};
+  }
+
+  use({program, places}, values) {
+    const gl = this.gl;
+    gl.useProgram(program);
+    for (const [name, value] of Object.entries(values)) {
+      const place = places[name];
+      if (!place) continue;                               // the shader has no use for it
+      if (place.type === gl.FLOAT_MAT4) gl.uniformMatrix4fv(place.at, false, value);
+      else if (place.type === gl.FLOAT) gl.uniform1f(place.at, value);
+      else if (Array.isArray(value)) gl[`uniform${value.length}fv`](place.at, value);
+      else gl.uniform1i(place.at, value);
+    }
+  }
+
+  texture(smaller, wrap) {
+    const gl = this.gl, texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, smaller);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, smaller === gl.NEAREST ? gl.NEAREST : gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, wrap);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, wrap);
+    return texture;
+  }
+
+  shadow_target() {
+    const gl = this.gl, texture = this.texture(gl.LINEAR, gl.CLAMP_TO_EDGE);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT16, SHADOW, SHADOW);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_COMPARE_FUNC, gl.LEQUAL);
+    const frame = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.TEXTURE_2D, texture, 0);
+    gl.drawBuffers([gl.NONE]);
+    gl.readBuffer(gl.NONE);
+    return {frame, texture, size: SHADOW};
+  }
+
+  // Mean and mean square of the depth from above; where the browser cannot draw into such a texture, all of the sky is seen.
+  moment_target(with_depth) {
+    const gl = this.gl, smooth = gl.getExtension("OES_texture_float_linear");
+    const texture = this.texture(gl.LINEAR, gl.CLAMP_TO_EDGE);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, smooth ? gl.RG32F : gl.RG16F, SKY, SKY);
+    const frame = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+    if (with_depth) {
+      const depth = gl.createRenderbuffer();
+      gl.bindRenderbuffer(gl.RENDERBUFFER, depth);
+      gl.renderbufferStorage(gl.RENDERBUFFER, gl.DEPTH_COMPONENT24, SKY, SKY);
+      gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.RENDERBUFFER, depth);
+    }
+    if (gl.checkFramebufferStatus(gl.FRAMEBUFFER) === gl.FRAMEBUFFER_COMPLETE) return {frame, texture, size: SKY};
+    const white = this.texture(gl.NEAREST, gl.CLAMP_TO_EDGE);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 1, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array([255, 255, 255, 255]));
+    return {frame: null, texture: white, size: SKY};
+  }
+
+  shelved(surface) {
+    const gl = this.gl, array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    const attribute = (place, data, size, type, normalized, stride) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, type, normalized, stride, 0);
+    };
+    attribute(0, surface.positions, 3, gl.UNSIGNED_SHORT, true, 8);
+    attribute(1, surface.normals, 4, gl.INT_2_10_10_10_REV, true, 0);
+    if (surface.colors) attribute(2, surface.colors, 4, gl.UNSIGNED_BYTE, true, 0);
+    if (surface.uv) attribute(3, surface.uv, 2, gl.FLOAT, false, 0);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, surface.faces, gl.STATIC_DRAW);
+    return {array, count: surface.faces.length, type: surface.faces.BYTES_PER_ELEMENT === 2 ? gl.UNSIGNED_SHORT : gl.UNSIGNED_INT};
+  }
+
+  // ---------------------------------------------------------------- a picture
+
+  draw(camera, drawing) {
+    const {gl, canvas, scene} = this, light = scene.light, aspect = canvas.width / canvas.height;
+    const [key_map, sky_map] = this.shadows(light, drawing);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.viewport(0, 0, canvas.width, canvas.height);
+    gl.depthMask(true);
+    gl.clear(gl.DEPTH_BUFFER_BIT);
+    gl.disable(gl.BLEND);
+    gl.disable(gl.DEPTH_TEST);
+    gl.bindVertexArray(this.empty);
+    this.use(this.sky, {rays: camera.rays(aspect), horizon: light.horizon, zenith: light.zenith});
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    const shade = {
+      ...light, eye: camera.eye, shadow_matrix: key_map, sky_matrix: sky_map, shadow_map: 1, sky_map: 2, rows: 0, image: 3,
+      shadow_texel: 2 * drawing.bounds.radius / SHADOW, matrix: camera.matrix(aspect),
+    };
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.shadow_map.texture);
+    gl.activeTexture(gl.TEXTURE2);
+    gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.LEQUAL);
+    if (scene.environment === "ground") this.floor(camera, light, drawing.bounds, shade);
+    this.surfaces(drawing.solid, shade);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    gl.depthMask(false);
+    this.surfaces(drawing.clear, shade);
+  }
+
+  // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
+  fill(rows, count) {
+    const gl = this.gl, height = Math.max(Math.ceil(count / ROWS), 1), width = ROWS * ROW / 4;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.rows);
+    if (height !== this.rows_height) gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, width, height, 0, gl.RGBA, gl.FLOAT, null);
+    this.rows_height = height;
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.FLOAT, rows);
+  }
+
+  shadows(light, drawing) {
+    const {gl} = this, {middle, radius} = drawing.bounds;
+    const key = orthographic(light.key, middle, radius), above = orthographic([0, 0, 1], middle, radius);
+    this.fill(drawing.rows, drawing.count);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.LEQUAL);
+    gl.depthMask(true);
+    gl.disable(gl.BLEND);
+    gl.clearColor(1, 1, 1, 1);
+    for (const [program, target, matrix] of [[this.depth, this.shadow_map, key], [this.moments, this.sky_map, above]]) {
+      if (!target.frame) continue;
+      this.aim(target);
+      gl.clear(target === this.shadow_map ? gl.DEPTH_BUFFER_BIT : gl.DEPTH_BUFFER_BIT | gl.COLOR_BUFFER_BIT);
+      this.use(program, {matrix, rows: 0});
+      for (const run of drawing.casting) this.run(program, run);
+    }
+    gl.disable(gl.DEPTH_TEST);
+    gl.bindVertexArray(this.empty);
+    for (const [from, to, along] of [[this.sky_map, this.sky_blurred, [1 / SKY, 0]], [this.sky_blurred, this.sky_map, [0, 1 / SKY]]]) {
+      if (!to.frame) continue;
+      this.aim(to);
+      gl.activeTexture(gl.TEXTURE3);
+      gl.bindTexture(gl.TEXTURE_2D, from.texture);
+      this.use(this.blur, {image: 3, along});
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
+    const half = [0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0.5, 0.5, 0.5, 1];
+    return [product(half, key), product(half, above)];
+  }
+
+  // Draw into a map, which must not be read from meanwhile.
+  aim(target) {
+    const gl = this.gl;
+    for (const unit of [gl.TEXTURE1, gl.TEXTURE2, gl.TEXTURE3]) {
+      gl.activeTexture(unit);
+      gl.bindTexture(gl.TEXTURE_2D, null);
+    }
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+    gl.viewport(0, 0, target.size, target.size);
+  }
+
+  // The ground: a wide square without shadows, and over it a smaller one with them.
+  floor(camera, light, {middle, radius}, shade) {
+    const gl = this.gl, floor = this.scene.floor;
+    const reach = 14 * Math.max(radius, 0.5 * camera.distance);
+    const side = 10 ** Math.floor(Math.log10(Math.max(radius, 1e-6)));
+    const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
+    const shadow = [0, 1].map(i => middle[i] - light.key[i] * fall);
+    const low = [0, 1].map(i => Math.min(middle[i] - radius, shadow[i] - long)), high = [0, 1].map(i => Math.max(middle[i] + radius, shadow[i] + long));
+    const near = [0, 1].map(i => 0.5 * (low[i] + high[i])), half = 0.5 * Math.max(high[0] - low[0], high[1] - low[1]);
+    const own = {grid: [middle[0], middle[1], reach, side]};
+    gl.bindVertexArray(this.empty);
+    gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
+    for (const [program, square] of [[this.ground, [middle[0], middle[1], floor, reach]], [this.shaded_ground, [...near, floor, half]]]) {
+      this.use(program, {...shade, ...own, square});
+      gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    }
+    gl.depthFunc(gl.LEQUAL);
+  }
+
+  surfaces(runs, shade) {
+    const gl = this.gl;
+    let current = null;
+    for (const run of runs) {
+      const image = this.scene.surfaces[run.surface].texture, program = image === null ? this.surface : this.textured;
+      if (program !== current) this.use(current = program, shade);
+      if (image !== null) {
+        gl.activeTexture(gl.TEXTURE3);
+        gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
+      }
+      this.run(program, run);
+    }
+  }
+
+  run(program, {surface, first, count}) {
+    const gl = this.gl, shelved = this.shelf[surface];
+    gl.bindVertexArray(shelved.array);
+    gl.vertexAttrib4f(2, 1, 1, 1, 1);                     // of surfaces without colours of their vertices
+    gl.uniform1i(program.places.first.at, first);
+    gl.drawElementsInstanced(gl.TRIANGLES, shelved.count, shelved.type, 0, count);
+  }
+}
+
+// World to clip coordinates of a light from far away in a direction, about a sphere.
+function orthographic(z, middle, radius) {
+  const length = Math.hypot(z[2], z[0]), x = [z[2] / length, 0, -z[0] / length];
+  const y = [z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]];
+  const shrunk = a => a.map(v => v / radius);
+  return looking([shrunk(x), shrunk(y), shrunk(z.map(v => -v))], middle);
+}

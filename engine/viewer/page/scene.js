@@ -1,0 +1,74 @@
+// The scene: surfaces, actors, and what is drawn of them at a time.
+
+class Scene {
+  constructor(header, buffer, images) {
+    Object.assign(this, header);                          // environment, light, floor, points, times, play
+    this.images = images;
+    this.shaders = header.shaders;
+    this.surfaces = header.surfaces.map(s => ({
+      ...s,
+      positions: new Uint16Array(buffer, s.positions, 4 * s.vertices),
+      normals: new Uint32Array(buffer, s.normals, s.vertices),
+      colors: s.colors === null ? null : new Uint8Array(buffer, s.colors, 4 * s.vertices),
+      uv: s.uv === null ? null : new Float32Array(buffer, s.uv, 2 * s.vertices),
+      faces: new (s.vertices <= 0xFFFF ? Uint16Array : Uint32Array)(buffer, s.faces, 3 * s.triangles),
+    }));
+    this.actors = header.actors.map(a => new Actor(a, buffer, header.times));
+    this.order = this.actors.flatMap((actor, k) => actor.parts.map(part => this.ordered(actor, k, part)));
+    this.order.sort((a, b) => a.clear - b.clear || a.surface - b.surface);
+    const count = this.order.reduce((n, {actor}) => n + actor.instances, 0);
+    this.rows = new Float32Array(Math.max(Math.ceil(count / ROWS), 1) * ROWS * ROW);
+    this.sorted = new Float32Array(this.rows.length);
+    this.highlight = null;                                // {actor, link}: its number and the link's index
+  }
+
+  // What is drawn for a part of an actor: its row but for the pose, and where positions in [0, 1] lie in the link's frame.
+  ordered(actor, number, part) {
+    const surface = this.surfaces[part.surface], placement = new Float64Array(12);
+    compose(placement, 0, part.placement, 0, [surface.scale, 0, 0, surface.origin[0], 0, surface.scale, 0, surface.origin[1], 0, 0, surface.scale, surface.origin[2]], 0);
+    const size = surface.size.map(x => x / surface.scale);
+    return {...part, actor, number, placement, size, casts: part.color[3] > 0.5, look: [surface.metallic, surface.roughness, 0, 0]};
+  }
+
+  // What is drawn at a time, seen from an eye: rows of instances, runs of equal surfaces in them, and a sphere about all.
+  drawing(t, eye) {
+    for (const actor of this.actors) actor.poses(t);
+    const runs = [], spheres = [];
+    let row = 0;
+    for (const part of this.order) {
+      const {actor, surface, clear, casts} = part, n = actor.links.length;
+      const glows = this.highlight && this.highlight.actor === part.number && this.highlight.link === part.link;
+      const color = glows ? [0.5 + 0.5 * part.color[0], 0.35 + 0.3 * part.color[1], 0.1 * part.color[2], part.color[3]] : part.color;
+      const last = runs[runs.length - 1];
+      if (last && last.surface === surface && last.casts === casts && last.clear === clear) last.count += actor.instances;
+      else runs.push({surface, first: row, count: actor.instances, casts, clear});
+      for (let i = 0; i < actor.instances; i++, row++) {
+        const o = ROW * row;
+        compose(this.rows, o, actor.world, 12 * (i * n + part.link), part.placement, 0);
+        this.rows.set(color, o + 12);
+        this.rows.set(part.look, o + 16);
+        spheres.push(sphere(this.rows, o, part.size));
+      }
+    }
+    const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
+    const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => spheres[first].middle[i] - eye[i]));
+    clear.sort((a, b) => far(b) - far(a));
+    return {rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(spheres)};
+  }
+}
+
+// A sphere about the box [0, size] under a pose with a scale, m[o…].
+function sphere(m, o, size) {
+  const middle = [0, 1, 2].map(r => m[o + 4 * r + 3] + 0.5 * (m[o + 4 * r] * size[0] + m[o + 4 * r + 1] * size[1] + m[o + 4 * r + 2] * size[2]));
+  const side = c => size[c] * Math.hypot(m[o + c], m[o + 4 + c], m[o + 8 + c]);
+  return {middle, radius: 0.5 * Math.hypot(side(0), side(1), side(2))};
+}
+
+// A sphere about spheres.
+function about(spheres) {
+  const low = [0, 1, 2].map(i => spheres.reduce((x, s) => Math.min(x, s.middle[i] - s.radius), Infinity));
+  const high = [0, 1, 2].map(i => spheres.reduce((x, s) => Math.max(x, s.middle[i] + s.radius), -Infinity));
+  const middle = low.map((x, i) => 0.5 * (x + high[i]));
+  const radius = spheres.reduce((x, s) => Math.max(x, s.radius + Math.hypot(...s.middle.map((a, i) => a - middle[i]))), 0);
+  return {middle, radius};
+}

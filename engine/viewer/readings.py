@@ -1,0 +1,201 @@
+"""What the display reads off a robot: energies, momentum, chosen signals, their course, and the particulars of a link."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.model import Model, nearest
+from engine.simulation import Robot, Trajectory
+from engine.simulation.trajectory import labels
+from engine.spatial import quaternion
+from engine.viewer.hud import Card, Plot, figure
+from engine.viewer.marks import Moment, gathered, moment
+from engine.viewer.scene import Actor, ViewerError
+
+Array = np.ndarray
+#: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
+RECORDS, POINTS, RECENT = 20_000, 160, 10.0
+TURNING = ("revolute", "continuous", "screw", "universal")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A number in time: its name, its unit, and its values (n) at the states of a :class:`engine.viewer.marks.Moment`."""
+
+    name: str
+    unit: str
+    values: Callable[[Moment], Array]
+
+
+class Readings:
+    """What can be read off one instance of an actor at any time.
+
+    A trajectory is gone through once, when its plots are first asked for; of a live simulation what was read is remembered for a while.
+
+    Parameters
+    ----------
+    signals : names of what is shown besides: signals of the motion, or entries of q, v or tau, as :meth:`Trajectory.columns` has them:
+        "wheels.torque[0]", "q.elbow", "v.floating_base.wx"
+
+    Raises
+    ------
+    ViewerError : there is no such signal
+    """
+
+    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str] = ()) -> None:
+        self.actor, self.instance = actor, instance
+        first = self.at(actor.span[0])
+        self.chosen = [chosen(actor.model, first, name) for name in signals]
+        self.plotted = [*self.chosen, *standard(actor.model, actor.robot, first)] if actor.trajectory or actor.live else []
+        self._motion: Trajectory | None = None
+        self._curves: list[tuple[Array, Array]] = []
+        self._recent: deque[Array] = deque(maxlen=POINTS)
+
+    def at(self, t: float) -> Moment:
+        """The state of this instance at a time."""
+        now, k = moment(self.actor, t), slice(self.instance, self.instance + 1)
+        signals = None if now.signals is None else {n: x[k] for n, x in now.signals.items()}
+        return Moment(now.q[k], now.v[k], None if now.tau is None else now.tau[k], signals)
+
+    def lines(self, t: float) -> list[tuple[str, str]]:
+        """Rows of (label, text): the time, energies, momentum about the world's origin, and what was chosen; at rest, what the robot is."""
+        model, robot = self.actor.model, self.actor.robot
+        if self.actor.trajectory is None and self.actor.live is None:
+            mass = sum(link.mass for link in model.links)
+            return [("links", str(len(model.links))), ("joints that move", str(sum(not b.mimics for b in model.bodies))),
+                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(mass)} kg")]  # fmt: skip
+        now = self.at(t)
+        rows = [("time", f"{t:.3f} s")]
+        if model.nv:
+            K, U = (float(x[0]) for x in robot.energy(now.q, now.v))
+            P = robot.momentum(now.q, now.v)[0]
+            energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(robot.gravity) else [("kinetic", K)]
+            rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
+            rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
+        if self.chosen:
+            rows += [("", ""), *((s.name, f"{figure(float(s.values(now)[0]))} {s.unit}".rstrip()) for s in self.chosen)]
+        return rows
+
+    def plots(self, t: float) -> list[Plot]:
+        """The courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
+        if not self.plotted:
+            return []
+        now = self.at(t)
+        values = [float(s.values(now)[0]) for s in self.plotted]
+        motion = self.actor.trajectory
+        curves = self._remembered(t, values) if motion is None else self._course(motion)
+        return [Plot(s.name, s.unit, *curve, x) for s, curve, x in zip(self.plotted, curves, values, strict=True)]
+
+    def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
+        if motion is not self._motion:
+            one = motion if motion.q.ndim == 2 else motion.rollout(np.unravel_index(self.instance, motion.q.shape[:-2]))
+            one = one[:: -(-len(one) // RECORDS)]
+            states = gathered(one)
+            self._motion, self._curves = motion, [reduced(one.t, s.values(states)) for s in self.plotted]
+        return self._curves
+
+    def _remembered(self, t: float, values: list[float]) -> list[tuple[Array, Array]]:
+        recent = self._recent
+        if recent and t < recent[-1][0]:                                       # it began again
+            recent.clear()
+        if not recent or t - recent[-1][0] >= RECENT / POINTS:
+            recent.append(np.array([t, *values]))
+        rows = np.array([[t - RECENT, *[np.nan] * len(values)], *recent, [t, *values]])
+        rows = rows[rows[:, 0] >= t - RECENT]
+        return [(rows[:, 0], rows[:, k]) for k in range(1, rows.shape[1])]
+
+    def card(self, link: str, t: float) -> Card:
+        """The pose, the mass and the joint of a link.
+
+        Raises
+        ------
+        ModelError : there is no such link
+        """
+        model, now = self.actor.model, self.at(t)
+        i = model.link_index(link)
+        T = self.actor.robot.forward_kinematics(now.q)[0, i]
+        rows = [("position", "  ".join(fixed(x, 3) for x in T[:3, 3]) + " m"),
+                ("roll pitch yaw", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
+                ("mass", f"{figure(model.links[i].mass)} kg"), ("", "")]  # fmt: skip
+        joint = next((j for j in model.joints if j.child == link), None)
+        if joint is None:
+            return Card(link, rows[:-1])
+        rows += [("joint", joint.name), ("kind", f"{joint.kind}, mimics {joint.mimic.source}" if joint.mimic else joint.kind)]
+        body = next((b for b in model.bodies if b.joint is joint), None)
+        if body is not None and body.kind.nv == 1:
+            unit, force = ("rad", "N·m") if joint.kind in TURNING else ("m", "N")
+            rows += [("angle" if unit == "rad" else "travel", f"{figure(float(body.coordinates(now.q[0])[0]))} {unit}"),
+                     ("velocity", f"{figure(body.ratio * float(now.v[0, body.v][0]))} {unit}/s")]  # fmt: skip
+            if now.tau is not None and not body.mimics:
+                rows.append(("torque" if force == "N·m" else "force", f"{figure(float(now.tau[0, body.v][0]))} {force}"))
+        elif body is not None and joint.kind == "floating":
+            w, v = now.v[0, body.v][:3], now.v[0, body.v][3:]
+            rows += [("speed", f"{figure(float(np.linalg.norm(v)))} m/s"), ("turning", f"{figure(float(np.linalg.norm(w)))} rad/s")]
+        return Card(link, rows)
+
+
+# ---------------------------------------------------------------- signals
+
+
+def standard(model: Model, robot: Robot, first: Moment) -> list[Signal]:
+    """What is plotted of any motion: the change of energy, the base's rotation if it is free, and how fast the fastest joint turns."""
+    found = []
+    if model.nv:
+        start = float(sum(robot.energy(first.q, first.v))[0])
+        found.append(Signal("energy change", "J", lambda s: sum(robot.energy(s.q, s.v)) - start))
+    if model.bodies and model.bodies[0].kind.name == "floating":
+        back = quaternion.conjugate(first.q[0, :4])
+
+        def turned(s: Moment) -> Array:
+            away = quaternion.product(np.broadcast_to(back, s.q[:, :4].shape), s.q[:, :4])
+            return np.degrees(2.0 * np.arctan2(np.linalg.norm(away[:, 1:], axis=1), np.abs(away[:, 0])))
+
+        found.append(Signal("base rotation", "°", turned))
+    for kinds, name, unit in ((TURNING, "fastest joint", "rad/s"), (("prismatic",), "fastest slide", "m/s")):
+        entries = [k for b in model.bodies if b.kind.name in kinds and not b.mimics for k in range(b.v.start, b.v.stop)]
+        if entries:
+            found.append(Signal(name, unit, lambda s, entries=entries: np.abs(s.v[:, entries]).max(axis=1)))
+    return found
+
+
+def chosen(model: Model, first: Moment, name: str) -> Signal:
+    """A signal of a motion, or an entry of q, v or tau, by its name."""
+    known: dict[str, Callable[[Moment], Array]] = {}
+    for which in ("q", "v", "tau"):
+        for i, entry in enumerate(labels(model, "q" if which == "q" else "v")):
+            if getattr(first, which) is not None:
+                known[f"{which}.{entry}"] = lambda s, which=which, i=i: getattr(s, which)[:, i]
+    for signal, x in (first.signals or {}).items():
+        for at in np.ndindex(*x.shape[1:]):
+            known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = lambda s, signal=signal, at=at: s.signals[signal][:, *at]
+    if name not in known:
+        raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
+    return Signal(name, "", known[name])
+
+
+def reduced(t: Array, y: Array) -> tuple[Array, Array]:
+    """A curve of about POINTS points that has the same extremes: of each stretch of time the least and the greatest value."""
+    if len(t) <= POINTS:
+        return t, y
+    edges = np.linspace(0, len(t), POINTS // 2 + 1).astype(int)
+    ends = [k for a, b in zip(edges[:-1], edges[1:], strict=True) for k in sorted((a + int(y[a:b].argmin()), a + int(y[a:b].argmax())))]
+    keep = np.unique([0, *ends, len(t) - 1])
+    return t[keep], y[keep]
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def fixed(x: float, digits: int) -> str:
+    """A number with so many digits after the point."""
+    return f"{x + 0.0:.{digits}f}".replace("-", "−")
+
+
+def roll_pitch_yaw(R: Array) -> Array:
+    """Angles (3), rad, about fixed x, y, z, one after another: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])

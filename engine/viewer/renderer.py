@@ -1,0 +1,384 @@
+"""Draws what a scene shows at a time: shadows, background, ground, surfaces, lines, and what lies flat on the picture."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_char_p, c_uint, cast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyglet import gl
+
+from engine.viewer.camera import Camera
+from engine.viewer.canvas import Canvas
+from engine.viewer.drawing import Drawing, box
+from engine.viewer.gl import Buffer, Framebuffer, Program, Rows, Texture, made
+from engine.viewer.light import LIGHTS, Light, unit
+from engine.viewer.lines import Lines
+from engine.viewer.lod import decimated
+from engine.viewer.painter import Painter
+from engine.viewer.space import Space
+from engine.viewer.surface import Surface
+
+Array = np.ndarray
+SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
+LEVELS = tuple(100 * 2**k for k in range(10))      # triangles of a surface's coarser stand-ins
+DETAIL = 0.015                               # triangles of a surface for the square of its size in pixels
+MANY = 1000                                 # instances, above which they are taken together
+VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2)])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Spheres about the instances, centres (n, 3) and radii (n), their opacity (n), and a sphere about all of them; m, world axes."""
+
+    centres: Array
+    radii: Array
+    opacity: Array
+    middle: Array
+    radius: float
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a surface lies in the vertex and index buffers."""
+
+    base: int
+    start: int
+    count: int
+
+
+class Shelf:
+    """All surfaces on the graphics card in one vertex and one index buffer, and the coarser stand-ins made as they are first seen small."""
+
+    def __init__(self) -> None:
+        self.array = made(gl.glGenVertexArrays)
+        self.vertices, self.indices = Buffer(gl.GL_ARRAY_BUFFER, gl.GL_STATIC_DRAW), Buffer(gl.GL_ELEMENT_ARRAY_BUFFER, gl.GL_STATIC_DRAW)
+        self.places: list[Placed] = []
+        self.textures: list[Texture | None] = []
+        self.found: dict[tuple[Surface, int], int] = {}
+        self._parts: list[tuple[Array, Array]] = []
+        self._dirty = False
+        gl.glBindVertexArray(self.array)
+        self.vertices.bind()
+        self.indices.bind()
+        for k, name in enumerate(VERTEX.names or ()):
+            kind, offset = VERTEX.fields[name][:2]  # type: ignore[index]
+            bytes_ = kind.base == np.uint8
+            gl.glEnableVertexAttribArray(k)
+            gl.glVertexAttribPointer(k, kind.shape[0], gl.GL_UNSIGNED_BYTE if bytes_ else gl.GL_FLOAT, bytes_, VERTEX.itemsize, offset)
+
+    def number(self, surface: Surface, level: int) -> int:
+        """The place of a surface's stand-in of LEVELS[level] triangles; from the last level on, and where it has not that many, of itself."""
+        if level >= len(LEVELS) or len(surface.faces) < 1.3 * LEVELS[level]:
+            level = len(LEVELS)
+        key = (surface, level)
+        if key not in self.found:
+            self.found[key] = self._added(surface if level == len(LEVELS) else decimated(surface, LEVELS[level]))
+        return self.found[key]
+
+    def _added(self, surface: Surface) -> int:
+        data = np.zeros(len(surface.positions), VERTEX)
+        data["position"], data["normal"] = surface.positions, surface.normals
+        data["color"] = 255 if surface.colors is None else surface.colors
+        if surface.uv is not None:
+            data["uv"] = surface.uv * [1, -1] + [0, 1]
+        base = self.places[-1].base + len(self._parts[-1][0]) if self.places else 0
+        start = self.places[-1].start + self.places[-1].count if self.places else 0
+        self.places.append(Placed(base, start, 3 * len(surface.faces)))
+        self._parts.append((data, np.ascontiguousarray(surface.faces, np.uint32).ravel()))
+        self.textures.append(None if surface.texture is None or surface.uv is None else Texture(surface.texture))
+        self._dirty = True
+        return len(self.places) - 1
+
+    def bind(self) -> None:
+        """Upload what is new, and make it what is drawn from."""
+        gl.glBindVertexArray(self.array)
+        if self._dirty:
+            self.vertices.fill(np.concatenate([v for v, _ in self._parts]))
+            self.indices.fill(np.concatenate([i for _, i in self._parts]))
+            self._dirty = False
+
+    def delete(self) -> None:
+        for owned in (self.vertices, self.indices, *self.textures):
+            if owned is not None:
+                owned.delete()
+        gl.glDeleteVertexArrays(1, byref(c_uint(self.array)))
+
+    def draw(self, number: int, instances: int) -> None:
+        p = self.places[number]
+        gl.glDrawElementsInstancedBaseVertex(gl.GL_TRIANGLES, p.count, gl.GL_UNSIGNED_INT, 4 * p.start, instances, p.base)
+
+
+class Renderer:
+    """Draws into a framebuffer of its own; its context must be current.
+
+    >>> renderer = Renderer()                                           # doctest: +SKIP
+    >>> renderer.draw(drawing, camera, (1280, 720))                     # doctest: +SKIP
+    >>> renderer.pixels().shape                                         # doctest: +SKIP
+    (720, 1280, 3)
+    """
+
+    def __init__(self, samples: int | None = None) -> None:
+        software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
+        self.samples = (0 if software else 4) if samples is None else samples
+        self.detail = DETAIL * (8.0 if self.samples else 1.0)
+        self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
+        self.lines, self.painter = Lines(), Painter()
+        self.space: Space | None = None
+        sized = {"SHADOW_SIZE": f"{SHADOW}.0"}
+        lit = ("light.frag", "surface.frag")
+        self.surface = Program(("rows.vert", "surface.vert"), lit, **sized)
+        self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **sized)
+        self.depth = Program(("rows.vert", "depth.vert"), ("depth.frag",))
+        self.moments = Program(("rows.vert", "depth.vert"), ("moments.frag",))
+        self.number = Program(("rows.vert", "depth.vert"), ("number.frag",))
+        self.blur = Program(("screen.vert",), ("blur.frag",))
+        self.smooth = Program(("screen.vert",), ("smooth.frag",))
+        self.sky = Program(("screen.vert",), ("sky.frag",))
+        self.ground = Program(("ground.vert",), ("light.frag", "ground.frag"), **sized)
+        self.shaded_ground = Program(("ground.vert",), ("light.frag", "ground.frag"), SHADOWED=1, **sized)
+        self.shadow_map = Framebuffer((SHADOW, SHADOW), None)
+        gl.glBindTexture(gl.GL_TEXTURE_2D, self.shadow_map.depth)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_MODE, gl.GL_COMPARE_REF_TO_TEXTURE)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_FUNC, gl.GL_LEQUAL)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MIN_FILTER, gl.GL_LINEAR)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MAG_FILTER, gl.GL_LINEAR)
+        self.sky_map = Framebuffer((SKY, SKY), gl.GL_RG32F)
+        self.sky_blurred = Framebuffer((SKY, SKY), gl.GL_RG32F, depth=False)
+        self.target: Framebuffer | None = None
+        self.picture: Framebuffer | None = None
+
+    # ------------------------------------------------------------ the picture
+
+    def draw(self, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> Framebuffer:
+        """Draw; the framebuffer returned holds the picture, with no samples."""
+        self._resize(size)
+        assert self.target is not None and self.picture is not None
+        light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
+        seen = self._seen(drawing)
+        shade = self._shadows(drawing, seen, light) | {
+            "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
+            "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect), "shadow_map": 1, "sky_map": 2,
+        }  # fmt: skip
+        for unit_, texture in ((1, self.shadow_map.depth), (2, self.sky_map.color)):
+            gl.glActiveTexture(gl.GL_TEXTURE0 + unit_)
+            gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
+        depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
+        pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
+        solid = seen.opacity > 0.995
+        self.target.bind()
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
+        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
+        self._pass(self._fill(self.rows, drawing, seen, solid, pixels), shade)
+        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
+        if drawing.environment == "ground":
+            self._floor(drawing, camera, light, seen, shade)
+        self._background(drawing, light, camera, size)
+        clear = np.flatnonzero(~solid)
+        if len(clear):                                          # from the back to the front
+            clear = clear[np.argsort(-depth[clear])]
+            places = np.array([self.shelf.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
+            gl.glEnable(gl.GL_BLEND)
+            gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
+            gl.glDepthMask(False)
+            self._pass(self._upload(self.rows, drawing, clear, places), shade)
+            gl.glDepthMask(True)
+            gl.glDisable(gl.GL_BLEND)
+        self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
+        self.target.copy_to(self.picture.id)
+        if not self.samples:
+            self._smooth(drawing, camera)
+        return self.picture
+
+    def overlay(self, canvas: Canvas) -> None:
+        """Draw a canvas over the last picture."""
+        assert self.picture is not None
+        self.picture.bind()
+        self.painter.draw(canvas, self.picture.size)
+
+    def pixels(self) -> Array:
+        """The last picture (height, width, 3) uint8, first row on top."""
+        assert self.picture is not None
+        return self.picture.pixels()[..., :3]
+
+    def _resize(self, size: tuple[int, int]) -> None:
+        if self.target is None or self.target.size != size:
+            for old in (self.target, self.picture):
+                if old is not None:
+                    old.delete()
+            self.target = Framebuffer(size, gl.GL_RGBA8, self.samples)
+            self.picture = Framebuffer(size, gl.GL_RGBA8, depth=False)
+
+    # ------------------------------------------------------------ parts of it
+
+    def _seen(self, drawing: Drawing) -> Seen:
+        """Spheres about the instances, and about everything."""
+        boxes = np.array([box(s) for s in drawing.surfaces]).reshape(-1, 2, 3)[drawing.which]
+        opacity = drawing.colors[:, 3] * np.array([s.color[3] for s in drawing.surfaces])[drawing.which]
+        turned = drawing.poses[:, :3, :3]
+        centres = (turned @ (0.5 * boxes.sum(axis=1))[:, :, None])[:, :, 0] + drawing.poses[:, :3, 3]
+        radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1) * np.linalg.norm(turned, axis=1).max(axis=1)
+        if not len(centres):
+            return Seen(centres, radii, opacity, np.zeros(3), 1.0)
+        middle = 0.5 * ((centres - radii[:, None]).min(axis=0) + (centres + radii[:, None]).max(axis=0))
+        return Seen(centres, radii, opacity, middle, float((np.linalg.norm(centres - middle, axis=1) + radii).max()))
+
+    def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
+        """Draw the maps of the key light and from above; returns the matrices from the world into them."""
+        key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDepthFunc(gl.GL_LEQUAL)
+        gl.glClearColor(1.0, 1.0, 1.0, 1.0)
+        casting = seen.opacity > 0.5
+        for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
+            target.bind()
+            gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
+            texels = np.full(len(casting), 0.25 * target.size[0] / seen.radius)         # half of those to the metre: shadows are soft
+            runs = self._fill(self.casters, drawing, seen, casting, texels)
+            program.use(matrix=matrix, rows=0)
+            self.casters.bind(0)
+            for number, first, count in runs:
+                program.set("first", first)
+                self.shelf.draw(number, count)
+        gl.glDisable(gl.GL_DEPTH_TEST)
+        for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
+            target.bind()
+            gl.glActiveTexture(gl.GL_TEXTURE0)
+            gl.glBindTexture(gl.GL_TEXTURE_2D, source.color)
+            self.blur.use(image=0, along=along)
+            gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        half = np.array([[0.5, 0, 0, 0.5], [0, 0.5, 0, 0.5], [0, 0, 0.5, 0.5], [0, 0, 0, 1.0]])
+        return {"shadow_matrix": half @ key, "sky_matrix": half @ above, "shadow_texel": 2.0 * seen.radius / SHADOW}
+
+    def _fill(self, rows: Rows, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array) -> list[tuple[int, int, int]]:
+        """Upload the chosen instances' rows, each at the level that its size in pixels asks for; (place, first, count) of every run."""
+        index = np.flatnonzero(chosen)
+        if not len(index):
+            return []
+        level = np.searchsorted(LEVELS, self.detail * (2.0 * seen.radii[index] * pixels[index]) ** 2)
+        kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
+        places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
+        order = np.argsort(places, kind="stable")
+        return self._upload(rows, drawing, index[order], places[order])
+
+    def _upload(self, rows: Rows, drawing: Drawing, index: Array, places: Array) -> list[tuple[int, int, int]]:
+        data = np.zeros((len(index), 20), np.float32)
+        which = drawing.which[index]
+        data[:, :12] = drawing.poses[index, :3].reshape(-1, 12)
+        data[:, 12:16] = drawing.colors[index] * np.array([s.color for s in drawing.surfaces])[which]
+        data[:, 16:18] = np.array([(s.metallic, s.roughness) for s in drawing.surfaces])[which]
+        data[:, 19] = drawing.numbers[index].astype(np.int32).view(np.float32)
+        rows.fill(data)
+        self.shelf.bind()
+        starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+        ends = np.r_[starts[1:], len(places)]
+        return [(int(places[a]), int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)]
+
+    def _background(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int]) -> None:
+        """Whatever is behind, at the far plane."""
+        if drawing.environment == "space":
+            self.space = self.space or Space()
+            self.space.draw(camera, light, size)
+            return
+        gl.glBindVertexArray(self.shelf.array)
+        back = np.linalg.inv(camera.projection(size[0] / size[1]))
+        back[3] = 0.0
+        turn = np.eye(4)
+        turn[:3, :3] = camera.axes
+        self.sky.use(rays=turn @ back, horizon=light.horizon, zenith=light.zenith)
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+
+    def _floor(self, drawing: Drawing, camera: Camera, light: Light, seen: Seen, shade: dict[str, Any]) -> None:
+        """The ground: a square that may lie in shadow, and around it a wide one that does not."""
+        middle, radius = seen.middle, seen.radius
+        reach = 14.0 * max(radius, 0.5 * camera.distance)
+        grid = 10.0 ** np.floor(np.log10(max(radius, 1e-6)))
+        shadow = middle[:2] - light.key[:2] * max(middle[2] - drawing.floor, 0.0) / light.key[2]
+        long = radius / light.key[2]
+        low, high = np.minimum(middle[:2] - radius, shadow - long), np.maximum(middle[:2] + radius, shadow + long)
+        near, side = 0.5 * (low + high), 0.5 * float((high - low).max())
+        own = {"grid": (*middle[:2], reach, grid), "horizon": np.sqrt(light.horizon), "open_color": (0.74, 0.75, 0.77), "shares": (0.36, 0.30)}
+        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
+        for program, square, offset in ((self.shaded_ground, (*near, drawing.floor, side), 0.0),
+                                        (self.ground, (*middle[:2], drawing.floor, reach), 8.0)):  # fmt: skip
+            gl.glPolygonOffset(0.0, offset)
+            program.use(**shade, **own, square=square)
+            gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
+        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
+
+    def _smooth(self, drawing: Drawing, camera: Camera) -> None:
+        """Without samples: smooth the edges of the picture, where the instances are."""
+        assert self.target is not None and self.picture is not None
+        w, h = self.target.size
+        at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
+        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() else at
+        low, high = np.clip(np.floor(at.min(axis=0)), 0, (w, h)), np.clip(np.ceil(at.max(axis=0)), 0, (w, h))
+        self.picture.bind()
+        gl.glDisable(gl.GL_DEPTH_TEST)
+        gl.glEnable(gl.GL_SCISSOR_TEST)
+        gl.glScissor(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))
+        gl.glActiveTexture(gl.GL_TEXTURE0)
+        gl.glBindTexture(gl.GL_TEXTURE_2D, self.target.color)
+        self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+
+    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
+        """Draw runs of instances, those with textures by their own program; in their order."""
+        current: Program | None = None
+        for number, first, count in runs:
+            texture = self.shelf.textures[number]
+            program = self.surface if texture is None else self.textured
+            if program is not current:
+                program.use(**shade, rows=0, image=3)
+                self.rows.bind(0)
+                current = program
+            if texture is not None:
+                texture.bind(3)
+            program.set("first", first)
+            self.shelf.draw(number, count)
+
+    def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
+        """The number of the instance at a pixel (from the upper left corner), 0 where there is none, and the point there (3), m."""
+        target = Framebuffer(size, gl.GL_R32UI)
+        target.bind()
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glEnable(gl.GL_SCISSOR_TEST)
+        gl.glScissor(x, size[1] - 1 - y, 1, 1)
+        gl.glClearBufferuiv(gl.GL_COLOR, 0, (gl.GLuint * 4)(0, 0, 0, 0))
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
+        n = len(drawing.which)
+        runs = self._fill(self.rows, drawing, self._seen(drawing), np.ones(n, bool), np.full(n, np.inf))
+        self.number.use(matrix=camera.matrix(size[0] / size[1]), rows=0)
+        self.rows.bind(0)
+        for number, first, count in runs:
+            self.number.set("first", first)
+            self.shelf.draw(number, count)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+        found, depth = gl.GLuint(), gl.GLfloat()
+        gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT, byref(found))
+        gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_DEPTH_COMPONENT, gl.GL_FLOAT, byref(depth))
+        target.delete()
+        at = np.array([2 * (x + 0.5) / size[0] - 1, 1 - 2 * (y + 0.5) / size[1], 2 * depth.value - 1, 1.0])
+        point = np.linalg.solve(camera.matrix(size[0] / size[1]), at)
+        return int(found.value), point[:3] / point[3]
+
+
+    def delete(self) -> None:
+        """Give back what lies on the graphics card."""
+        for owned in (self.surface, self.textured, self.depth, self.moments, self.number, self.blur, self.smooth, self.sky, self.ground,
+                      self.shaded_ground, self.shadow_map, self.sky_map, self.sky_blurred, self.target, self.picture, self.shelf, self.rows,
+                      self.casters, self.lines, self.painter, self.space):  # fmt: skip
+            if owned is not None:
+                owned.delete()
+
+
+def orthographic(towards: Array, middle: Array, radius: float) -> Array:
+    """World to clip coordinates (4, 4) of a light from far away in a direction (3), about a sphere."""
+    z = towards
+    x = unit(np.cross([0.0, 1.0, 0.0], z))
+    R = np.stack([x, np.cross(z, x), -z]) / radius
+    return np.vstack([np.column_stack([R, -R @ middle]), [0, 0, 0, 1.0]])

@@ -1,0 +1,184 @@
+"""Scenes: the robots that are drawn together, where they are at a time, and what is around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+from engine.simulation import Trajectory, compile
+from engine.simulation.live import Live
+from engine.viewer.drawing import Drawing
+from engine.viewer.surface import Surface, surfaces
+
+Array = np.ndarray
+ENVIRONMENTS = ("ground", "space", "plain")
+#: times at which a motion is looked at before it is drawn
+LOOKS = 24
+
+
+class ViewerError(ValueError):
+    """Something cannot be shown: the text says what is wrong, where, and what was expected."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A surface on a link: ``placement`` (4, 4) is its pose in the link's frame, and a scale with it where it has one."""
+
+    surface: Surface
+    link: int
+    placement: Array
+
+
+class Actor:
+    """A robot in a scene: a model at rest, a trajectory, a batch of rollouts drawn together, or a simulation that runs.
+
+    Parameters
+    ----------
+    source : a :class:`engine.Model`, a :class:`engine.Trajectory` or a :class:`engine.simulation.live.Live`
+    geometry : "visual" or "collision"
+    q : the configuration of a model at rest (..., nq); neutral by default
+    color : red, green, blue, opacity for all of it, multiplied with its own
+
+    Attributes
+    ----------
+    model, trajectory (or None), live (or None); parts : what is drawn, on which links
+    q : the configuration of a model at rest (instances, nq), which may be set
+
+    Raises
+    ------
+    ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
+    """
+
+    def __init__(self, source: Model | Trajectory | Live, geometry: str = "visual", q: Any = None, color: Any = None) -> None:
+        if not isinstance(source, (Model, Trajectory, Live)):
+            raise ViewerError(f"cannot show a {type(source).__name__}; expected a model, a trajectory, a running simulation, or a list of them")
+        self.model: Model = source if isinstance(source, Model) else source.model
+        self.trajectory = source if isinstance(source, Trajectory) else None
+        self.live = source if isinstance(source, Live) else None
+        self.gravity = (0.0, 0.0, 0.0) if isinstance(source, Model) else source.gravity
+        self.parts = parts(self.model, geometry)
+        self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
+        self.q = np.atleast_2d(self.model.normalized(self.model.neutral() if q is None else q))
+        self.robot = compile(self.model, self.gravity)
+        if self.trajectory is not None:
+            bad = ~np.isfinite(self.trajectory.q).all(axis=-1)
+            if bad.any():
+                t = self.trajectory.t[int(np.argwhere(bad)[0][-1])]
+                raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, such as those before it")
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time, s; (0, 0) at rest, and for a simulation that runs twice its time."""
+        if self.trajectory is not None:
+            return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
+        now = 0.0 if self.live is None else float(self.live.state.t)
+        return now, now
+
+    def state(self, t: float) -> tuple[Array, Array]:
+        """Configurations (instances, nq) and velocities (instances, nv) at a time, or those of the first or last time beyond the ends."""
+        if self.trajectory is not None:
+            now = self.trajectory
+            now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
+            return now.q[..., -1, :].reshape(-1, self.model.nq), now.v[..., -1, :].reshape(-1, self.model.nv)
+        if self.live is not None:
+            state = self.live.state
+            return state.q[None], state.v[None]
+        return self.q, np.zeros((len(self.q), self.model.nv))
+
+    def poses(self, t: float) -> Array:
+        """Poses of the links in the world (instances, nlinks, 4, 4) at a time."""
+        return self.robot.forward_kinematics(self.state(t)[0])
+
+
+class Scene:
+    """What is drawn together.
+
+    Parameters
+    ----------
+    sources : models, trajectories, running simulations or actors; one, or a list of them
+    environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
+        gravity, otherwise ground
+    """
+
+    def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
+        listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
+        self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
+        if not self.actors:
+            raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
+        if not any(a.parts for a in self.actors):
+            names = ", ".join(f"'{a.model.name}'" for a in self.actors)
+            raise ViewerError(f"the links of {names} have no {geometry} shapes; expected some to show")
+        weightless = any(not any(a.gravity) for a in self.actors if a.trajectory is not None or a.live is not None)
+        self.environment = environment or ("space" if weightless else "ground")
+        if self.environment not in ENVIRONMENTS:
+            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}")
+
+    def reshape(self, geometry: str) -> None:
+        """Show other shapes of the links: "visual" or "collision"."""
+        found = [parts(a.model, geometry) for a in self.actors]
+        if not any(found):
+            raise ViewerError(f"the links have no {geometry} shapes; expected some to show")
+        for actor, own in zip(self.actors, found, strict=True):
+            actor.parts = own
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time of all, s."""
+        return min(a.span[0] for a in self.actors), max(a.span[1] for a in self.actors)
+
+    @cached_property
+    def points(self) -> Array:
+        """Where the robots come (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
+        start, end = self.span
+        times = np.linspace(start, end, LOOKS) if end > start else [start]
+        return np.concatenate([self._instances(t).corners() for t in times])
+
+    @cached_property
+    def floor(self) -> float:
+        """The height of the ground, m: zero, or lower, so that the robots are above it."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        return 0.0 if low[2] > -0.02 * np.linalg.norm(high - low) else float(low[2])
+
+    def _instances(self, t: float) -> Drawing:
+        surfaces: dict[Surface, int] = {}
+        which, poses, colors = [], [], []
+        for actor in self.actors:
+            own = [surfaces.setdefault(p.surface, len(surfaces)) for p in actor.parts]
+            links = actor.poses(t)[:, [p.link for p in actor.parts]]
+            placed = links @ np.array([p.placement for p in actor.parts]).reshape(-1, 4, 4)
+            which.append(np.tile(own, len(placed)))
+            poses.append(placed.reshape(-1, 4, 4))
+            colors.append(np.broadcast_to(actor.color, (len(poses[-1]), 4)))
+        n = sum(map(len, which))
+        return Drawing(list(surfaces), np.concatenate(which).astype(int), np.concatenate(poses), np.concatenate(colors), np.arange(1, n + 1))
+
+    def drawing(self, t: float) -> Drawing:
+        """What is to be drawn at a time; its numbers count the parts of every instance of every actor, from 1."""
+        return replace(self._instances(t), environment=self.environment, floor=self.floor)
+
+    def found(self, number: int) -> tuple[Actor, int, Part]:
+        """The actor, its instance, and the part that a number of a drawing stands for."""
+        number -= 1
+        for actor in self.actors:
+            count = len(actor.parts) * (len(actor.q) if actor.trajectory is None else int(np.prod(actor.trajectory.q.shape[:-2])))
+            if number < count:
+                return actor, number // len(actor.parts), actor.parts[number % len(actor.parts)]
+            number -= count
+        raise ViewerError(f"there is no part {number + 1}; expected a number of a drawing of this scene")
+
+
+def parts(model: Model, geometry: str = "visual") -> tuple[Part, ...]:
+    """Every surface of a model's links."""
+    if geometry not in ("visual", "collision"):
+        raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
+    found = []
+    for i, link in enumerate(model.links):
+        for shape in link.visuals if geometry == "visual" else link.collisions:
+            for surface, scale in surfaces(shape):
+                found.append(Part(surface, i, shape.placement @ scale))
+    return tuple(found)

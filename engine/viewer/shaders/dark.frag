@@ -1,0 +1,3 @@
+uniform vec3 color;              // linear
+out vec4 pixel;
+void main() { pixel = vec4(sqrt(color), 1.0); }

@@ -1,0 +1,26 @@
+in vec3 world;
+uniform vec4 grid;               // the robots' middle (x, y), how far the grid is seen, and the side of a square, m
+uniform vec3 horizon;             // as it is shown, and so the others
+uniform vec3 open_color;          // of the ground under the open sky
+uniform vec2 shares;              // how much darker it is without the key light, and without the sky's
+out vec4 pixel;
+
+// How much of a pixel the lines of a grid cover, whose lines are w of a square wide.
+float lines(vec2 p, float w) {
+  vec2 wide = fwidth(p);
+  vec2 d = abs(fract(p - 0.5) - 0.5);
+  vec2 cover = clamp((w - d) / wide + 0.5, 0.0, 1.0) * min(vec2(1.0), 2.0 * w / wide + 0.15);
+  return max(cover.x, cover.y);
+}
+
+void main() {
+  vec2 p = world.xy / grid.w;
+  float line = max(0.5 * lines(p, 0.008), lines(0.2 * p, 0.003));
+  vec3 color = open_color * (1.0 - 0.25 * line);
+#ifdef SHADOWED
+  float key_part = 1.0 - key_light(world, vec3(0.0, 0.0, 1.0)), sky_part = 1.0 - sky_light(world);
+  color *= 1.0 - shares.x * key_part - shares.y * sky_part;
+#endif
+  vec2 far = (world.xy - grid.xy) / grid.z;
+  pixel = vec4(mix(color, horizon, min(dot(far, far), 1.0)), 1.0);
+}

@@ -1,0 +1,3 @@
+flat in int number;
+out uint pixel;
+void main() { pixel = uint(number); }

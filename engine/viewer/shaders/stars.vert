@@ -1,0 +1,18 @@
+// A star: a direction and its light; those behind the Earth are left out.
+layout(location = 0) in vec3 toward;
+layout(location = 1) in vec3 light;
+uniform mat4 turn;               // directions in the world to clip
+uniform float limb;              // cosine of the angle from straight down to the limb of the Earth
+uniform float scale;             // pixels that the finest stars' breadth stands for
+out vec3 color;
+flat out float sharp;
+
+void main() {
+  float bright = max(max(light.r, light.g), light.b);
+  float breadth = scale * (0.6 + 0.35 * smoothstep(0.5, 3.0, bright));         // standard deviation, pixels
+  sharp = 0.5 / (breadth * breadth);
+  color = light;
+  gl_PointSize = ceil(6.0 * breadth) + 1.0;
+  vec4 p = turn * vec4(toward, 0.0);
+  gl_Position = -toward.z > limb ? vec4(2.0, 2.0, 2.0, 1.0) : p.xyww;
+}

@@ -1,0 +1,526 @@
+"""A window to look at robots, play what they did, and take hold of what they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.simulation import Simulator, Trajectory
+from engine.simulation.live import Live
+from engine.viewer.camera import Camera
+from engine.viewer.canvas import Canvas
+from engine.viewer.context import open_window
+from engine.viewer.drawing import Drawing
+from engine.viewer.hud import Facts, Hud
+from engine.viewer.marks import Shown, mark
+from engine.viewer.picture import placed, save
+from engine.viewer.playback import Playback
+from engine.viewer.scene import Actor, Scene, ViewerError
+
+Array = np.ndarray
+#: what a key does: its meaning, and the method of Viewer it calls with what
+KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
+    "SPACE": ("play or pause", "toggle", ()),
+    "RIGHT": ("a frame further (Shift: a record)", "step", (1,)),
+    "LEFT": ("a frame back (Shift: a record)", "step", (-1,)),
+    "UP": ("faster", "faster", ()),
+    "DOWN": ("slower", "slower", ()),
+    "HOME": ("to the beginning", "scrub_to", (0.0,)),
+    "END": ("to the end", "scrub_to", (1.0,)),
+    "B": ("backwards or forwards", "reverse", ()),
+    "O": ("begin again at the end, or not", "loop", ()),
+    "F": ("show everything", "fit", ()),
+    "V": ("go along with the picked link, or not", "go_along", ()),
+    "_1": ("view from the front", "look", ("front",)),
+    "_2": ("from the back", "look", ("back",)),
+    "_3": ("from the left", "look", ("left",)),
+    "_4": ("from the right", "look", ("right",)),
+    "_5": ("from above", "look", ("top",)),
+    "_6": ("from below", "look", ("bottom",)),
+    "J": ("joint frames", "switch", ("joint_frames",)),
+    "K": ("link frames", "switch", ("link_frames",)),
+    "M": ("centres of mass", "switch", ("centers",)),
+    "I": ("inertia ellipsoids", "switch", ("inertias",)),
+    "P": ("momentum", "switch", ("momentum",)),
+    "U": ("joint forces", "switch", ("torques",)),
+    "N": ("names of the links", "switch", ("labels",)),
+    "L": ("the trail of the picked link", "trail", ()),
+    "W": ("wireframe", "switch", ("wireframe",)),
+    "T": ("see through the links", "switch", ("transparent",)),
+    "C": ("collision shapes", "shapes", ()),
+    "E": ("ground, space, plain", "surroundings", ()),
+    "S": ("save a picture", "save", ()),
+    "TAB": ("display on or off", "switch_display", ()),
+    "H": ("this help", "help", ()),
+    "ESCAPE": ("let go; close", "escape", ()),
+}
+MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "closer or farther"), ("click", "pick a link"), ("double click", "look at it"),
+         ("Ctrl + drag", "move a joint at rest; pull a link that runs"))  # fmt: skip
+#: pixels that the mouse may move within a click
+STILL = 4
+#: rad for a pixel; s between two clicks of a double click
+TURN, DOUBLE = 0.006, 0.35
+#: s that a message stays
+TOAST = 2.5
+#: rad/s that the arrow keys turn the camera by, where other keys belong to a pilot
+SWEEP = 1.5
+
+
+class Viewer:
+    """A window on a scene. :func:`view` opens one and waits until it is closed; a program may draw frames of it by itself.
+
+    Parameters
+    ----------
+    source : a model, a trajectory, a :class:`Live` simulation, an actor, a list of them, or a scene
+    size : (width, height), pixels
+    keys : a pilot: called in every frame with the names of the keys that are held, and of the one pressed since the last frame (or None);
+        all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera
+    view, environment, geometry, follow : as of :func:`engine.render`
+    shown : what is shown besides the robots, a :class:`Shown`
+    title : of the window
+
+    Raises
+    ------
+    ViewerError : there is no display or no OpenGL, or nothing to show
+    """
+
+    def __init__(self, source: Any, size: tuple[int, int] = (1280, 800), keys: Callable[[frozenset[str], str | None], Any] | None = None,
+                 view: str | tuple[float, float] | None = None, environment: str | None = None, geometry: str = "visual",
+                 follow: str | None = None, shown: Shown | None = None, title: str | None = None) -> None:  # fmt: skip
+        self.scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
+        self.camera = placed(self.scene, size, view)
+        self.playback = Playback(self.scene.span, loop=True)
+        self.playback.playing = self.scene.span[1] > self.scene.span[0]
+        self.live = next((a.live for a in self.scene.actors if a.live is not None), None)
+        self.pilot, self.shown, self.followed = keys, shown or Shown(), follow
+        self.picked: tuple[Actor, int, str] | None = None
+        self.toast, self.helping, self.display = "", False, True
+        name = title or ", ".join(dict.fromkeys(a.model.name for a in self.scene.actors))
+        self.window = open_window(True, width=size[0], height=size[1], caption=name, resizable=True)
+        from engine.viewer.renderer import Renderer
+
+        self.renderer, self.hud = Renderer(None), Hud()
+        self.window.push_handlers(self)
+        self.closed = False
+        self._geometry, self._held, self._pressed = geometry, set[str](), None
+        self._moved, self._clicked, self._grip, self._scrubbing = 0.0, -np.inf, None, False
+        self._before: Array | None = None
+        self._mouse: tuple[float, float] | None = None
+        self._now, self._rate, self._toasted = time.perf_counter(), 0.0, -np.inf
+
+    # ------------------------------------------------------------ frames
+
+    def run(self) -> None:
+        """Draw frames until the window is closed."""
+        try:
+            while not self.closed:
+                started = time.perf_counter()
+                self.frame()
+                time.sleep(max(0.0, 1 / 60 - (time.perf_counter() - started)))
+        finally:
+            self.close()
+
+    def frame(self) -> None:
+        """Take what the keyboard and the mouse did, and draw one picture."""
+        now = time.perf_counter()
+        elapsed, self._now = now - self._now, now
+        self._rate = 0.9 * self._rate + 0.1 / max(elapsed, 1e-6)
+        self.window.switch_to()
+        self.window.dispatch_events()
+        if self.closed:
+            return
+        self._fly(elapsed)
+        self._clock(elapsed)
+        drawing = self.drawing()
+        self._follow()
+        width, height = size = self.window.get_framebuffer_size()
+        if min(width, height) < 8:
+            return
+        target = self.renderer.draw(drawing, self.camera, size)
+        self.renderer.overlay(self._canvas(drawing, size))
+        target.copy_to(0)
+        self.window.flip()
+
+    def _canvas(self, drawing: Drawing, size: tuple[int, int]) -> Canvas:
+        """What lies flat on the picture: the labels and the display."""
+        scale = size[0] / self.window.get_size()[0]
+        canvas = Canvas(scale)
+        if drawing.labels:
+            at = self.camera.project([point for point, _, _ in drawing.labels], size) / scale
+            for (x, y), (_, text, color) in zip(at, drawing.labels, strict=True):
+                if np.isfinite(x):
+                    canvas.text(x, y, text, color, 12.0, "center", halo=True)
+        if self.display:
+            self.hud.draw(canvas, (size[0] / scale, size[1] / scale), self.facts())
+        return canvas
+
+    def facts(self) -> Facts:
+        """What the display says."""
+        helping = [*((name, KEYS[name][0]) for name in KEYS), *MOUSE] if self.helping else ()
+        running = self.live is not None and not self._looking_back
+        return Facts(
+            title=self.window.caption, span=self.playback.span, t=self.t, speed=self.playback.speed * self.playback.direction,
+            playing=not self.live.paused if running and self.live is not None else self.playback.playing, loop=self.playback.loop, live=running,
+            help=helping, toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
+            error=(self.live.error or "") if self.live is not None else "", mouse=self._mouse,
+        )  # fmt: skip
+
+    @property
+    def t(self) -> float:
+        """The time that is shown, s."""
+        return float(self.live.state.t) if self.live is not None and not self._looking_back else self.playback.t
+
+    def drawing(self) -> Drawing:
+        """What is shown now."""
+        return mark(self.scene, self.t, self.shown, None if self.picked is None else self.picked[2])
+
+    def picture(self) -> Array:
+        """The picture that is shown (h, w, 3), uint8, with the display."""
+        return self.renderer.pixels()
+
+    def close(self) -> None:
+        """Close the window, and end a live simulation."""
+        if not self.closed or self.window.context is not None:
+            self.closed = True
+            self.window.switch_to()
+            self.renderer.delete()
+            self.window.close()
+        if self.live is not None:
+            self.live.close()
+
+    def _clock(self, elapsed: float) -> None:
+        if self.live is None:
+            self.playback.advance(elapsed)
+        elif not self._looking_back:
+            self.playback.span = (0.0, self.t)
+            self.playback.t = self.t
+
+    @property
+    def _looking_back(self) -> bool:
+        """Whether what is shown of a live simulation is over."""
+        return self.live is not None and any(a.trajectory is not None for a in self.scene.actors if a.live is self.live)
+
+    def _fly(self, elapsed: float) -> None:
+        if self.pilot is None:
+            return
+        right = ("RIGHT" in self._held) - ("LEFT" in self._held)
+        up = ("UP" in self._held) - ("DOWN" in self._held)
+        self.camera.orbit(-SWEEP * elapsed * right, -SWEEP * elapsed * up)
+        pressed, self._pressed = self._pressed, None
+        self.pilot(frozenset(self._held), pressed)
+
+    def _follow(self) -> None:
+        if self.followed is None:
+            return
+        actor = next(a for a in self.scene.actors if self.followed in {link.name for link in a.model.links})
+        now = actor.poses(self.t)[0, actor.model.link_index(self.followed), :3, 3]
+        self.camera.target = self.camera.target + (now - self._before if self._before is not None else 0.0)
+        self._before = now
+
+    # ------------------------------------------------------------ what keys and buttons do
+
+    def toggle(self) -> None:
+        if self.live is None:
+            self.playback.toggle()
+        elif self._looking_back or self.live.paused:
+            self._back_to_now()
+            self.live.resume()
+        else:
+            self.live.pause()
+
+    def step(self, count: int, records: bool = False) -> None:
+        if self.live is not None and not self._looking_back and count > 0:
+            self.live.step(count)
+        else:
+            trajectory = self.scene.actors[0].trajectory
+            self.playback.step(count, trajectory.t if records and trajectory is not None else None)
+
+    def faster(self) -> None:
+        self.playback.faster()
+        self._pace()
+
+    def slower(self) -> None:
+        self.playback.slower()
+        self._pace()
+
+    def _pace(self) -> None:
+        if self.live is not None:
+            self.live.speed = self.playback.speed
+        self.say(f"{self.playback.speed:g}×")
+
+    def reverse(self) -> None:
+        self.playback.reverse()
+
+    def loop(self) -> None:
+        self.playback.loop = not self.playback.loop
+        self.say("begins again at the end" if self.playback.loop else "stops at the end")
+
+    def reset(self) -> None:
+        """A live simulation from its first state."""
+        if self.live is not None:
+            self._back_to_now()
+            self.live.reset()
+
+    def scrub(self, t: float) -> None:
+        """Show a time, s; of a live simulation the recent past, while it stands still."""
+        if self.live is not None and not self._looking_back:
+            self.live.pause()
+            history = self.live.history
+            for actor in self.scene.actors:
+                if actor.live is self.live:
+                    actor.trajectory = history
+            self.playback.span = (float(history.t[0]), float(history.t[-1]))
+        self.playback.scrub(t)
+
+    def scrub_to(self, part: float) -> None:
+        start, end = self.playback.span
+        self.scrub(start + part * (end - start))
+
+    def _back_to_now(self) -> None:
+        for actor in self.scene.actors:
+            if actor.live is not None:
+                actor.trajectory = None
+
+    def fit(self) -> None:
+        size = self.window.get_size()
+        self.camera.fit(self.scene.drawing(self.t).corners(), size[0] / size[1])
+        self._before = None
+
+    def look(self, view: str) -> None:
+        self.camera.look(view)
+
+    def go_along(self) -> None:
+        self.followed = self.picked[2] if self.picked is not None and self.followed != self.picked[2] else None
+        self._before = None
+        self.say(f"goes along with {self.followed}" if self.followed else "stands still")
+
+    def switch(self, what: str) -> None:
+        self.shown = replace(self.shown, **{what: not getattr(self.shown, what)})
+
+    def trail(self) -> None:
+        if self.picked is None:
+            self.say("click a link first, then L shows its trail")
+            return
+        link = self.picked[2]
+        trails = self.shown.trails
+        self.shown = replace(self.shown, trails=tuple(x for x in trails if x != link) if link in trails else (*trails, link))
+
+    def shapes(self) -> None:
+        """Visual or collision shapes."""
+        other = "collision" if self._geometry == "visual" else "visual"
+        try:
+            self.scene.reshape(other)
+        except ViewerError as e:
+            self.say(str(e))
+            return
+        self._geometry = other
+        self.say(f"{other} shapes")
+
+    def surroundings(self) -> None:
+        from engine.viewer.scene import ENVIRONMENTS
+
+        self.scene.environment = ENVIRONMENTS[(ENVIRONMENTS.index(self.scene.environment) + 1) % len(ENVIRONMENTS)]
+
+    def save(self, path: str | Path | None = None) -> Path:
+        """Write the picture, without the display, as PNG; returns its path."""
+        if path is None:
+            free = (Path(f"{self.scene.actors[0].model.name}-{k:03d}.png") for k in range(1000))
+            path = next(p for p in free if not p.exists())
+        size = self.window.get_framebuffer_size()
+        self.renderer.draw(self.drawing(), self.camera, size)
+        save(path, self.renderer.pixels())
+        self.say(f"saved {path}")
+        return Path(path)
+
+    def switch_display(self) -> None:
+        self.display = not self.display
+
+    def help(self) -> None:
+        self.helping = not self.helping
+
+    def escape(self) -> None:
+        if self.helping:
+            self.helping = False
+        elif self.picked is not None:
+            self.picked = None
+        else:
+            self.closed = True
+
+    def say(self, text: str) -> None:
+        """Show a text for a moment."""
+        self.toast, self._toasted = text, time.perf_counter()
+
+    # ------------------------------------------------------------ the keyboard and the mouse, as pyglet tells of them
+
+    def on_key_press(self, symbol: int, modifiers: int) -> bool:
+        from pyglet.window import key
+
+        name = key.symbol_string(symbol)
+        self._held.add(name)
+        if self.pilot is not None and name not in ("H", "TAB", "ESCAPE"):
+            self._pressed = name
+            return True
+        if name in KEYS:
+            _, method, given = KEYS[name]
+            if method == "step" and modifiers & key.MOD_SHIFT:
+                self.step(*given, records=True)
+            else:
+                getattr(self, method)(*given)
+        return True
+
+    def on_key_release(self, symbol: int, modifiers: int) -> None:
+        from pyglet.window import key
+
+        self._held.discard(key.symbol_string(symbol))
+
+    def on_deactivate(self) -> None:
+        self._held.clear()                                      # keys let go elsewhere are not told of
+
+    def on_mouse_press(self, x: int, y: int, button: int, modifiers: int) -> None:
+        from pyglet.window import key, mouse
+
+        self._moved = 0.0
+        action = self.hud.hit(x, self.window.get_size()[1] - 1 - y) if self.display else None
+        if action is not None:
+            self._scrubbing, self._moved = action[0] == "scrub", np.inf
+            if action[0] != "panel":
+                getattr(self, action[0])(*action[1:])
+        elif button == mouse.LEFT and modifiers & key.MOD_CTRL:
+            self._take_hold(*self._point(x, y))
+
+    def on_mouse_drag(self, x: int, y: int, dx: int, dy: int, buttons: int, modifiers: int) -> None:
+        from pyglet.window import key, mouse
+
+        self._moved += abs(dx) + abs(dy)
+        if self._scrubbing:
+            self.scrub(self.hud.scrub(x)[1])
+        elif self._grip is not None:
+            self._drag(*self._point(x, y), dx, dy)
+        elif self._moved == np.inf:
+            return
+        elif buttons & (mouse.RIGHT | mouse.MIDDLE) or modifiers & key.MOD_SHIFT:
+            height = self.window.get_size()[1]
+            self.camera.pan(-dx / height, -dy / height)
+        elif buttons & mouse.LEFT:
+            self.camera.orbit(TURN * dx, TURN * dy)
+
+    def on_mouse_release(self, x: int, y: int, button: int, modifiers: int) -> None:
+        from pyglet.window import mouse
+
+        if self._grip is not None and self.live is not None:
+            self.live.release()
+        if self._moved <= STILL and self._grip is None and button == mouse.LEFT:
+            self._click(*self._point(x, y))
+        self._grip, self._scrubbing = None, False
+
+    def on_mouse_motion(self, x: int, y: int, dx: int, dy: int) -> None:
+        self._mouse = (x, self.window.get_size()[1] - 1 - y)
+
+    def on_mouse_leave(self, x: int, y: int) -> None:
+        self._mouse = None
+
+    def on_mouse_scroll(self, x: int, y: int, scroll_x: float, scroll_y: float) -> None:
+        self.camera.dolly(0.88**scroll_y)
+
+    def on_close(self) -> bool:
+        self.closed = True
+        return True
+
+    def _point(self, x: int, y: int) -> tuple[int, int]:
+        """Pixels of the framebuffer from the upper left corner."""
+        (w, h), (width, height) = self.window.get_size(), self.window.get_framebuffer_size()
+        return int(np.clip(x * width / w, 0, width - 1)), int(np.clip((h - 1 - y) * height / h, 0, height - 1))
+
+    def pick(self, x: int, y: int) -> tuple[Actor, int, str, Array] | None:
+        """The actor, its instance, the link and the point (3), m, at a pixel from the upper left corner."""
+        self.window.switch_to()
+        number, point = self.renderer.pick(self.scene.drawing(self.t), self.camera, x, y, self.window.get_framebuffer_size())
+        if not number:
+            return None
+        actor, instance, part = self.scene.found(number)
+        return actor, instance, actor.model.links[part.link].name, point
+
+    def _click(self, x: int, y: int) -> None:
+        found = self.pick(x, y)
+        now = time.perf_counter()
+        self.picked = None if found is None else found[:3]
+        if found is not None and now - self._clicked < DOUBLE:
+            self.camera.target = found[3]
+        self._clicked = now
+
+    # ------------------------------------------------------------ taking hold of links
+
+    def _take_hold(self, x: int, y: int) -> None:
+        found = self.pick(x, y)
+        if found is None:
+            return
+        actor, instance, link, point = found
+        self.picked = found[:3]
+        T = actor.poses(self.t)[instance, actor.model.link_index(link)]
+        self._grip = (actor, instance, link, T[:3, :3].T @ (point - T[:3, 3]), point)
+
+    def _drag(self, x: int, y: int, dx: int, dy: int) -> None:
+        """A link that runs is pulled to the point under the mouse, at its depth; one at rest is turned about its joint."""
+        assert self._grip is not None
+        actor, instance, link, local, point = self._grip
+        size = self.window.get_framebuffer_size()
+        if actor.live is not None and not self._looking_back and not actor.live.paused:
+            origin, direction = self.camera.ray(x, y, size)
+            back = self.camera.axes[:, 2]
+            target = origin + direction * float((point - origin) @ back / (direction @ back))
+            try:
+                actor.live.pull(link, local, target)
+            except ValueError as e:                            # a link that cannot move
+                self.say(str(e))
+        elif actor.trajectory is None and actor.live is None:
+            self._turn(actor, instance, link, local, size, dx, dy)
+
+    def _turn(self, actor: Actor, instance: int, link: str, local: Array, size: tuple[int, int], dx: int, dy: int) -> None:
+        """Move the joint above a link so that its point follows the mouse: the smallest change of that joint's coordinates."""
+        model, q = actor.model, actor.q[instance]
+        T = actor.robot.forward_kinematics(q)[model.link_index(link)]
+        J = actor.robot.jacobian(q, link)
+        J = T[:3, :3] @ (J[3:] - np.cross(local, J[:3], axisb=0, axisc=0))                  # the point's velocity, world axes
+        body, _ = model.carrier[model.link_index(link)]
+        if body < 0:
+            return
+        v = model.bodies[body].v
+        per_metre = 0.5 * size[1] / np.tan(0.5 * self.camera.fov) / max(float((self.camera.eye - T[:3, 3]) @ self.camera.axes[:, 2]), 1e-6)
+        A = per_metre * self.camera.axes[:, :2].T @ J[:, v]                                 # pixels to the joint's velocities
+        change = np.zeros(model.nv)
+        change[v] = np.linalg.lstsq(A.T @ A + 1e-9 * np.trace(A.T @ A) * np.eye(A.shape[1]), A.T @ [dx, dy], rcond=None)[0]
+        actor.q[instance] = self._limited(model, model.integrate(q, change, 1.0))
+
+    @staticmethod
+    def _limited(model: Any, q: Array) -> Array:
+        """Within the joints' limits."""
+        for b in model.bodies:
+            if b.kind.nq == 1 and not b.mimics and b.joint.limits is not None:
+                q[b.q] = np.clip(q[b.q], b.joint.limits.lower, b.joint.limits.upper)
+        return q
+
+
+def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
+    """Open a window on robots, and return when it is closed.
+
+    Parameters
+    ----------
+    source : a model, a trajectory (of a batch all rollouts are drawn together), a list of them, or a :class:`Simulator`, which runs in
+        real time from q0 (nq), v0 (nv), neutral and at rest by default; H in the window shows the keys
+    options : those of :class:`Viewer`: size, view, environment, geometry, follow, shown, keys, title
+
+    Raises
+    ------
+    ViewerError : there is no display or no OpenGL, or nothing to show
+    """
+    if isinstance(source, Simulator):
+        model = source.model
+        source = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
+    elif q0 is not None and not isinstance(source, (Trajectory, Live)):
+        source = Actor(source, q=q0)
+    Viewer(source, **options).run()
