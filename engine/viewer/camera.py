@@ -70,11 +70,12 @@ class Camera:
         w = np.where(clip[:, 3] > 0, clip[:, 3], np.nan)[:, None]
         return (clip[:, :2] / w * [0.5, -0.5] + 0.5) * size
 
-    def ray(self, x: float, y: float, size: tuple[int, int]) -> tuple[Array, Array]:
-        """Origin and unit direction (3) of the line of sight through a pixel."""
-        up = np.tan(0.5 * self.fov)
-        d = self.axes @ np.array([(2 * x / size[0] - 1) * up * size[0] / size[1], (1 - 2 * y / size[1]) * up, -1.0])
-        return self.eye, d / np.linalg.norm(d)
+    def ray(self, x: Any, y: Any, size: tuple[int, int]) -> tuple[Array, Array]:
+        """Origin (3) and unit directions (..., 3) of the lines of sight through pixels x, y (...), from the upper left corner."""
+        slope = np.tan(0.5 * self.fov)
+        across = (2 * np.asarray(x) / size[0] - 1) * slope * size[0] / size[1]
+        d = np.stack(np.broadcast_arrays(across, (1 - 2 * np.asarray(y) / size[1]) * slope, -1.0), axis=-1) @ self.axes.T
+        return self.eye, d / np.linalg.norm(d, axis=-1, keepdims=True)
 
     # ------------------------------------------------------------ moving it
 
@@ -104,9 +105,9 @@ class Camera:
         slope = np.tan(0.5 * self.fov) / margin
         seen = (points - 0.5 * (low + high)) @ self.axes
         middle = 0.5 * (seen.min(axis=0) + seen.max(axis=0))
-        for _ in range(3):                            # the middle of the picture is not that of the points: those in front look larger
+        for _ in range(4):                            # the middle of the picture is not that of the points: those in front look larger
             back = (seen - middle)[:, 2] + np.abs((seen - middle)[:, :2] / [slope * aspect, slope]).max(axis=1)
-            distance = max(float(back.max()), 1.2 * self.radius)
+            distance = max(float(back.max()), 2.2 * self.radius)
             flat = (seen - middle)[:, :2] / (distance - (seen - middle)[:, 2])[:, None]
             middle[:2] += 0.5 * distance * (flat.min(axis=0) + flat.max(axis=0))
         self.target, self.distance = 0.5 * (low + high) + self.axes @ middle, distance

@@ -59,7 +59,7 @@ class Atlas:
                 glyphs.append(self._placed(c, size))
         g = np.array([glyphs[numbers[c]] for c in text]).reshape(-1, 7)        # left, top, width, height, u, v, advance
         ends = np.cumsum(g[:, 6])
-        drawn = g[:, 2] > 0
+        drawn = g[:, 2] * g[:, 3] > 0
         g, starts = g[drawn], (ends - g[:, 6])[drawn]
         quads = np.zeros((len(g), 4, 8), np.float32)
         corner = 0.5 * (CORNERS + 1.0) * g[:, None, 2:4]
@@ -96,7 +96,7 @@ def glyph(character: str, size: int) -> tuple[Array, int, int, float]:
     """A glyph's coverage (h, w), where its left upper corner lies from the pen, and how far the pen goes on, px."""
     if character in RAISED:
         mask, left, top, advance = glyph(RAISED[character], max(round(0.62 * size), 1))
-        return mask, left, top - round(0.3 * size), advance
+        return mask, left, top - round(0.34 * size), advance
     if character == "−":                                                       # a hyphen, as wide as a plus
         mask, left, top, _ = glyph("-", size)
         long = max(round(0.48 * size), 1)
@@ -125,7 +125,7 @@ class Canvas:
     >>> canvas.rect(10, 10, 120, 24, (0.0, 0.0, 0.0, 0.7), radius=6)
     >>> canvas.text(20, 26, "t = 1.25 s", (1.0, 1.0, 1.0, 1.0))
     >>> canvas.vertices().shape
-    (9, 4)
+    (8, 4)
     """
 
     def __init__(self, scale: float = 1.0) -> None:

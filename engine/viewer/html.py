@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.viewer.glb import downward, png, see_through, tinted, unit
-from engine.viewer.light import LIGHTS
+from engine.viewer.light import LIGHTS, OPEN_COLOR, SHARES
 from engine.viewer.lod import decimated
 from engine.viewer.motion import Motion, instances, sample_times, sampled
 from engine.viewer.scene import Actor, Scene
@@ -22,10 +22,12 @@ Array = np.ndarray
 FOLDER = Path(__file__).parent
 SCRIPTS = ("motion.js", "camera.js", "scene.js", "renderer.js", "main.js")
 SHADERS = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
-           "surface.vert", "surface.frag")  # fmt: skip
+           "surface.vert", "surface.frag", "dark.frag", "space.vert", "space.frag", "stars.vert", "stars.frag")  # fmt: skip
 
 #: triangles that a page keeps, and that it draws at a time, at most
-DIFFERENT, DRAWN = 1_000_000, 2_000_000
+DIFFERENT, DRAWN = 1_000_000, 1_000_000
+#: pixels along the side of the Earth's pattern
+EARTH = 384
 
 
 def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT) -> str:
@@ -49,10 +51,12 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     pack = Pack(lightened(scene, different, DRAWN))
     actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
+    light |= {"open_color": OPEN_COLOR, "shares": SHARES}
+    space = pack.space() if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     header = {"play": play, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
               "floor": scene.floor, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces, "images": pack.images,
-              "actors": actors, "shaders": shaders()}  # fmt: skip
+              "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": text("page/page.css"), "script": "".join(text(f"page/{name}") for name in SCRIPTS),
               "scene": json.dumps(header, separators=(",", ":")).replace("<", "\\u003c"), "data": pack.data()}  # fmt: skip
     pieces = text("page/page.html").split("@")
@@ -100,7 +104,8 @@ class Pack:
         self.block = bytearray()
         self.surfaces: list[dict[str, Any]] = []
         self.images: list[tuple[int, int]] = []
-        self.kept: dict[tuple[int, str], Any] = {}
+        self.numbers: dict[Surface, int] = {}
+        self.textures: dict[int, int] = {}
 
     def data(self) -> str:
         """The block, deflated, in base 64."""
@@ -115,14 +120,13 @@ class Pack:
 
     def surface(self, surface: Surface) -> int:
         """A surface's number. Positions are 16-bit fractions of its longest side, normals have 10 bits."""
-        key = (id(surface), "surface")
-        if key not in self.kept:
+        if surface not in self.numbers:
             low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
             scale = float((high - low).max()) or 1.0
             grid = np.zeros((len(surface.positions), 4), np.uint16)                        # the fourth keeps rows aligned
             grid[:, :3] = np.rint((surface.positions - low) / scale * 0xFFFF)
             textured = surface.texture is not None and surface.uv is not None
-            self.kept[key] = len(self.surfaces)
+            self.numbers[surface] = len(self.surfaces)
             self.surfaces.append({
                 "vertices": len(surface.positions), "triangles": len(surface.faces),
                 "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
@@ -131,25 +135,34 @@ class Pack:
                 "faces": self.add(surface.faces.astype(np.uint16 if len(surface.positions) <= 0xFFFF else np.uint32)),
                 "colors": None if surface.colors is None else self.add(surface.colors.astype(np.uint8)),
                 "uv": self.add(downward(surface.uv)) if textured and surface.uv is not None else None,
-                "texture": self.image(surface.texture) if textured and surface.texture is not None else None,
+                "texture": self.texture(surface.texture) if textured and surface.texture is not None else None,
                 "metallic": surface.metallic, "roughness": surface.roughness,
             })  # fmt: skip
-        return self.kept[key]
+        return self.numbers[surface]
 
     def image(self, pixels: Array) -> int:
-        """A texture's number."""
-        key = (id(pixels), "image")
-        if key not in self.kept:
-            file = np.frombuffer(png(pixels), np.uint8)
-            self.kept[key] = len(self.images)
-            self.images.append((self.add(file), len(file)))
-        return self.kept[key]
+        """A picture's number."""
+        file = np.frombuffer(png(pixels), np.uint8)
+        self.images.append((self.add(file), len(file)))
+        return len(self.images) - 1
+
+    def texture(self, pixels: Array) -> int:
+        """The number of a texture, which surfaces may share."""
+        if id(pixels) not in self.textures:
+            self.textures[id(pixels)] = self.image(pixels)
+        return self.textures[id(pixels)]
+
+    def space(self) -> dict[str, Any]:
+        """Stars, and the Earth below."""
+        from engine.viewer.space import AIR, DIP, STARS, pattern, stars
+
+        catalogue = np.hstack(stars(STARS)).astype(np.float32)
+        return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
 
     def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
         """What the page knows of an actor: its links as a tree, the parts on them, and their motion where there is any."""
-        parts = [{"surface": self.surface(self.stand_ins[part.surface]), "link": part.link, "placement": part.placement[:3].reshape(-1).tolist(),
-                  "color": tinted(actor, part), "clear": see_through(part.surface, tinted(actor, part))}
-                 for part in actor.parts]  # fmt: skip
+        parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
+                  "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
         moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
         rest = np.concatenate([motion.positions[0], motion.rotations[0]], axis=-1)
         return {"name": actor.model.name, "links": [link.name for link in actor.model.links], "parents": motion.parents,

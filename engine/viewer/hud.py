@@ -1,7 +1,7 @@
 """The heads-up display: what is said about a motion, the timeline, plots, a card of the picked link, keys, messages.
 
-Plain data in (:class:`Facts`), shapes on a :class:`engine.viewer.canvas.Canvas` out; and from a place on the picture, what a click there asks
-for. :mod:`engine.viewer.readings` makes the numbers.
+Plain data in (:class:`Facts`), shapes on a :class:`engine.viewer.canvas.Canvas` out, and for a place on the picture what a click asks.
+:mod:`engine.viewer.readings` makes the numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Facts:
     title, lines : of the panel at the left: a name, and rows of (label, text); ("", "") is a gap
     span : first and last time of the motion, s; where they are equal there is no timeline
     t, playing, speed, loop : the clock's; a negative speed plays backwards
-    live : of a simulation that runs now: there is no end, and nothing to scrub
+    live : of a simulation that runs now: its span is what is remembered, and a button begins anew instead of looping
     events : marks on the timeline, (time, name)
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
     toast, error : a message that passes, and a sentence that does not
@@ -95,7 +95,7 @@ class Hud:
     def __init__(self) -> None:
         self.boxes: dict[str, Box] = {}
         self._buttons: list[tuple[Box, Action]] = []
-        self._span = (0.0, 0.0)
+        self._span, self._bar = (0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
 
     # ------------------------------------------------------------ what a place means
 
@@ -111,8 +111,8 @@ class Hud:
         return None
 
     def scrub(self, x: float) -> Action:
-        """("scrub", t) of a pointer that took hold of the timeline and is at x now, wherever on the picture; t in the span."""
-        left, _, width, _ = self.boxes["bar"]
+        """("scrub", t) of a pointer at x that took hold of the timeline, wherever else it is; beyond the ends t is the end."""
+        left, _, width, _ = self._bar
         start, end = self._span
         return "scrub", start + (end - start) * min(max((x - left) / width, 0.0), 1.0)
 
@@ -252,11 +252,12 @@ class Hud:
             canvas.text(left + widest, middle + UNDER * TITLE, shown, BRIGHT, TITLE, "right")
             left += widest + 18
             right = self._controls(canvas, right, y, h, facts) - 14
-        if facts.live:
-            canvas.disc(left + 4, middle, 4, ACCENT if facts.playing else DIM)
-            canvas.text(left + 14, middle + UNDER * TEXT, "live" if facts.playing else "paused", DIM, TEXT)
-        elif right - left > 40:
-            self._bar(canvas, (left, y, right - left, h), facts)
+            if facts.live:
+                canvas.disc(left - 5, middle, 3.5, ACCENT if facts.playing else DIM)
+                canvas.text(left + 4, middle + UNDER * SMALL, "live" if facts.playing else "paused", DIM, SMALL)
+                left += 58
+        if right - left > 40 and facts.span[1] > facts.span[0]:
+            self._scale(canvas, (left, y, right - left, h), facts)
 
     def _controls(self, canvas: Canvas, right: float, y: float, h: float, facts: Facts) -> float:
         """Slower, the speed, faster, and the last button; returns where they begin."""
@@ -274,10 +275,10 @@ class Hud:
         canvas.rect(right - 129, middle - 1, 10, 2, color)
         return right - 138
 
-    def _bar(self, canvas: Canvas, room: Box, facts: Facts) -> None:
+    def _scale(self, canvas: Canvas, room: Box, facts: Facts) -> None:
         x, y, w, h = room
         start, end = facts.span
-        self.boxes["bar"] = room
+        self.boxes["bar"] = self._bar = room
         self._buttons.append(((x - 8, y, w + 16, h), ("scrub",)))
         along = y + 18.0
         pointed = facts.mouse is not None and not facts.help and inside((x - 8, y, w + 16, h), *facts.mouse)
@@ -412,7 +413,7 @@ def figure(x: float, digits: int = 4) -> str:
         text = f"{mantissa}e{int(exponent)}"
     else:
         before = math.floor(math.log10(size)) if size else 0
-        text = f"{x:.{min(max(digits - 1 - before, 0), digits)}f}"
+        text = f"{x:.{min(max(digits - 1 - before, 0), digits + (0 < size < 0.1))}f}"
     return "−" + text[1:] if text.startswith("-") else text
 
 

@@ -36,3 +36,5 @@ SPACE = Light(unit([0.5, -0.65, 0.6]), (2.3, 2.25, 2.15), unit([-0.5, 0.5, -0.6]
               (0.14, 0.15, 0.18), (0.10, 0.14, 0.20), (0.004, 0.005, 0.009), (0.002, 0.003, 0.006))  # fmt: skip
 PLAIN = Light(DAY.key, DAY.key_color, DAY.fill, DAY.fill_color, DAY.sky_color, (0.45, 0.45, 0.45), (0.93, 0.93, 0.93), (0.93, 0.93, 0.93))
 LIGHTS = {"ground": DAY, "space": SPACE, "plain": PLAIN}
+#: the ground under the open sky, as it is shown, and how much darker it is without the key light, and without the sky's
+OPEN_COLOR, SHARES = (0.74, 0.75, 0.77), (0.36, 0.30)

@@ -46,7 +46,7 @@ def sample_times(scene: Scene, fps: float) -> Array:
     for actor in scene.actors:
         poses = (steps + 1) * instances(actor) * len(actor.model.links)
         if poses > MAX_POSES:
-            raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({instances(actor)} × {last - first:g} s × {fps:g} per second); "
+            raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({instances(actor)} × {last - first:g} s × {fps:g}/s); "
                               f"expected up to {MAX_POSES}: a lower fps, a part of the trajectory, or fewer rollouts")  # fmt: skip
     return np.linspace(first, last, steps + 1)
 
@@ -111,4 +111,4 @@ def continuous(q: Array) -> Array:
     """Quaternions (T, ..., 4), each on the side of the one before it: q and −q are one rotation, but not halfway to the next."""
     across = (q[1:] * q[:-1]).sum(axis=-1) < 0.0
     sign = np.where(np.cumsum(across, axis=0) % 2, -1.0, 1.0)
-    return np.concatenate([q[:1], q[1:] * sign[..., None]])
+    return q

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctypes import byref, c_uint
+
 import numpy as np
 from pyglet import gl
 
@@ -59,3 +61,12 @@ class Painter:
                 self._atlas[1].delete()
             self._atlas = ATLAS.image, Texture(ATLAS.image, mipmaps=False)
         return self._atlas[1]
+
+    def delete(self) -> None:
+        """Give back what it holds of the graphics card."""
+        if self._atlas is not None:
+            self._atlas[1].delete()
+        self.program.delete()
+        self.vertices.delete()
+        self.indices.delete()
+        gl.glDeleteVertexArrays(1, byref(c_uint(self.array)))

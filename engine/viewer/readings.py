@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,6 @@ from engine.simulation import Robot, Trajectory
 from engine.simulation.trajectory import labels
 from engine.spatial import quaternion
 from engine.viewer.hud import Card, Plot, figure
-from engine.viewer.marks import Moment, gathered, moment
 from engine.viewer.scene import Actor, ViewerError
 
 Array = np.ndarray
@@ -23,12 +25,22 @@ TURNING = ("revolute", "continuous", "screw", "universal")
 
 
 @dataclass(frozen=True)
+class States:
+    """Configurations q (n, nq) and velocities v (n, nv); of a motion also its forces tau (n, nv) and its signals (n, ...)."""
+
+    q: Array
+    v: Array
+    tau: Array | None = None
+    signals: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Signal:
-    """A number in time: its name, its unit, and its values (n) at the states of a :class:`engine.viewer.marks.Moment`."""
+    """A number in time: its name, its unit, and its values (n) at states."""
 
     name: str
     unit: str
-    values: Callable[[Moment], Array]
+    values: Callable[[States], Array]
 
 
 class Readings:
@@ -48,18 +60,40 @@ class Readings:
 
     def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str] = ()) -> None:
         self.actor, self.instance = actor, instance
-        first = self.at(actor.span[0])
+        self._motion: tuple[Trajectory, Trajectory] | None = None              # all of it, and this instance's
+        self._last: tuple[Trajectory, float, States] | None = None
+        self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
+        self._recent: deque[Array] = deque(maxlen=POINTS)
+        first = self.at(actor.span[0])                                         # its first record, or now
         self.chosen = [chosen(actor.model, first, name) for name in signals]
         self.plotted = [*self.chosen, *standard(actor.model, actor.robot, first)] if actor.trajectory or actor.live else []
-        self._motion: Trajectory | None = None
-        self._curves: list[tuple[Array, Array]] = []
-        self._recent: deque[Array] = deque(maxlen=POINTS)
 
-    def at(self, t: float) -> Moment:
-        """The state of this instance at a time."""
-        now, k = moment(self.actor, t), slice(self.instance, self.instance + 1)
-        signals = None if now.signals is None else {n: x[k] for n, x in now.signals.items()}
-        return Moment(now.q[k], now.v[k], None if now.tau is None else now.tau[k], signals)
+    @property
+    def motion(self) -> Trajectory | None:
+        """The trajectory of this instance."""
+        whole = self.actor.trajectory
+        if whole is None:
+            return None
+        if self._motion is None or self._motion[0] is not whole:
+            self._motion = whole, whole if whole.q.ndim == 2 else whole.rollout(np.unravel_index(self.instance, whole.q.shape[:-2]))
+        return self._motion[1]
+
+    def at(self, t: float) -> States:
+        """The state of this instance at a time, or at its first or last time beyond the ends."""
+        motion, live = self.motion, self.actor.live
+        if motion is None and live is not None:
+            now = live.state
+            return States(now.q[None], now.v[None], now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
+        if motion is None:
+            q = self.actor.q[self.instance : self.instance + 1]
+            return States(q, np.zeros((1, self.actor.model.nv)))
+        if self._last is None or self._last[:2] != (motion, t):                # asked for several times in a picture
+            between = motion
+            if len(motion) > 1:
+                k = min(max(int(np.searchsorted(motion.t, t, side="right")) - 1, 0), len(motion) - 2)
+                between = motion[k : k + 2].at([min(max(t, motion.t[0]), motion.t[-1])])
+            self._last = motion, t, of(between)
+        return self._last[2]
 
     def lines(self, t: float) -> list[tuple[str, str]]:
         """Rows of (label, text): the time, energies, momentum about the world's origin, and what was chosen; at rest, what the robot is."""
@@ -86,17 +120,16 @@ class Readings:
             return []
         now = self.at(t)
         values = [float(s.values(now)[0]) for s in self.plotted]
-        motion = self.actor.trajectory
+        motion = self.motion
         curves = self._remembered(t, values) if motion is None else self._course(motion)
         return [Plot(s.name, s.unit, *curve, x) for s, curve, x in zip(self.plotted, curves, values, strict=True)]
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
-        if motion is not self._motion:
-            one = motion if motion.q.ndim == 2 else motion.rollout(np.unravel_index(self.instance, motion.q.shape[:-2]))
-            one = one[:: -(-len(one) // RECORDS)]
-            states = gathered(one)
-            self._motion, self._curves = motion, [reduced(one.t, s.values(states)) for s in self.plotted]
-        return self._curves
+        if self._curves is None or self._curves[0] is not motion:
+            some = motion[:: -(-len(motion) // RECORDS)]
+            seen = of(some)
+            self._curves = motion, [reduced(some.t, s.values(seen)) for s in self.plotted]
+        return self._curves[1]
 
     def _remembered(self, t: float, values: list[float]) -> list[tuple[Array, Array]]:
         recent = self._recent
@@ -141,7 +174,12 @@ class Readings:
 # ---------------------------------------------------------------- signals
 
 
-def standard(model: Model, robot: Robot, first: Moment) -> list[Signal]:
+def of(motion: Trajectory) -> States:
+    """All states of one rollout."""
+    return States(motion.q, motion.v, motion.tau, motion.signals)
+
+
+def standard(model: Model, robot: Robot, first: States) -> list[Signal]:
     """What is plotted of any motion: the change of energy, the base's rotation if it is free, and how fast the fastest joint turns."""
     found = []
     if model.nv:
@@ -150,7 +188,7 @@ def standard(model: Model, robot: Robot, first: Moment) -> list[Signal]:
     if model.bodies and model.bodies[0].kind.name == "floating":
         back = quaternion.conjugate(first.q[0, :4])
 
-        def turned(s: Moment) -> Array:
+        def turned(s: States) -> Array:
             away = quaternion.product(np.broadcast_to(back, s.q[:, :4].shape), s.q[:, :4])
             return np.degrees(2.0 * np.arctan2(np.linalg.norm(away[:, 1:], axis=1), np.abs(away[:, 0])))
 
@@ -158,20 +196,36 @@ def standard(model: Model, robot: Robot, first: Moment) -> list[Signal]:
     for kinds, name, unit in ((TURNING, "fastest joint", "rad/s"), (("prismatic",), "fastest slide", "m/s")):
         entries = [k for b in model.bodies if b.kind.name in kinds and not b.mimics for k in range(b.v.start, b.v.stop)]
         if entries:
-            found.append(Signal(name, unit, lambda s, entries=entries: np.abs(s.v[:, entries]).max(axis=1)))
+            found.append(Signal(name, unit, functools.partial(fastest, entries)))
     return found
 
 
-def chosen(model: Model, first: Moment, name: str) -> Signal:
+def fastest(entries: list[int], s: States) -> Array:
+    """The greatest of some velocities (n)."""
+    return np.abs(s.v[:, entries]).max(axis=1)
+
+
+def entry(which: str, i: int, s: States) -> Array:
+    """An entry of q, v or tau (n)."""
+    return getattr(s, which)[:, i]
+
+
+def component(name: str, at: tuple[int, ...], s: States) -> Array:
+    """An entry of a signal (n)."""
+    where: tuple[Any, ...] = (slice(None), *at)
+    return s.signals[name][where]
+
+
+def chosen(model: Model, first: States, name: str) -> Signal:
     """A signal of a motion, or an entry of q, v or tau, by its name."""
-    known: dict[str, Callable[[Moment], Array]] = {}
+    known: dict[str, Callable[[States], Array]] = {}
     for which in ("q", "v", "tau"):
-        for i, entry in enumerate(labels(model, "q" if which == "q" else "v")):
+        for i, label in enumerate(labels(model, "q" if which == "q" else "v")):
             if getattr(first, which) is not None:
-                known[f"{which}.{entry}"] = lambda s, which=which, i=i: getattr(s, which)[:, i]
-    for signal, x in (first.signals or {}).items():
+                known[f"{which}.{label}"] = functools.partial(entry, which, i)
+    for signal, x in first.signals.items():
         for at in np.ndindex(*x.shape[1:]):
-            known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = lambda s, signal=signal, at=at: s.signals[signal][:, *at]
+            known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = functools.partial(component, signal, at)
     if name not in known:
         raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
     return Signal(name, "", known[name])
@@ -182,7 +236,7 @@ def reduced(t: Array, y: Array) -> tuple[Array, Array]:
     if len(t) <= POINTS:
         return t, y
     edges = np.linspace(0, len(t), POINTS // 2 + 1).astype(int)
-    ends = [k for a, b in zip(edges[:-1], edges[1:], strict=True) for k in sorted((a + int(y[a:b].argmin()), a + int(y[a:b].argmax())))]
+    ends = [k for a, b in itertools.pairwise(edges) for k in sorted((a + int(y[a:b].argmin()), a + int(y[a:b].argmax())))]
     keep = np.unique([0, *ends, len(t) - 1])
     return t[keep], y[keep]
 

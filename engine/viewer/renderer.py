@@ -23,7 +23,7 @@ from engine.viewer.surface import Surface
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 LEVELS = tuple(100 * 2**k for k in range(10))      # triangles of a surface's coarser stand-ins
-DETAIL = 0.015                               # triangles of a surface for the square of its size in pixels
+DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
 MANY = 1000                                 # instances, above which they are taken together
 VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2)])
 

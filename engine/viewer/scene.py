@@ -65,6 +65,7 @@ class Actor:
         self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
         self.q = np.atleast_2d(self.model.normalized(self.model.neutral() if q is None else q))
         self.robot = compile(self.model, self.gravity)
+        self._at: tuple[Trajectory, float, tuple[Array, Array]] | None = None
         if self.trajectory is not None:
             bad = ~np.isfinite(self.trajectory.q).all(axis=-1)
             if bad.any():
@@ -82,9 +83,12 @@ class Actor:
     def state(self, t: float) -> tuple[Array, Array]:
         """Configurations (instances, nq) and velocities (instances, nv) at a time, or those of the first or last time beyond the ends."""
         if self.trajectory is not None:
-            now = self.trajectory
-            now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
-            return now.q[..., -1, :].reshape(-1, self.model.nq), now.v[..., -1, :].reshape(-1, self.model.nv)
+            if self._at is None or self._at[:2] != (self.trajectory, t):                        # asked for several times in a picture
+                now = self.trajectory
+                now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
+                state = now.q[..., -1, :].reshape(-1, self.model.nq), now.v[..., -1, :].reshape(-1, self.model.nv)
+                self._at = self.trajectory, t, state
+            return self._at[2]
         if self.live is not None:
             state = self.live.state
             return state.q[None], state.v[None]

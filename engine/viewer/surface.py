@@ -97,7 +97,11 @@ def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -
     if color is None and texture is None:
         return tuple(s for s, _ in found)
     image = image_of(texture) if texture and any(bare and s.uv is not None for s, bare in found) else None
-    return tuple(replace(s, color=color or (GREY if image is None else WHITE), texture=image) if bare else s for s, bare in found)
+    worn = []
+    for s, bare in found:
+        drape = None if s.uv is None else image
+        worn.append(replace(s, color=color or (GREY if drape is None else WHITE), texture=drape) if bare else s)
+    return tuple(worn)
 
 
 # ---------------------------------------------------------------- files

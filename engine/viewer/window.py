@@ -161,7 +161,7 @@ class Viewer:
 
     def facts(self) -> Facts:
         """What the display says."""
-        helping = [*((name, KEYS[name][0]) for name in KEYS), *MOUSE] if self.helping else ()
+        helping = [*((name.strip("_").capitalize(), meaning) for name, (meaning, _, _) in KEYS.items()), *MOUSE] if self.helping else ()
         running = self.live is not None and not self._looking_back
         return Facts(
             title=self.window.caption, span=self.playback.span, t=self.t, speed=self.playback.speed * self.playback.direction,

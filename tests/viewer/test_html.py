@@ -13,6 +13,7 @@ from engine.viewer.camera import Camera
 from engine.viewer.export import export
 from engine.viewer.html import lightened, outline, ten_bits
 from engine.viewer.notebook import model_html, trajectory_html
+from engine.viewer.picture import render
 from engine.viewer.scene import Actor, Part, Scene
 from engine.viewer.surface import Surface
 from tests.viewer.browser import Browser
@@ -97,10 +98,23 @@ def test_ground_and_space(browser, tmp_path):
     for source in (falling, floating):
         browser.open(export(source, tmp_path / "page.html"), "#t=0" + LOOK)
         pictures.append(browser.picture())
-    assert pictures[0].mean() > 120 > 60 > pictures[1].mean()
+    assert pictures[0].mean() > 120
+    stars = pictures[1][50:150, 20:200].max(axis=2)
+    assert np.median(stars) < 30 < stars.max()
+    earth = pictures[1][-60:-50, 20:-20].astype(int).mean(axis=(0, 1))
+    assert 40 < earth[0] < earth[2]
     ground, plain = pictures[0].astype(int), export(Scene(falling, "plain"), tmp_path / "plain.html")
     browser.open(plain, "#t=0" + LOOK)
     assert (np.abs(browser.picture() - ground).max(axis=2) > 10).mean() > 0.3
+
+
+def test_the_page_looks_as_the_window_does(browser, tmp_path):
+    scene = Scene(motion(MODEL), "ground")
+    browser.open(export(scene, tmp_path / "page.html"), "#t=0.6")
+    theirs, ours = browser.picture().astype(int), render(scene, t=0.6, size=SIZE).astype(int)
+    difference = np.abs(theirs - ours).max(axis=2)[45:-55]                    # between the title and the buttons
+    assert np.median(difference) <= 2
+    assert (difference > 24).mean() < 0.02
 
 
 def card(colors=None, texture=None, color=(1.0, 1.0, 1.0, 1.0)):

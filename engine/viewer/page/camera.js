@@ -20,13 +20,16 @@ class Camera {
     return this.target.map((x, i) => x + this.distance * back[i]);
   }
 
-  matrix(aspect) {
+  projection(aspect) {
     const near = Math.max(this.distance - 3 * this.radius, 0.02 * Math.min(this.distance, this.radius));
     const far = this.distance + 60 * this.radius;
     const f = 1 / Math.tan(0.5 * this.fov);
-    const projection = [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0];
-    return product(projection, looking(this.axes, this.eye));
+    return [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0];
   }
+
+  // World to clip coordinates; and the same for directions.
+  matrix(aspect) { return product(this.projection(aspect), looking(this.axes, this.eye)); }
+  turn(aspect) { return product(this.projection(aspect), looking(this.axes, [0, 0, 0])); }
 
   // Clip coordinates to directions in the world, for what is infinitely far.
   rays(aspect) {

@@ -1,6 +1,7 @@
 // The renderer: shadow maps, background, ground, surfaces, with the shaders of the engine's window.
 
 const SHADOW = 1024, SKY = 192;                           // texels along the side of the key light's map, and of the one from above
+const CORNERS = 24;                                       // of the polygon that the Earth is drawn in
 const ROWS = 256, ROW = 20;                               // instances side by side in the rows' texture; floats of each
 
 class Renderer {
@@ -24,6 +25,7 @@ class Renderer {
     this.sky_map = this.moment_target(true);
     this.sky_blurred = this.moment_target(false);
     this.empty = gl.createVertexArray();
+    if (scene.environment === "space") this.open_space();
     this.rows = this.texture(gl.NEAREST, gl.CLAMP_TO_EDGE);
     this.shelf = scene.surfaces.map(s => this.shelved(s));
     this.images = scene.images.map(image => {
@@ -146,8 +148,11 @@ class Renderer {
     gl.disable(gl.BLEND);
     gl.disable(gl.DEPTH_TEST);
     gl.bindVertexArray(this.empty);
-    this.use(this.sky, {rays: camera.rays(aspect), horizon: light.horizon, zenith: light.zenith});
-    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    if (scene.environment === "space") this.space(camera, light, aspect);
+    else {
+      this.use(this.sky, {rays: camera.rays(aspect), horizon: light.horizon, zenith: light.zenith});
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
     const shade = {
       ...light, eye: camera.eye, shadow_matrix: key_map, sky_matrix: sky_map, shadow_map: 1, sky_map: 2, rows: 0, image: 3,
       shadow_texel: 2 * drawing.bounds.radius / SHADOW, matrix: camera.matrix(aspect),
@@ -217,6 +222,38 @@ class Renderer {
     gl.viewport(0, 0, target.size, target.size);
   }
 
+  // What is around in space: darkness, the Earth below, and stars.
+  open_space() {
+    const gl = this.gl;
+    this.dark = this.program(["screen.vert"], ["dark.frag"]);
+    this.earth = this.program(["space.vert"], ["space.frag"], {CORNERS: `${CORNERS}.0`});
+    this.stars = this.program(["stars.vert"], ["stars.frag"]);
+    this.catalogue = gl.createVertexArray();
+    gl.bindVertexArray(this.catalogue);
+    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ARRAY_BUFFER, this.scene.stars, gl.STATIC_DRAW);
+    for (const k of [0, 1]) {
+      gl.enableVertexAttribArray(k);
+      gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 24, 12 * k);
+    }
+  }
+
+  space(camera, light, aspect) {
+    const gl = this.gl, {dip, air, image, count} = this.scene.space, turn = camera.turn(aspect);
+    this.use(this.dark, {color: light.zenith});
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.activeTexture(gl.TEXTURE3);
+    gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
+    this.use(this.earth, {turn, wide: Math.tan(0.5 * Math.PI - dip + air), height: 1 / Math.cos(dip), key: light.key, ground: 3, dark: light.zenith});
+    gl.drawArrays(gl.TRIANGLE_FAN, 0, CORNERS);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE);
+    gl.bindVertexArray(this.catalogue);
+    this.use(this.stars, {turn, limb: Math.sin(dip), scale: Math.max(this.canvas.height / 900, 1)});
+    gl.drawArrays(gl.POINTS, 0, count);
+    gl.disable(gl.BLEND);
+  }
+
   // The ground: a wide square without shadows, and over it a smaller one with them.
   floor(camera, light, {middle, radius}, shade) {
     const gl = this.gl, floor = this.scene.floor;
@@ -226,7 +263,7 @@ class Renderer {
     const shadow = [0, 1].map(i => middle[i] - light.key[i] * fall);
     const low = [0, 1].map(i => Math.min(middle[i] - radius, shadow[i] - long)), high = [0, 1].map(i => Math.max(middle[i] + radius, shadow[i] + long));
     const near = [0, 1].map(i => 0.5 * (low[i] + high[i])), half = 0.5 * Math.max(high[0] - low[0], high[1] - low[1]);
-    const own = {grid: [middle[0], middle[1], reach, side]};
+    const own = {grid: [middle[0], middle[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
     gl.bindVertexArray(this.empty);
     gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
     for (const [program, square] of [[this.ground, [middle[0], middle[1], floor, reach]], [this.shaded_ground, [...near, floor, half]]]) {

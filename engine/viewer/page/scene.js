@@ -18,7 +18,8 @@ class Scene {
     this.order.sort((a, b) => a.clear - b.clear || a.surface - b.surface);
     const count = this.order.reduce((n, {actor}) => n + actor.instances, 0);
     this.rows = new Float32Array(Math.max(Math.ceil(count / ROWS), 1) * ROWS * ROW);
-    this.sorted = new Float32Array(this.rows.length);
+    this.spheres = new Float32Array(4 * count);           // middle and radius, about every instance
+    this.stars = header.space && new Float32Array(buffer, header.space.stars, 6 * header.space.count);
     this.highlight = null;                                // {actor, link}: its number and the link's index
   }
 
@@ -33,7 +34,7 @@ class Scene {
   // What is drawn at a time, seen from an eye: rows of instances, runs of equal surfaces in them, and a sphere about all.
   drawing(t, eye) {
     for (const actor of this.actors) actor.poses(t);
-    const runs = [], spheres = [];
+    const runs = [];
     let row = 0;
     for (const part of this.order) {
       const {actor, surface, clear, casts} = part, n = actor.links.length;
@@ -47,28 +48,39 @@ class Scene {
         compose(this.rows, o, actor.world, 12 * (i * n + part.link), part.placement, 0);
         this.rows.set(color, o + 12);
         this.rows.set(part.look, o + 16);
-        spheres.push(sphere(this.rows, o, part.size));
+        sphere(this.spheres, 4 * row, this.rows, o, part.size);
       }
     }
     const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
-    const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => spheres[first].middle[i] - eye[i]));
+    const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => this.spheres[4 * first + i] - eye[i]));
     clear.sort((a, b) => far(b) - far(a));
-    return {rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(spheres)};
+    return {rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres)};
   }
 }
 
-// A sphere about the box [0, size] under a pose with a scale, m[o…].
-function sphere(m, o, size) {
-  const middle = [0, 1, 2].map(r => m[o + 4 * r + 3] + 0.5 * (m[o + 4 * r] * size[0] + m[o + 4 * r + 1] * size[1] + m[o + 4 * r + 2] * size[2]));
+// A sphere out[k…] about the box [0, size] under a pose with a scale, m[o…].
+function sphere(out, k, m, o, size) {
+  for (let r = 0; r < 3; r++) {
+    const i = o + 4 * r;
+    out[k + r] = m[i + 3] + 0.5 * (m[i] * size[0] + m[i + 1] * size[1] + m[i + 2] * size[2]);
+  }
   const side = c => size[c] * Math.hypot(m[o + c], m[o + 4 + c], m[o + 8 + c]);
-  return {middle, radius: 0.5 * Math.hypot(side(0), side(1), side(2))};
+  out[k + 3] = 0.5 * Math.hypot(side(0), side(1), side(2));
 }
 
 // A sphere about spheres.
 function about(spheres) {
-  const low = [0, 1, 2].map(i => spheres.reduce((x, s) => Math.min(x, s.middle[i] - s.radius), Infinity));
-  const high = [0, 1, 2].map(i => spheres.reduce((x, s) => Math.max(x, s.middle[i] + s.radius), -Infinity));
+  const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
+  for (let k = 0; k < spheres.length; k += 4) {
+    for (let i = 0; i < 3; i++) {
+      low[i] = Math.min(low[i], spheres[k + i] - spheres[k + 3]);
+      high[i] = Math.max(high[i], spheres[k + i] + spheres[k + 3]);
+    }
+  }
   const middle = low.map((x, i) => 0.5 * (x + high[i]));
-  const radius = spheres.reduce((x, s) => Math.max(x, s.radius + Math.hypot(...s.middle.map((a, i) => a - middle[i]))), 0);
+  let radius = 0;
+  for (let k = 0; k < spheres.length; k += 4) {
+    radius = Math.max(radius, spheres[k + 3] + Math.hypot(spheres[k] - middle[0], spheres[k + 1] - middle[1], spheres[k + 2] - middle[2]));
+  }
   return {middle, radius};
 }

@@ -22,13 +22,13 @@ float key_light(vec3 world, vec3 N) {
     + texture(shadow_map, p + vec3(-0.9 * w, -0.4 * w, 0.0)) + texture(shadow_map, p + vec3(0.4 * w, -0.9 * w, 0.0)));
 }
 
-// How much of the sky is seen: Chebyshev's bound on what lies above, in a blurred map.
+// How much of the sky is seen: Chebyshev's bound on what lies above, in a blurred map; what is high above hides little of it.
 float sky_light(vec3 world) {
   vec3 p = (sky_matrix * vec4(world, 1.0)).xyz;
   vec2 m = texture(sky_map, p.xy).rg;
-  float d = max(min(p.z, 1.0) - m.x - 0.004, 0.0);   // beyond the map nothing is above
+  float d = max(min(p.z, 1.0) - m.x - 0.004, 0.0), above = p.z - m.x;      // beyond the map nothing is above
   float variance = max(m.y - m.x * m.x, 2e-5);
-  return variance / (variance + d * d);
+  return 1.0 - d * d / (variance + d * d) / (1.0 + 9.0 * above * above);
 }
 
 // The light that leaves a surface towards the eye.

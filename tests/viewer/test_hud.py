@@ -1,0 +1,251 @@
+"""The heads-up display: where things lie, what a click means, and what is written."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from engine.viewer.canvas import Canvas
+from engine.viewer.hud import Card, Facts, Hud, Plot, decimals, figure, ticks, wrapped
+
+T = np.linspace(0.0, 12.0, 160)
+HELP = [(f"Key {k}", f"what the key number {k} does") for k in range(24)]
+ERROR = "the simulation stopped at t = 4.3 s: joint 'elbow' has a velocity that is not a number; expected a state within the numbers' range"
+
+
+class Written(Canvas):
+    """A canvas that keeps the boxes of its texts."""
+
+    def __init__(self, scale=1.0):
+        super().__init__(scale)
+        self.texts = []
+
+    def text(self, x, y, text, color, size=12.0, anchor="left", halo=False):
+        super().text(x, y, text, color, size, anchor, halo)
+        w = self.width(text, size)
+        self.texts.append(((x - {"left": 0.0, "center": 0.5, "right": 1.0}[anchor] * w, y - 0.75 * size, w, 0.75 * size), text))
+
+    @property
+    def words(self):
+        return [text for _, text in self.texts]
+
+
+def facts(**changes):
+    """Everything that can be shown."""
+    long = "a_long_component.with_a_signal[0]"
+    courses = [("energy change", "J", 1e-12 * np.sin(T)), ("base rotation", "°", 30 * T), (long, "rad/s", np.cos(3 * T))]
+    everything = {
+        "title": "free_flyer", "span": (0.0, 12.0), "t": 3.0, "playing": True, "speed": 0.25, "loop": True,
+        "lines": [("time", "3.000 s"), ("", ""), ("kinetic energy", "12.34 J"), ("potential energy", "−0.100 J"), ("|p|", "3.201 N·s"),
+                  (long, "−12.34 N·m"), ("frames/s", "60")],
+        "events": [(2.5, "contact"), (7.9, "landed")],
+        "plots": [Plot(name, unit, T, y, float(np.interp(3.0, T, y))) for name, unit, y in courses],
+        "card": Card("left_gripper_finger_2_link_with_a_long_name", [("position", "1.234  −0.201  0.880 m"), ("mass", "2.310 kg"),
+                     ("", ""), ("joint", "left_gripper_finger_2_joint_with_a_long_name"), ("velocity", "0.4411 rad/s")]),
+        "toast": "saved a_picture_with_a_name_that_is_long.png", "error": ERROR, "mouse": (0.0, 0.0),
+    }  # fmt: skip
+    return Facts(**{**everything, **changes})
+
+
+def drawn(size=(1280, 720), scale=1.0, **changes):
+    hud, canvas = Hud(), Written(scale)
+    hud.draw(canvas, size, facts(**changes))
+    return hud, canvas
+
+
+def apart(a, b):
+    return a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
+
+
+def within(a, b):
+    return b[0] <= a[0] and b[1] <= a[1] and a[0] + a[2] <= b[0] + b[2] and a[1] + a[3] <= b[1] + b[3]
+
+
+def middle(box):
+    return box[0] + 0.5 * box[2], box[1] + 0.5 * box[3]
+
+
+PANELS = ("info", "card", "plots", "toast", "error", "timeline")
+BUTTONS = ("toggle", "slower", "faster", "loop")
+
+# ---------------------------------------------------------------- layout
+
+
+@pytest.mark.parametrize("size, scale", [((640, 360), 1.0), ((640, 360), 1.5), ((1280, 720), 1.0), ((2560, 1440), 1.0), ((1280, 720), 2.0)])
+@pytest.mark.parametrize("changes", [{}, {"error": ""}, {"live": True}, {"card": None, "toast": ""}, {"title": "", "lines": ()}])
+def test_nothing_overlaps_and_all_is_in_the_picture(size, scale, changes):
+    hud, canvas = drawn(size, scale, **changes)
+    panels = [hud.boxes[n] for n in PANELS if n in hud.boxes]
+    assert len(panels) >= 3
+    picture = (0.0, 0.0, *size)
+    for k, panel in enumerate(panels):
+        assert within(panel, picture)
+        assert all(apart(panel, other) for other in panels[:k])
+    for k, (box, text) in enumerate(canvas.texts):
+        assert any(within(box, panel) for panel in panels), text
+        for other, said in canvas.texts[:k]:
+            assert apart(box, other), (text, said)
+    vertices = canvas.vertices()["position"]
+    assert (vertices >= -1).all() and (vertices <= np.multiply(size, scale) + 1).all()
+
+
+def test_a_large_picture_has_room_for_everything():
+    hud, canvas = drawn((1280, 720))
+    assert set(hud.boxes) == {*PANELS, *BUTTONS, "bar"}
+    for text in ("free_flyer", "kinetic energy", "12.34 J", "energy change", "frames/s", "3.000 s", "×0.25", "0.4411 rad/s", "12"):
+        assert text in canvas.words
+    assert sum(w.endswith("…") for w in canvas.words) >= 3                     # long names are cut
+    assert " ".join(canvas.words).count("numbers' range") == 1
+
+
+@pytest.mark.parametrize("size", [(1, 1), (40, 30), (100, 80), (200, 150), (330, 220), (4000, 90)])
+def test_even_a_tiny_picture_is_drawn(size):
+    for changes in ({}, {"help": HELP}, {"live": True}, {"span": (0.0, 0.0)}, {"lines": [("a", "b")] * 100}):
+        hud, canvas = drawn(size, **changes)
+        assert np.isfinite(canvas.vertices()["position"]).all()
+        assert hud.hit(*middle((0, 0, *size))) is None or isinstance(hud.hit(*middle((0, 0, *size)))[0], str)
+
+
+def test_what_is_not_there_is_not_shown():
+    hud, canvas = Hud(), Written()
+    hud.draw(canvas, (1280, 720), Facts())
+    assert not hud.boxes and not canvas.words and len(canvas.vertices()) == 0 and hud.hit(640, 700) is None
+    hud.draw(canvas, (1280, 720), Facts("arm", [("links", "7")]))
+    assert set(hud.boxes) == {"info"} and canvas.words == ["arm", "links", "7"]
+
+
+def test_the_help_lies_over_everything_and_fits():
+    for size in ((640, 360), (1280, 720)):
+        hud, canvas = drawn(size, help=HELP, error="")
+        box = hud.boxes["help"]
+        assert within(box, (0, 0, *size))
+        said = {text: at for at, text in canvas.texts}
+        assert all(within(said[key], box) for key, _ in HELP)
+        keys = [said[key] for key, _ in HELP] + [at for at, text in canvas.texts if text.startswith("what the key")]
+        assert len(keys) == 2 * len(HELP) and all(apart(a, b) for k, a in enumerate(keys) for b in keys[:k])
+        assert hud.hit(*middle(box)) == ("help",) == hud.hit(*middle(hud.boxes["bar"]))
+    assert math.isclose(box[0] + 0.5 * box[2], 640) and math.isclose(box[1] + 0.5 * box[3], 360)
+
+
+# ---------------------------------------------------------------- the mouse
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1280, 720)])
+def test_every_button_is_hit_where_it_is(size):
+    hud, _ = drawn(size)
+    for name in BUTTONS:
+        assert hud.hit(*middle(hud.boxes[name])) == (name,)
+    assert hud.hit(*middle(hud.boxes["info"])) == ("panel",) == hud.hit(*middle(hud.boxes["error"]))
+    assert hud.hit(0.5 * size[0], 0.5 * size[1]) is None
+    live, _ = drawn(size, live=True)
+    assert live.hit(*middle(live.boxes["reset"])) == ("reset",) and "loop" not in live.boxes
+
+
+def test_the_bar_is_its_span():
+    hud, canvas = drawn(span=(2.0, 6.0), t=3.0)
+    x, y, w, h = hud.boxes["bar"]
+    for part in (0.0, 0.25, 0.5, 0.999):
+        what, t = hud.hit(x + part * w, y + 0.5 * h)
+        assert what == "scrub" and t == pytest.approx(2.0 + 4.0 * part)
+    assert hud.hit(x - 5, y + 20) == ("scrub", 2.0) and hud.hit(x + w + 5, y + 20) == ("scrub", 6.0)        # the ends are easily hit
+    assert hud.scrub(-1e4) == ("scrub", 2.0) and hud.scrub(1e4) == ("scrub", 6.0)                            # held, far beyond
+    at = {text: box[0] + 0.5 * box[2] for box, text in canvas.texts}
+    at = {float(text): place for text, place in at.items() if text.replace(".", "").isdigit()}
+    assert at[3.0] == pytest.approx(x + 0.25 * w, abs=1) and at[5.0] == pytest.approx(x + 0.75 * w, abs=1)
+
+
+def test_what_is_under_the_pointer_is_lit_and_told():
+    hud, canvas = drawn()
+    x, y, w, _ = hud.boxes["bar"]
+    for part, text in ((0.5, "6.00 s"), (2.5 / 12 + 0.002, "contact  2.50 s"), (7.9 / 12, "landed  7.90 s")):
+        _, pointed = drawn(mouse=(x + part * w, y + 10))
+        assert [text in c.words for c in (pointed, canvas)] == [True, False]
+    _, lit = drawn(mouse=middle(hud.boxes["faster"]))
+    assert len(lit.vertices()) == len(canvas.vertices()) + 1
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+def test_the_course_of_a_signal_lies_where_it_should():
+    t = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    for y, now in (([0.0, 2.0, np.nan, -2.0, 0.0], 0.0), ([5.0] * 5, 5.0), ([0.1 + 0.2] * 4 + [0.3], 0.3)):
+        hud, canvas = Hud(), Written()
+        hud.draw(canvas, (1280, 720), Facts(span=(0.0, 4.0), t=4.0, plots=[Plot("signal", "m", t, np.array(y), now)]))
+        left, top, w, h = hud.boxes["plots"]
+        v = canvas.vertices()
+        curve = v[(v["shape"][:, 0, 1] == np.float32(0.7)) & (v["shape"][:, 0, 3] == 0)]["position"].mean(axis=1)      # middles of pieces
+        assert len(curve) and (curve[:, 0] > left).all() and (curve[:, 0] < left + w - 50).all()
+        assert (curve[:, 1] > top).all() and (curve[:, 1] < top + h).all()
+    hud.draw(canvas := Written(), (1280, 720), Facts(t=1.0, plots=[Plot("signal", "m", t, np.array([0.0, 2.0, np.nan, -2.0, 0.0]), 2.0)]))
+    assert {"2.000 m", "2.00", "−2.00"} <= set(canvas.words)
+    for y in (np.full(5, np.nan), np.array([])):
+        hud.draw(canvas := Written(), (1280, 720), Facts(plots=[Plot("nothing", "", t[: len(y)], y, np.nan)]))
+        assert {"nothing", "–"} <= set(canvas.words)
+
+
+def test_the_knob_and_the_clock_follow_the_time():
+    for t in (0.0, 3.0, 12.0):
+        hud, canvas = drawn(t=t, events=(), card=None, plots=())
+        x, _, w, _ = hud.boxes["bar"]
+        v = canvas.vertices()
+        knob = v[(v["shape"][:, 0, 0] == 5.5) & (v["shape"][:, 0, 2] == 5.5)]
+        assert knob["position"][0, :, 0].mean() == pytest.approx(x + w * t / 12.0, abs=1e-3)
+        assert f"{t:.2f} s" in canvas.words
+
+
+def test_playing_and_paused_look_different():
+    icons = [drawn(playing=p)[1].vertices() for p in (True, False)]
+    assert len(icons[0]) != len(icons[1])
+
+
+def test_an_error_is_wrapped_not_lost():
+    canvas = Canvas()
+    lines = wrapped(canvas, ERROR, 300, 5)
+    assert " ".join(lines) == ERROR and all(canvas.width(line) <= 300 for line in lines) and len(lines) > 2
+    assert len(wrapped(canvas, ERROR, 300, 2)) == 2 and wrapped(canvas, ERROR, 300, 2)[1].endswith("…")
+    assert wrapped(canvas, "m" * 200, 300, 3)[0].endswith("…") and wrapped(canvas, "", 300, 3) == []
+
+
+@pytest.mark.parametrize("start, end", [(0.0, 12.0), (0.0, 0.004), (-3.0, 7.5), (1000.0, 1000.5), (0.0, 86400.0), (0.1, 0.4)])
+@pytest.mark.parametrize("width", [60, 300, 2000])
+def test_ticks_are_round_even_and_not_crowded(start, end, width):
+    canvas = Canvas()
+
+    def measure(text):
+        return canvas.width(text, 11)
+
+    found = ticks(start, end, width, measure)
+    times = np.array([t for t, _ in found])
+    assert ((times >= start - 1e-9) & (times <= end + 1e-9)).all()
+    for t, text in found:
+        assert float(text.replace("−", "-")) == pytest.approx(t, abs=1e-9)
+    if width >= 300:
+        assert 2 <= len(found) <= 60
+    if len(found) > 1:
+        gaps = np.diff(times)
+        assert gaps == pytest.approx(gaps[0]) and f"{gaps[0]:e}"[0] in "125"
+        assert gaps[0] * width / (end - start) > max(measure(text) for _, text in found) + 8
+
+
+def test_numbers_are_short_and_right():
+    rng = np.random.default_rng(0)
+    for x in np.concatenate([rng.standard_normal(200) * 10.0 ** rng.integers(-14, 14, 200), [0.0, 1e-3, 1e5, 9.99996, -0.0]]):
+        for digits in (3, 4):
+            text = figure(float(x), digits)
+            assert float(text.replace("−", "-")) == pytest.approx(x, rel=10.0 ** (2 - digits), abs=1e-4 if abs(x) > 1e-3 else 1e-30)
+            assert len(text) <= 9
+    assert figure(math.inf) == figure(math.nan) == "–"
+    assert [decimals(s) for s in (0.001, 1.0, 10.0, 12.0, 1e6)] == [6, 4, 3, 2, 0]
+
+
+def test_a_whole_display_is_quickly_drawn():
+    f, hud, best = facts(), Hud(), math.inf
+    for _ in range(30):
+        start = time.process_time()
+        canvas = Canvas(2.0)
+        hud.draw(canvas, (1280, 720), f)
+        canvas.vertices()
+        best = min(best, time.process_time() - start)
+    assert best < 0.008

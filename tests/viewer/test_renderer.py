@@ -1,0 +1,285 @@
+"""Pictures hold what is there: silhouettes, places, shadows, transparency; drawn off screen."""
+
+import numpy as np
+import pytest
+import trimesh
+
+import engine
+from engine.viewer.camera import Camera
+from engine.viewer.context import open_window
+from engine.viewer.light import DAY
+from engine.viewer.renderer import Renderer
+from engine.viewer.scene import Actor, Scene
+from tests.dynamics.support import ROBOTS
+
+SIZE = (320, 240)
+RED, BLUE, WHITE = (0.9, 0.05, 0.05, 1.0), (0.05, 0.1, 0.9, 1.0), (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def draw():
+    """draw(scene, camera, size, samples) -> picture (h, w, 3) as numbers in [0, 1]."""
+    window = open_window(visible=False, width=16, height=16)
+    renderers = {}
+
+    def drawn(scene, camera, size=SIZE, samples=4, t=0.0, **changes):
+        window.switch_to()
+        if samples not in renderers:
+            renderers[samples] = Renderer(samples)
+        drawing = scene.drawing(t)
+        for name, value in changes.items():
+            setattr(drawing, name, value)
+        renderers[samples].draw(drawing, camera, size)
+        return renderers[samples].pixels() / 255.0
+
+    drawn.renderers = renderers
+    yield drawn
+    window.switch_to()
+    for renderer in renderers.values():
+        renderer.delete()
+    window.close()
+
+
+def robot(*shapes, floating=True):
+    """A chain of links 1 m apart along x, each with one shape (kind, size, colour)."""
+    builder = engine.Builder("robot")
+    for k, (kind, size, color) in enumerate(shapes):
+        look = engine.Geometry(kind, size, material=engine.Material(color=color))
+        builder.add_link(f"link{k}", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=(look,))
+        if k:
+            builder.add_joint(f"joint{k}", "revolute", f"link{k - 1}", f"link{k}", axis=(0, 1, 0), placement=engine.spatial.se3.pose(np.eye(3), np.array([1.0, 0, 0])))
+    return builder.model(floating_base=floating)
+
+
+def at(model, x=0.0, y=0.0, z=0.0):
+    q = model.neutral()
+    q[4:7] = x, y, z
+    return q
+
+
+def camera_for(scene, size=SIZE, **where):
+    camera = Camera(**where)
+    camera.fit(scene.points, size[0] / size[1])
+    return camera
+
+
+# ---------------------------------------------------------------- what is seen where
+
+
+def seen_by_rays(scene, camera, size, t=0.0):
+    """The silhouette (h, w) by casting a ray through every pixel's middle."""
+    drawing = scene.drawing(t)
+    meshes = []
+    for k, T in zip(drawing.which, drawing.poses, strict=True):
+        s = drawing.surfaces[k]
+        meshes.append(trimesh.Trimesh(s.positions, s.faces, process=False).apply_transform(T))
+    x, y = np.meshgrid(np.arange(size[0]) + 0.5, np.arange(size[1]) + 0.5)
+    origin, directions = camera.ray(x.ravel(), y.ravel(), size)
+    return trimesh.util.concatenate(meshes).ray.intersects_any(np.tile(origin, (len(directions), 1)), directions).reshape(size[::-1])
+
+
+@pytest.mark.parametrize("samples", [0, 4])
+@pytest.mark.parametrize("name", ["free flyer", "panda"])
+def test_silhouette(draw, name, samples):
+    """Against rays through every pixel: what both cover is at least 98 % of what either does."""
+    rng = np.random.default_rng(3)
+    if name == "panda":
+        model = engine.load_urdf(ROBOTS / "panda_description/urdf/panda.urdf")
+    else:
+        model = engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True)
+    scene = Scene(Actor(model, q=model.random(rng)[0], color=(0.9, 0.1, 0.1)), environment="plain")
+    size = (480, 360) if samples else (960, 720)
+    camera = camera_for(scene, size, azimuth=float(rng.uniform(-3, 3)), elevation=0.3)
+    picture = draw(scene, camera, size, samples)
+    covered = picture[0, 0, 1] - picture[:, :, 1] > 0.35          # more than half of a pixel: the robot's green is dark
+    rays = seen_by_rays(scene, camera, size)
+    assert rays.mean() > 0.04
+    assert (covered & rays).sum() / (covered | rays).sum() >= 0.98
+
+
+def test_links_are_where_they_should_be(draw):
+    """Small balls at the links' origins, in three colours: the middle of each colour is the projection of the link's origin."""
+    colors = np.eye(3)
+    model = robot(*(("sphere", (0.03,), (*c, 1.0)) for c in colors))
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        q, _ = model.random(rng)
+        q[4:7] = rng.uniform(-1, 1, 3)
+        scene = Scene(Actor(model, q=q), environment="plain")
+        camera = camera_for(scene, azimuth=float(rng.uniform(-3, 3)), elevation=float(rng.uniform(-1, 1)))
+        origins = engine.compile(model).forward_kinematics(q)[:, :3, 3]
+        for k, (x, y) in enumerate(camera.project(origins, SIZE)):
+            shown = np.ones((3, 4))
+            shown[np.arange(3) != k, 3] = 0.0                   # the others could hide it
+            picture = draw(scene, camera, colors=shown)
+            rows, columns = np.nonzero(picture[:, :, k] - picture.min(axis=2) > 0.25)
+            assert abs(columns.mean() + 0.5 - x) < 1.0 and abs(rows.mean() + 0.5 - y) < 1.0
+
+
+def test_scales_and_mirrors(draw):
+    """A cube, a flat box and a long one are one surface in three scales; each is as large as it says, and lit from the same side."""
+    for size in ((1.0, 1.0, 1.0), (0.1, 1.0, 1.0), (2.0, 0.2, 0.2)):
+        model = robot(("box", size, WHITE))
+        scene = Scene(model, environment="plain")
+        camera = Camera(azimuth=0.0, elevation=0.0, distance=10.0, radius=1.0)
+        covered = np.abs(draw(scene, camera) - draw(scene, camera)[0, 0]).max(axis=2) > 0.02
+        front = 10.0 - size[0] / 2
+        expected = [size[1], size[2]] / (2 * front * np.tan(camera.fov / 2)) * SIZE[1]
+        assert np.ptp(np.nonzero(covered.any(axis=0))[0]) + 1 == pytest.approx(expected[0], abs=1.5)
+        assert np.ptp(np.nonzero(covered.any(axis=1))[0]) + 1 == pytest.approx(expected[1], abs=1.5)
+
+
+def test_the_nearer_hides_the_farther(draw):
+    model = robot(("box", (0.3, 0.3, 0.3), RED), ("box", (0.3, 0.3, 0.3), BLUE))
+    scene = Scene(model, environment="plain")
+    for azimuth, first in ((np.pi, RED), (0.0, BLUE)):
+        picture = draw(scene, Camera(target=np.array([0.5, 0, 0]), azimuth=azimuth, elevation=0.0, distance=5.0))
+        middle = picture[SIZE[1] // 2, SIZE[0] // 2]
+        assert np.argmax(middle) == np.argmax(first[:3])
+
+
+# ---------------------------------------------------------------- light
+
+
+def test_a_shadow_lies_where_the_light_is_hidden(draw):
+    """The ground without the ball and with it: what becomes darker lies about the point where the key light through the ball meets it."""
+    model = robot(("sphere", (0.3,), WHITE))
+    z = 1.0
+    scene = Scene(Actor(model, q=at(model, z=z)), environment="ground")
+    camera = Camera(target=np.zeros(3), azimuth=0.3, elevation=1.2, distance=8.0, radius=1.0)
+    empty = scene.drawing(0.0)
+    colors = np.array(empty.colors)
+    colors[:, 3] = 0.0                                          # seen through, and casting nothing
+    dark = draw(scene, camera, colors=colors).mean(axis=2) - draw(scene, camera).mean(axis=2)
+    foot = -DAY.key / DAY.key[2] * z + [0, 0, z]
+    (x, y), = camera.project(foot, SIZE)
+    assert dark[int(y), int(x)] > 0.2
+    rows, columns = np.nonzero(dark > 0.2)
+    assert abs(columns.mean() - x) < 4 and abs(rows.mean() - y) < 4
+    far, = camera.project([0.0, 2.0, 0.0], SIZE)
+    assert abs(dark[int(far[1]), int(far[0])]) < 0.01
+    below, = camera.project([0.0, 0.0, 0.0], SIZE)
+    assert 0.005 < dark[int(below[1]), int(below[0])] < dark[int(y), int(x)]   # less of the sky, under it
+
+
+def test_light_comes_from_its_side(draw):
+    model = robot(("sphere", (0.5,), WHITE))
+    scene = Scene(model, environment="plain")
+    azimuth = float(np.arctan2(DAY.key[1], DAY.key[0]))
+    camera = Camera(azimuth=azimuth + np.pi / 2, elevation=0.0, distance=4.0)
+    picture = draw(scene, camera).mean(axis=2)
+    (w, h), r = SIZE, 25
+    assert picture[h // 2, w // 2 - r] > picture[h // 2, w // 2 + r] + 0.1 or picture[h // 2, w // 2 + r] > picture[h // 2, w // 2 - r] + 0.1
+    side = camera.axes[:, 0] @ DAY.key
+    assert (picture[h // 2, w // 2 + r] > picture[h // 2, w // 2 - r]) == (side > 0)
+    assert picture[h // 2 - r, w // 2] > picture[h // 2 + r, w // 2]
+
+
+def test_transparency(draw):
+    """Half of blue before red is between them; what is transparent hides nothing, whatever the order of links."""
+    through = {}
+    for k, shapes in enumerate(((RED, (*BLUE[:3], 0.5)), ((*BLUE[:3], 0.5), RED))):
+        model = robot(*(("box", (0.3, 0.3, 0.3), c) for c in shapes))
+        scene = Scene(model, environment="plain")
+        camera = Camera(target=np.array([0.5, 0, 0]), azimuth=0.0 if k == 0 else np.pi, elevation=0.0, distance=5.0)
+        picture = draw(scene, camera)
+        through[k] = picture[SIZE[1] // 2, SIZE[0] // 2]
+        assert through[k][0] > 0.2 and through[k][2] > 0.2
+    np.testing.assert_allclose(through[0], through[1], atol=0.12)
+
+
+def test_textures_are_the_right_way_up(draw, tmp_path):
+    """A square with a picture of four colours, as an OBJ file gives it."""
+    from PIL import Image
+
+    image = np.zeros((64, 64, 3), np.uint8)
+    image[:32, :32], image[:32, 32:], image[32:, :32], image[32:, 32:] = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
+    Image.fromarray(image).save(tmp_path / "four.png")
+    (tmp_path / "four.mtl").write_text("newmtl four\nmap_Kd four.png\n")
+    (tmp_path / "square.obj").write_text("mtllib four.mtl\nv 0 -1 -1\nv 0 1 -1\nv 0 1 1\nv 0 -1 1\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nusemtl four\n"
+                                         "f 1/1 2/2 3/3\nf 1/1 3/3 4/4\n")  # fmt: skip
+    (tmp_path / "robot.urdf").write_text('<robot name="r"><link name="l"><visual><geometry><mesh filename="square.obj"/></geometry></visual>'
+                                         "</link></robot>")  # fmt: skip
+    scene = Scene(engine.load_urdf(tmp_path / "robot.urdf"), environment="plain")
+    picture = draw(scene, Camera(azimuth=0.0, elevation=0.0, distance=5.0))
+    h, w = picture.shape[:2]
+    for row, column, color in ((-20, -20, (1, 0, 0)), (-20, 20, (0, 1, 0)), (20, -20, (0, 0, 1)), (20, 20, (1, 1, 0))):
+        found = picture[h // 2 + row, w // 2 + column]
+        assert (found > 0.5 * found.max()).tolist() == np.array(color, bool).tolist()
+
+
+# ---------------------------------------------------------------- how it is drawn
+
+
+def test_instances_are_as_robots_one_by_one(draw):
+    model = robot(("box", (0.3, 0.2, 0.1), RED), ("sphere", (0.15,), BLUE))
+    rng = np.random.default_rng(2)
+    qs = np.array([model.random(rng)[0] for _ in range(6)])
+    together, apart = Scene(Actor(model, q=qs)), Scene([Actor(model, q=q) for q in qs])
+    camera = camera_for(together)
+    assert np.array_equal(draw(together, camera), draw(apart, camera))
+
+
+def test_the_same_picture_twice_and_after_another_size(draw):
+    scene = Scene(engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True))
+    camera = camera_for(scene)
+    first = draw(scene, camera)
+    assert draw(scene, camera, (200, 100)).shape == (100, 200, 3)
+    assert np.array_equal(draw(scene, camera), first)
+
+
+def test_smoothing_afterwards_is_near_to_samples(draw):
+    """Without samples stairs are left at edges, but the picture is the same elsewhere, and its edges are nearer than unsmoothed ones."""
+    model = robot(("box", (0.6, 0.4, 0.5), RED))
+    scene = Scene(Actor(model, q=at(model, z=0.5)))
+    camera = camera_for(scene, azimuth=0.4)
+    fine, smooth = draw(scene, camera, samples=4), draw(scene, camera, samples=0)
+    assert np.abs(fine - smooth).mean() < 0.004
+    steps = [np.abs(np.diff(p.mean(axis=2), axis=0)).max() for p in (fine, smooth)]
+    assert steps[1] < 1.6 * steps[0]
+
+
+def test_wireframe_lets_the_background_through(draw):
+    scene = Scene(robot(("box", (0.5, 0.5, 0.5), RED)), environment="plain")
+    camera = camera_for(scene)
+    covered = [(np.abs(p - p[0, 0]).max(axis=2) > 0.05).mean() for p in (draw(scene, camera, wireframe=w) for w in (False, True))]
+    assert 0 < covered[1] < 0.9 * covered[0]
+
+
+def test_picking(draw):
+    """The link under a pixel, and the point where the line of sight meets it, by a ray through the mesh."""
+    model = robot(("box", (0.3, 0.3, 0.3), RED), ("sphere", (0.2,), BLUE))
+    scene = Scene([Actor(model, q=[at(model), at(model, y=1.0)]), Actor(model, q=at(model, y=-1.0))])
+    camera = camera_for(scene, azimuth=0.9)
+    draw(scene, camera)
+    renderer, drawing = draw.renderers[4], scene.drawing(0.0)
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(40):
+        which = int(rng.integers(len(drawing.which)))
+        x, y = (int(v) for v in camera.project(drawing.poses[which, :3, 3] + rng.uniform(-0.12, 0.12, 3), SIZE)[0])
+        number, point = renderer.pick(drawing, camera, x, y, SIZE)
+        meshes = [trimesh.Trimesh(drawing.surfaces[k].positions, drawing.surfaces[k].faces, process=False).apply_transform(T)
+                  for k, T in zip(drawing.which, drawing.poses, strict=True)]
+        o, d = camera.ray(x + 0.5, y + 0.5, SIZE)
+        reach = []
+        for mesh in meshes:
+            where, _, _ = mesh.ray.intersects_location([o], [d])
+            reach.append(min((float((p - o) @ d) for p in where), default=np.inf))
+        if not np.isfinite(min(reach)):
+            continue
+        hits += 1
+        assert number == 1 + int(np.argmin(reach))
+        np.testing.assert_allclose(point, o + min(reach) * d, atol=5e-3)
+        actor, instance, part = scene.found(number)
+        assert (scene.actors.index(actor), instance, part.link) == [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1)][number - 1]
+    assert hits > 25
+    assert renderer.pick(drawing, camera, 0, 0, SIZE)[0] == 0
+
+
+def test_space_and_ground_and_plain(draw):
+    scene = Scene(robot(("box", (0.3, 0.3, 0.3), RED)))
+    camera = camera_for(scene)
+    pictures = {e: draw(scene, camera, environment=e) for e in ("ground", "space", "plain")}
+    assert pictures["space"][:40, :40].mean() < 0.15 < 0.6 < pictures["plain"][:40, :40].mean()
+    assert np.ptp(pictures["plain"][:, :20]) < 0.01 < np.ptp(pictures["ground"][:, :20])
