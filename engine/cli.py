@@ -717,7 +717,7 @@ def read_table(file: str, rollout: int | None) -> tuple[dict[str, "np.ndarray"],
     """Columns by name, of a CSV file or a recording; and a recording's gravity."""
     if is_recording(file):
         trajectory = one_rollout(file, rollout)
-        return {"t": trajectory.t, **trajectory.columns()}, trajectory.gravity
+        return {"t": trajectory.t, **trajectory.columns()}, trajectory.robot.gravity
     if rollout is not None:
         raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
     return read_csv(file), None

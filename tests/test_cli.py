@@ -747,6 +747,16 @@ def test_torques_of_a_recording(here, capsys):
     assert "has no column 'q.shoulder_yaw'" in capsys.readouterr().err
 
 
+def test_torques_of_a_rollout_in_its_own_gravity(here, capsys):
+    model = load_urdf("robot.urdf")
+    gravity = {"gravity": np.array([[0, 0, -9.81], [1.0, 2.0, -3.0]])}
+    simulator = engine.Simulator(model, parameters={"gravity": (0, 0, 0)}, joint_dynamics=False)
+    simulator.run(np.full(model.nq, 0.3), np.zeros(model.nv), 0.1, parameters=gravity, out="batch.h5")
+    assert run("torques", "robot.urdf", "batch.h5", "--rollout", 1, "--out", "tau.csv") == 0
+    assert "gravity 1 2 -3 m/s² (the recording's)\n" in capsys.readouterr().out
+    assert abs(torques_of("tau.csv", model)).max() < 1e-10
+
+
 def test_the_free_flyers_torques(here, capsys):
     assert run("simulate", FLYER, "--floating", "--duration", 0.1, "--out", "run.h5", "--zero-gravity", "--start", "random") == 0
     assert run("export", "run.h5", "run.csv") == 0

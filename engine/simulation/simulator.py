@@ -19,7 +19,6 @@ from engine import dynamics, integrate, ops
 from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
-from engine.io import model_hash, model_text
 from engine.model import Model, StateError, nearest
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import (
@@ -34,13 +33,13 @@ from engine.simulation.checks import (
 from engine.simulation.component import Called, Component, Effect, Force, Law, SimulationError, Situation
 from engine.simulation.floating_momentum import MOMENTUM, central_momentum, floats, momentum_rate, with_momentum
 from engine.simulation.forces import JointFriction, JointStops
-from engine.simulation.parameters import checked_parameters, require_inertial, with_inertias
+from engine.simulation.parameters import checked_parameters, moving, require_inertial
 from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
 from engine.simulation.storage import Recorder, Recording
-from engine.simulation.trajectory import Event, Trajectory, labels
+from engine.simulation.trajectory import Event, Trajectory, header_of
 from engine.spatial.manifold import product, vector
 
 Array = np.ndarray
@@ -219,21 +218,15 @@ class Simulator:
                                       f"expected {takers[name]} for '{self.model.name}'")  # fmt: skip
         return commands, rate
 
-    def _moving(self, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
-        """The model and the gravity with the parameters that stand for their own numbers."""
-        changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
-        gravity = parameters.get("gravity", self.gravity)
-        return (with_inertias(self.model, changed, parameters) if changed else self.model), gravity
-
     def _situation(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Situation:
         """Time and state, with the components' states z and the parameters p as they stand in the whole state."""
         parameters = self._parameters.split(p)
-        model, gravity = self._moving(parameters)
+        model, gravity = moving(self.model, self.gravity, parameters)
         return Situation(model, t, q, v, parameters, gravity, self.armature, self._states.split(z))
 
     def _weighing(self, p: Array) -> Model:
         """The model with the masses and inertias among the parameters."""
-        return self._moving(self._parameters.split(p))[0]
+        return moving(self.model, self.gravity, self._parameters.split(p))[0]
 
     def _effects(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Situation, dict[str, Effect], Any]:
         """What every component does, and the rate of the controller's state."""
@@ -523,10 +516,9 @@ class Simulator:
             column = int(np.argwhere(~np.isfinite(data))[0][-1])
             stop = Diverged(data[..., :0, :], (done + steps) * self.dt, column)
             raise SimulationError(self._diverged(stop, stop.data, x))
-        one = self._trajectory(data, [])
-        q, v, vdot, tau = (a[..., 0, :] for a in (one.q, one.v, one.vdot, one.tau))
-        signals = {n: np.take(y, 0, axis=one.q.ndim - 2) for n, y in one.signals.items()}
-        return State(float(one.t[0]), q, v, vdot, tau, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
+        one = {n: np.take(y, 0, axis=x.ndim - 1) for n, y in self._columns(data).items()}
+        q, v, vdot, tau = (one.pop(n) for n in ("q", "v", "vdot", "tau"))
+        return State(float(data.flat[0]), q, v, vdot, tau, one, data[..., 0, 1 : 1 + self._x.n], done + steps)
 
     def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
             parameters: Mapping[str, Any] | None = None, out: str | Path | None = None, overwrite: bool = False,
@@ -565,7 +557,7 @@ class Simulator:
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         if out is not None:
             batch, n = x.shape[:-1], self._x.n
-            header = self._header(duration, record_every, notes or {})
+            header = self._header(duration, record_every, self._own_parameters(x), notes or {})
             header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
             checkpoint = {"x": (*batch, n), "steps": (), "finished": ()}
             recorder = Recorder.create(out, self._stored_columns(), batch, header, checkpoint, overwrite)
@@ -579,12 +571,12 @@ class Simulator:
                     advanced(done)
         except Diverged as stop:
             data = np.concatenate([*found, stop.data], axis=-2)
-            raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, events)) from None
+            raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, x, events)) from None
         except SimulationError as error:
             if found := [*found, *[np.array(error.records)] * bool(error.records)]:
-                error.trajectory = self._trajectory(np.concatenate(found, axis=-2), events)
+                error.trajectory = self._trajectory(np.concatenate(found, axis=-2), x, events)
             raise
-        return self._trajectory(np.concatenate(found, axis=-2), events)
+        return self._trajectory(np.concatenate(found, axis=-2), x, events)
 
     # ------------------------------------------------------------ on disk
 
@@ -603,7 +595,7 @@ class Simulator:
         with Recording.open(path) as recording:
             header, checkpoint, batch = recording.header, recording.checkpoint(), recording.batch
             finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
-        own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {})
+        own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {}, {})
         for what in ("model_hash", "integrator", "dt", "gravity", "program"):
             if header.get(what) != own[what]:
                 known = {"model_hash": "another model", "program": "other functions, forces or actuators"}
@@ -663,20 +655,19 @@ class Simulator:
 
     def _stored(self, data: Array) -> dict[str, Array]:
         """Columns of records (..., T, m), time first."""
-        one = self._trajectory(data, [])
-        columns = {"q": one.q, "v": one.v, "tau": one.tau, "vdot": one.vdot, **one.signals}
-        return {"t": one.t, **{n: np.moveaxis(a, one.q.ndim - 2, 0) for n, a in columns.items()}}
+        columns = {n: np.moveaxis(a, data.ndim - 2, 0) for n, a in self._columns(data).items()}
+        return {"t": times(data), **columns}
 
-    def _header(self, duration: float, record_every: int, notes: Mapping[str, Any]) -> dict[str, Any]:
+    def _header(self, duration: float, record_every: int, parameters: Mapping[str, Array], notes: Mapping[str, Any]) -> dict[str, Any]:
         """What a file says of how it came about."""
         program = hashlib.sha256(f"{self._step.key}{self._observe.key}".encode()).hexdigest() if self.compiled else "not compiled"
         return {
             "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
             "python": platform.python_version(),
-            "machine": platform.machine(), "model_name": self.model.name, "model_hash": model_hash(self.model),
-            "model": model_text(self.model), "conventions": CONVENTIONS, "gravity": list(self.gravity), "integrator": self.method.name,
+            "machine": platform.machine(), **header_of(self.model, self.gravity, tuple(self.armature.tolist()), parameters),
+            "conventions": CONVENTIONS, "integrator": self.method.name,
             "dt": self.dt, "duration": duration, "record_every": record_every, "program": program,
-            "components": [c.name for c in self.components], "q_entries": labels(self.model, "q"), "v_entries": labels(self.model, "v"),
+            "components": [c.name for c in self.components],
             "parameters": {n: np.asarray(p).tolist() for n, p in self.parameters.items()}, **notes,
         }  # fmt: skip
 
@@ -842,15 +833,30 @@ class Simulator:
                         continue
         return ""
 
-    def _trajectory(self, data: Array, events: list[Event]) -> Trajectory:
-        t = data.reshape(-1, *data.shape[-2:])[0][:, 0] if data.size else data[..., 0].reshape(-1)
+    def _columns(self, data: Array) -> dict[str, Array]:
+        """What records (..., T, m) hold, by name (..., T, *shape)."""
         x, signals = self._x.split(data[..., 1 : 1 + self._x.n]), self._signals.split(data[..., 1 + self._x.n :])
-        extra = {**{f"{n}.state": y for n, y in self._states.split(x["state"]).items() if n != MOMENTUM}, **signals}
+        states = {f"{n}.state": y for n, y in self._states.split(x["state"]).items() if n != MOMENTUM}
+        return {"q": x["q"], "v": x["v"], **states, **signals}
+
+    def _own_parameters(self, x: Array) -> dict[str, Array]:
+        """The parameters (..., *shape) in the whole state x (..., n)."""
+        return self._parameters.split(self._x.split(x)["parameters"])
+
+    def _trajectory(self, data: Array, x0: Array, events: list[Event]) -> Trajectory:
+        columns = self._columns(data)
+        q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
         stopped = None
         if self.events and data.ndim > 2:
             time, which = (self._memory(data[..., -1, :], n) for n in ("stop time", "event"))
             stopped = np.where(which >= 0, time, np.inf)
-        return Trajectory(self.model, self.gravity, t, x["q"], x["v"], extra.pop("tau"), extra.pop("vdot"), extra, tuple(events), stopped)
+        return Trajectory(self.model, self.gravity, times(data), q, v, tau, vdot, columns, tuple(events), stopped,
+                          self._own_parameters(x0), tuple(self.armature.tolist()))  # fmt: skip
+
+
+def times(data: Array) -> Array:
+    """The times (T) of records (..., T, m), which a batch shares."""
+    return data.reshape(-1, *data.shape[-2:])[0, :, 0] if data.size else data[..., 0].reshape(-1)
 
 
 def crosses(event: Any, a: Any, b: Any) -> Any:
