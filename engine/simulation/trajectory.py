@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError, nearest
 from engine.simulation.parameters import moving
 from engine.simulation.robot import Robot, compile
+
+if TYPE_CHECKING:
+    from engine.simulation.storage import Recording
 
 Array = np.ndarray
 #: what the entries of a joint's q and v are called, by the kind of joint; others have one, or are numbered
@@ -44,7 +47,7 @@ class Trajectory:
     """Recorded states of one rollout, or of a batch of them.
 
     ``trajectory[a:b:c]`` is a part of it in time, ``trajectory.rollout(k)`` one of a batch, ``trajectory.at(times)`` what it was in
-    between.
+    between. Where an event's callback changed the state there are two records at one time, before and after.
 
     Attributes
     ----------
@@ -130,7 +133,10 @@ class Trajectory:
         return replace(one[: int(np.searchsorted(self.t, stopped)) + 1], stopped=None)
 
     def at(self, times: Any) -> Trajectory:
-        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇."""
+        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
+
+        At the time of a jump it is the state after it.
+        """
         times = np.atleast_1d(np.asarray(times, dtype=float))
         if not times.size:
             raise StateError("at got no times; expected at least one time, s")
@@ -138,7 +144,7 @@ class Trajectory:
             raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
         h = self.t[k + 1] - self.t[k]
-        s = (times - self.t[k]) / h
+        s = np.divide(times - self.t[k], h, out=np.ones(len(h)), where=h > 0)  # of two states at one time, the later
         m = self.model.manifold
         q0, q1, v0, v1, a0, a1 = (x[..., i, :] for x in (self.q, self.v, self.vdot) for i in (k, k + 1))
         d = m.minus(q0, q1)
@@ -225,11 +231,13 @@ class Trajectory:
         from engine.simulation.storage import Recorder
 
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
+        stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.armature, self.parameters)
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {}, overwrite) as recorder:
-            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, {})
+        header["events"] = [vars(e) for e in self.events]
+        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite) as recorder:
+            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
     def to_csv(self, path: str | Path) -> Path:
@@ -317,6 +325,11 @@ def labels(model: Model, which: str) -> list[str]:
     return names
 
 
+def marked(names: Sequence[str], zeros: Array, t: Array, q: Array, v: Array) -> tuple[Event, ...]:
+    """The events at states t (T), q (T, nq), v (T, nv), where those of the functions that are zero are marked (T, functions)."""
+    return tuple(Event(int(i), names[i], float(t[k]), q[k], v[k]) for k, i in np.argwhere(zeros))
+
+
 @functools.lru_cache(maxsize=64)
 def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], armature: tuple[float, ...],
                  own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:  # fmt: skip
@@ -358,7 +371,9 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         header = recording.header
         if "model" not in header:
             raise StorageError(f"'{path}' is a recording of something else; expected one of a simulation")
-        read = {n: recording.read(n, start, stop, step) for n in recording.columns}
+        read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
+        events = events_in(recording, start, stop)
+        stopped = recording.checkpoint().get("stopped") if recording.batch else None
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
@@ -366,4 +381,15 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
     parameters = {n: np.array(x) for n, x in header.get("rollout_parameters", {}).items()}
     armature = tuple(header.get("armature", ()))
-    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, parameters=parameters, armature=armature)
+    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters, armature)
+
+
+def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Event, ...]:
+    """The events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
+    if "events" not in recording.columns:
+        return tuple(Event(**{**e, "q": np.array(e["q"]), "v": np.array(e["v"])}) for e in recording.header.get("events", ()))
+    zeros = recording.read("events", start, stop)
+    rows = np.flatnonzero(zeros.any(axis=1))
+    first = slice(start, stop).indices(len(recording))[0]
+    t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
+    return marked(recording.header["event_names"], zeros[rows], t, q, v)

@@ -39,6 +39,11 @@ def same(a: engine.Trajectory, b: engine.Trajectory) -> None:
     assert a.signals.keys() == b.signals.keys()
     for x, y in ((a.t, b.t), (a.q, b.q), (a.v, b.v), (a.tau, b.tau), (a.vdot, b.vdot), *((a(n), b(n)) for n in a.signals)):
         np.testing.assert_array_equal(x, y, strict=True)
+    assert (a.stopped is None) == (b.stopped is None) and len(a.events) == len(b.events)
+    if a.stopped is not None:
+        np.testing.assert_array_equal(a.stopped, b.stopped, strict=True)
+    for e, f in zip(a.events, b.events, strict=True):
+        assert (e.function, e.name, e.t) == (f.function, f.name, f.t) and (e.q == f.q).all() and (e.v == f.v).all()
 
 
 @pytest.mark.parametrize(("duration", "record_every"), [(3.0, 1), (0.7777, 7), (0.01, 100), (0.0004, 1)])
@@ -72,6 +77,45 @@ def test_a_run_on_disk_with_events(tmp_path):
     assert len(memory.events) > 3 and abs(memory.t[-1] - 2.7182) < 1e-15
     assert simulator().resume(path) == path
     same(engine.load_trajectory(path), memory)
+    same(engine.load_trajectory(memory.save(tmp_path / "saved.h5")), memory)
+    same(engine.load_trajectory(memory[::50].save(tmp_path / "part.h5")), memory[::50])
+    part = engine.load_trajectory(path, 400, 800, 5)
+    assert [e.t for e in part.events] == [e.t for e in memory.events if memory.t[400] <= e.t <= memory.t[799]] != []
+
+
+def test_a_batch_on_disk_with_events(tmp_path):
+    """Some have stopped, some have not; also in a file that was saved, and while the run goes on."""
+    simulator = engine.Simulator(ball(), dt=1e-2, events=[lambda t, q, v: q[6]])
+    q = UP + np.outer([-0.5, 0.0, 3.0], np.eye(7)[6])
+    path = simulator.run(q, np.zeros(6), 0.5, out=tmp_path / "run.h5")
+    memory = simulator.run(q, np.zeros(6), 0.5)
+    assert np.isfinite(memory.stopped).tolist() == [True, True, False] and len(memory.rollout(0)) < len(memory.rollout(1)) < 50
+    same(engine.load_trajectory(path), memory)
+    same(engine.load_trajectory(memory.save(tmp_path / "saved.h5")), memory)
+    assert len(engine.load_trajectory(path).rollout(0)) == len(memory.rollout(0))
+    same(engine.load_trajectory(simulator.resume(path, 0.8)), simulator.run(q, np.zeros(6), 0.8))
+
+
+@pytest.mark.parametrize("at", [0.5, 0.5004])
+def test_a_run_interrupted_in_a_callback_goes_on_to_the_same_bits(tmp_path, at):
+    """At an event on the grid and at one between; those before it are kept, that one is not there twice."""
+    interrupted = []
+
+    def kick(t, q, v):
+        if t > at - 1e-9 and interrupted == [False]:
+            interrupted[0] = True
+            raise KeyboardInterrupt
+        return q, -0.9 * v
+
+    watched = [event(lambda t, q, v, k=k: t - k, callback=kick) for k in (0.2, at, 0.7)]
+    simulator = engine.Simulator(pendulum(), dt=1e-3, events=watched)
+    whole = simulator.run([0.3], [0.0], 1.0, 5)
+    assert len(whole.events) == 3
+    interrupted.append(False)
+    with pytest.raises(KeyboardInterrupt):
+        simulator.run([0.3], [0.0], 1.0, 5, out=tmp_path / "run.h5")
+    assert len(engine.load_trajectory(tmp_path / "run.h5").events) == 1
+    same(engine.load_trajectory(simulator.resume(tmp_path / "run.h5")), whole)
 
 
 SCRIPT = textwrap.dedent("""
