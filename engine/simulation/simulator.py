@@ -614,7 +614,8 @@ class Simulator:
                 raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
             x = np.frombuffer(base64.b64decode(header["x0"]), "<f8").astype(float).reshape(*batch, self._x.n)
             checkpoint = {"x": x, "steps": np.array(0.0)}
-        return self._record(Recorder.resume(path), checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
+        recorder = Recorder.resume(path, header={"duration": wanted})
+        return self._record(recorder, checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
 
     def _record(self, recorder: Recorder, x: Array, duration: float, record_every: int, start: int, progress: bool) -> Path:
         """Blocks to disk."""

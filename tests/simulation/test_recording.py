@@ -16,6 +16,7 @@ from engine import ops
 from engine.simulation import Recording
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
+from engine.simulation.rollout import bar
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider
@@ -174,6 +175,8 @@ def test_resuming_to_a_longer_duration(tmp_path):
     path = busy().run(*start, 0.5, 5, out=tmp_path / "run.h5")
     same(engine.load_trajectory(busy().resume(path)), busy().run(*start, 0.5, 5))
     same(engine.load_trajectory(busy().resume(path, 1.3)), busy().run(*start, 1.3, 5))
+    with Recording.open(path) as recording:
+        assert recording.header["duration"] == 1.3 and recording.header["record_every"] == 5
 
 
 def test_another_simulator_is_refused(tmp_path):
@@ -212,6 +215,33 @@ def test_a_run_that_fails_leaves_what_it_recorded(tmp_path, compiled):
         simulator.run([0.1], [0.0], 1.0)
     same(engine.load_trajectory(tmp_path / "run.h5"), caught.value.trajectory)
     assert 25 <= len(caught.value.trajectory) <= 26
+
+
+def test_a_longer_run_that_was_interrupted_is_resumed_to_its_new_end(tmp_path):
+    start, stop = ([0.1], [0.0]), []
+
+    def look(t, q, v):
+        if t > 0.5 and stop:
+            raise KeyboardInterrupt
+
+    simulator = engine.Simulator(pendulum(), dt=1e-3, events=[event(lambda t, q, v: q[0], callback=look)])
+    path = simulator.run(*start, 0.1, out=tmp_path / "run.h5")
+    stop.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        simulator.resume(path, 5.0)
+    stop.clear()
+    same(engine.load_trajectory(simulator.resume(path)), simulator.run(*start, 5.0))
+
+
+def test_the_rate_is_of_the_steps_done_now(capsys, monkeypatch):
+    """400 steps in a second, and 9600 before."""
+    clock = iter([0.0, 1.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr("rich.progress.Progress.update", lambda self, task, **what: print(what))
+    with bar(10_000, True, 9600) as advanced:
+        advanced(10_000)
+        advanced(-1)
+    assert "{'completed': 10000, 'rate': 400.0}" in capsys.readouterr().out
 
 
 def test_progress_bars_of_runs_on_disk(tmp_path, capsys):
