@@ -523,8 +523,8 @@ def test_a_run_killed_before_its_first_record_begins_again(here, capsys):
     arguments = ["simulate", "robot.urdf", "--duration", 0.1, "--start", "random", "--record-every", 3, "--ideal-joints", "--out"]
     assert run(*arguments, "whole.h5") == 0
 
-    def interrupted(self, recorder, *rest):
-        recorder.close(False)
+    def interrupted(self, path, begin, *rest):
+        begin().close(False)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:

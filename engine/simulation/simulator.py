@@ -38,7 +38,7 @@ from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.storage import Recorder, Recording
+from engine.simulation.storage import Recorder, Recording, aside
 from engine.simulation.trajectory import Trajectory, header_of, marked
 from engine.spatial.manifold import product, vector
 
@@ -554,12 +554,15 @@ class Simulator:
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         if out is not None:
-            batch, n = x.shape[:-1], self._x.n
-            header = self._header(duration, record_every, self._own_parameters(x), notes or {})
-            header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
-            checkpoint = {"x": (*batch, n), "steps": (), "finished": ()} | ({"stopped": batch} if self.events and batch else {})
-            recorder = Recorder.create(out, self._stored_columns(batch), batch, header, checkpoint, overwrite)
-            return self._record(recorder, x, duration, record_every, 0, progress)
+
+            def begin() -> Recorder:
+                batch, n = x.shape[:-1], self._x.n
+                header = self._header(duration, record_every, self._own_parameters(x), notes or {})
+                header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
+                checkpoint = {"x": (*batch, n), "steps": (), "finished": ()} | ({"stopped": batch} if self.events and batch else {})
+                return Recorder.create(out, self._stored_columns(batch), batch, header, checkpoint, overwrite)
+
+            return self._record(Path(out), begin, x, duration, record_every, 0, progress)
         found: list[Array] = []
         try:
             with bar(round(duration / self.dt), progress) as advanced:
@@ -614,48 +617,52 @@ class Simulator:
                 raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
             x = np.frombuffer(base64.b64decode(header["x0"]), "<f8").astype(float).reshape(*batch, self._x.n)
             checkpoint = {"x": x, "steps": np.array(0.0)}
-        recorder = Recorder.resume(path, header={"duration": wanted})
-        return self._record(recorder, checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
+        return self._record(Path(path), lambda: Recorder.resume(path, header={"duration": wanted}), checkpoint["x"], wanted,
+                            int(header["record_every"]), int(checkpoint["steps"]), progress)  # fmt: skip
 
-    def _record(self, recorder: Recorder, x: Array, duration: float, record_every: int, start: int, progress: bool) -> Path:
-        """Blocks to disk."""
+    def _record(self, path: Path, begin: Callable[[], Recorder], x: Array, duration: float, record_every: int, start: int,
+                progress: bool) -> Path:  # fmt: skip
+        """Blocks to disk, which a thread writes while the next ones are computed."""
 
-        def append(found: list[Array], steps: int, finished: bool) -> None:
+        def write(found: list[Array], steps: int, finished: bool) -> None:
             """Records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
-            if found and (data := np.concatenate(found, axis=-2) if len(found) > 1 else found[0]).shape[-2]:
-                last = data[..., -1, 1 : 1 + self._x.n]
-                stopped = {"stopped": self._stop_times(last)} if self.events and recorder.batch else {}
-                recorder.append(self._stored(data), {"x": last, "steps": float(steps), "finished": float(finished), **stopped})
+            if sum(new.shape[-2] for new in found):
+                add(functools.partial(self._stored, found, steps, finished))
 
-        with recorder, bar(round(duration / self.dt), progress, start) as advanced:
+        with aside(begin) as add, bar(round(duration / self.dt), progress, start) as advanced:
             held: list[Array] = []
             try:
                 for new, done in self._blocks(x, duration, record_every, start):
                     held.append(new)
                     if done >= 0:
-                        append(held, done, done * self.dt >= duration - 1e-6 * self.dt)
+                        write(held, done, done * self.dt >= duration - 1e-6 * self.dt)
                         held = []
                     advanced(done)
-                append(held, -1, True)
+                write(held, -1, True)
             except Diverged as stop:
-                append([*held, stop.data], -1, True)
-                text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{recorder.path}')"
+                write([*held, stop.data], -1, True)
+                text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{path}')"
                 raise SimulationError(text) from None
             except SimulationError as error:
-                append([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
-                raise SimulationError(f"{error} (recorded until then in '{recorder.path}')") from error
-        return recorder.path
+                write([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
+                raise SimulationError(f"{error} (recorded until then in '{path}')") from error
+        return path
 
     def _stored_columns(self, batch: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         states = {f"{n}.state": s for n, s in self._states.shapes.items() if n != MOMENTUM}
         zeros = {"events": (len(self.events),)} if self.events and not batch else {}
         return {"t": (), "q": (self.model.nq,), "v": (self.model.nv,), **self._signals.shapes, **states, **zeros}
 
-    def _stored(self, data: Array) -> dict[str, Array]:
-        """Columns of records (..., T, m), time first."""
+    def _stored(self, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Columns of records (..., T, m), time first, and what a run goes on from after so many steps (−1: there is no going on)."""
+        data = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
         columns = {n: np.moveaxis(a, data.ndim - 2, 0) for n, a in self._columns(data).items()}
-        zeros = {"events": self._memory(data)["zeros"]} if self.events and data.ndim == 2 else {}
-        return {"t": times(data), **columns, **zeros}
+        checkpoint: dict[str, Any] = {"x": data[..., -1, 1 : 1 + self._x.n], "steps": float(steps), "finished": float(finished)}
+        if self.events and data.ndim == 2:
+            columns["events"] = self._memory(data)["zeros"]
+        elif self.events:
+            checkpoint["stopped"] = self._stop_times(checkpoint["x"])
+        return {"t": times(data), **columns}, checkpoint
 
     def _header(self, duration: float, record_every: int, parameters: Mapping[str, Array], notes: Mapping[str, Any]) -> dict[str, Any]:
         """What a file says of how it came about."""

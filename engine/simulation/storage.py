@@ -27,13 +27,16 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import struct
 import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -507,6 +510,38 @@ class Recorder:
         self._file, self._buffers = None, {}
 
 
+@contextlib.contextmanager
+def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
+    """``add(block)`` for a thread that makes a recorder, and appends what ``block()`` returns, while this one goes on.
+
+    Three pieces of work wait at most; ``add`` waits for the first of them then. However this ends, what was added is written and the
+    recorder closed, as complete unless there was an error. The first error of the thread comes up in ``add``, or in the end.
+    """
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(begin)
+    waiting: deque[Future[Any]] = deque([made])
+
+    def add(block: Callable[[], tuple[Any, Any]]) -> None:
+        if len(waiting) == 3:
+            waiting.popleft().result()
+        waiting.append(pool.submit(append, waiting[-1], block))
+
+    def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
+        before.result()  # after an error nothing more is written
+        made.result().append(*block())
+
+    complete = False
+    try:
+        yield add
+        complete = True
+    finally:
+        with uninterrupted():
+            pool.shutdown()
+            if made.exception() is None:
+                made.result().close(complete and waiting[-1].exception() is None)
+        waiting[-1].result()
+
+
 # ---------------------------------------------------------------- reading
 
 
@@ -788,7 +823,7 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
         if not isinstance(key, str) or (len(text) > LONG and not key.isidentifier()):
             raise StorageError(f"a header's key is {key!r:.200}; expected a name such as 'model'")
         if len(text) > LONG:
-            plain = isinstance(value, str) and "\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value)
+            plain = isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
             long.append((key, value if plain else text, plain))
         else:
             short[key] = json.loads(text)
