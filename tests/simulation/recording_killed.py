@@ -28,16 +28,17 @@ def runs() -> None:
 
 
 def twenty(records: int) -> Iterator[tuple[int, int]]:
-    """Small blocks, each of which is committed."""
+    """Small blocks of one size."""
     return ((i, min(i + 20, records)) for i in range(0, records, 20))
 
 
-def memory(path: str, rollouts: str, steps: str) -> None:
-    """Print the peak of the process's memory, MiB, after a batch of the free-flyer's motions onto disk."""
+def memory(path: str, rollouts: str, steps: str, every: str) -> None:
+    """Print the peak of the process's memory, MiB, after a batch of the free-flyer's motions onto disk, every few steps."""
     model = engine.load_urdf(Path(engine.__file__).parents[1] / "assets/free_flyer/free_flyer.urdf", floating_base=True)
     q, v = model.random(np.random.default_rng(0))
+    rollout.parts = twenty  # not of a tenth of a second each
     scale = np.linspace(0.0, 0.1, int(rollouts))[:, None]
-    engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0)).run(q, v * scale, int(steps) * 1e-3, 5, out=path, overwrite=True)
+    engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0)).run(q, v * scale, int(steps) * 1e-3, int(every), out=path, overwrite=True)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
