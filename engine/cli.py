@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import datetime
+import functools
 import math
 import os
 import shlex
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 SMALL = 40                # links of a robot whose tree is printed unasked
 PLOTTED = 100_000         # records; of more, a plot shows every second, third, …
 PIECE = 10_000            # records that are exported at a time
-NOTES = ("command", "robot", "start", "q0", "v0", "joint_dynamics", "begun")       # what engine simulate adds to a header
-WRITING = ("create", "resume", "append", "flush", "close")                         # of a Recorder: what Ctrl-C waits for
 DEGREE = 4                # of the polynomials that differentiate a trajectory
 CODES = "Exit code: 0; 1 if a file or a run is at fault (one sentence on stderr says how); 2 for a wrong command line; 130 after Ctrl-C."
 
@@ -326,14 +325,12 @@ def leave(work: Callable[..., int], *arguments: Any) -> NoReturn:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, but not where Python would drop it, nor where it would leave a file half made: there a bit later."""
+    """Ctrl-C raises KeyboardInterrupt, but not where Python would drop it: there a bit later."""
 
     def come(number: int, frame: Any) -> None:
         while frame is not None:
             code = frame.f_code
-            if code.co_name == "__del__" or code.co_filename.endswith("weakref.py") or (
-                code.co_filename.endswith("storage.py") and code.co_name in WRITING
-            ):
+            if code.co_name == "__del__" or code.co_filename.endswith("weakref.py"):
                 signal.setitimer(signal.ITIMER_REAL, 0.005)
                 return
             frame = frame.f_back
@@ -654,8 +651,7 @@ def go_on(file: str, duration: float | None) -> int:
         raise Failure(f"'{file}' ended at t = {last:g} s because the motion diverged, or an event ended it; there is nothing to go on "
                       "from")  # fmt: skip
     if wanted < last - 1e-9 * dt:
-        what = f"--duration is {duration:g} s" if duration is not None else f"a run planned for {planned:g} s was made longer"
-        raise Failure(f"{what}, and '{file}' holds {last:g} s already; expected a --duration from there on")
+        raise Failure(f"--duration is {wanted:g} s, and '{file}' holds {last:g} s already; expected a --duration from there on")
     if complete and wanted <= last + 1e-6 * dt:
         print(f"{file} is complete, 0 … {last:g} s")
         return 0
@@ -671,15 +667,8 @@ def go_on(file: str, duration: float | None) -> int:
     mine = h.get("command") == "engine simulate"
     for joint_dynamics in [h["joint_dynamics"]] if mine else [True, False]:
         simulator = simulator_of(h, joint_dynamics)
-
-        def again(shown: bool, simulator: "Simulator" = simulator) -> Any:
-            if checkpoint or not mine:
-                return simulator.resume(file, wanted, shown)
-            notes = {x: h[x] for x in NOTES}          # interrupted before anything was recorded: from the beginning
-            return simulator.run(h["q0"], h["v0"], wanted, int(h["record_every"]), shown, None, file, True, notes)
-
         try:
-            return record(simulator, file, steps, again, {})
+            return record(simulator, file, steps, functools.partial(simulator.resume, file, wanted), {})
         except SimulationError as error:
             if "was recorded with" not in str(error):
                 raise
@@ -717,7 +706,7 @@ def read_table(file: str, rollout: int | None) -> tuple[dict[str, "np.ndarray"],
     """Columns by name, of a CSV file or a recording; and a recording's gravity."""
     if is_recording(file):
         trajectory = one_rollout(file, rollout)
-        return {"t": trajectory.t, **trajectory.columns()}, trajectory.gravity
+        return {"t": trajectory.t, **trajectory.columns()}, trajectory.robot.gravity
     if rollout is not None:
         raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
     return read_csv(file), None

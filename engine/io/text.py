@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
@@ -16,6 +17,7 @@ from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, 
 CLASSES = {c.__name__: c for c in (Geometry, Joint, Limits, Link, Material, Mimic)}
 
 
+@functools.lru_cache(maxsize=16)
 def model_text(model: Model) -> str:
     """All of a model's links and joints as JSON; every number to its last bit."""
     graph = model.graph
@@ -28,6 +30,7 @@ def model_text(model: Model) -> str:
     return json.dumps(plain, sort_keys=True)
 
 
+@functools.lru_cache(maxsize=16)
 def model_hash(model: Model) -> str:
     """SHA-256 of what a model is, without what it looks like."""
     seen = json.loads(model_text(model))

@@ -27,6 +27,12 @@ def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[
     return dataclasses.replace(model, bodies=tuple(bodies))
 
 
+def moving(model: Model, gravity: Any, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
+    """The model and the gravity with the parameters that stand for their own numbers."""
+    changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
+    return (with_inertias(model, changed, parameters) if changed else model), parameters.get("gravity", gravity)
+
+
 def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
     """Parameters as arrays of floats."""
     found = {}

@@ -71,28 +71,23 @@ def plain_kernel(step: Callable[..., Array], observe: Callable[..., Array]) -> K
 
 
 def blocks(kernel: Kernel, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0) -> Iterator[tuple[Array, int]]:
-    """Records (..., T, m), a block at a time, and the number of steps done by its end.
+    """Records (..., T, m), a block at a time, and the number of steps done by its end, −1 after a step that is shorter than dt.
 
     They begin with the time, then the state (n). Recorded are the state at first (unless ``start`` steps have been done already), after
-    every ``record_every`` steps, and in the end; a last, shorter step ends a duration that is no multiple of dt. Raises :class:`Diverged`.
+    steps whose number is a multiple of ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is
+    no multiple of dt. Raises :class:`Diverged`.
     """
     n = x.shape[-1]
     steps = duration / dt
     whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
     shorter = steps > whole + 1e-6 or not whole
-    left = whole - start
-    rest = left % record_every
-    first, last = int(not start), int(rest > 0 and not shorter)
-    records = first + max(left, 0) // record_every + last
+    before = start // record_every + bool(start)  # records before these
+    last = whole // record_every if shorter else -(-whole // record_every)
 
     def counts(i: int, j: int) -> Array:
-        """Steps before each of the records i … j − 1; of a long run they are not all in memory."""
-        c = np.full(j - i, float(record_every))
-        if first and i == 0:
-            c[0] = 0.0
-        if last and j == records:
-            c[-1] = float(rest)
-        return c
+        """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
+        numbers = np.clip(np.arange(before + i - 1, before + j) * record_every, start, whole)
+        return np.diff(numbers).astype(float)
 
     def advance(counts: Array, t0: float, k: float, dt: float, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -106,16 +101,16 @@ def blocks(kernel: Kernel, x: Array, dt: float, duration: float, record_every: i
         return new
 
     done = start
-    for i, j in parts(records):
+    for i, j in parts(last + 1 - before if start < whole or not start else 0):
         part = counts(i, j)
         new = advance(part, 0.0, float(done), dt, x)
         done += int(part.sum())
         x = new[..., -1, 1 : 1 + n]
         yield new, done
     if shorter:
-        if rest:
-            x = advance(np.array([float(rest)]), 0.0, float(done), dt, x)[..., -1, 1 : 1 + n]
-        yield advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x), whole
+        if done < whole:
+            x = advance(np.array([float(whole - done)]), 0.0, float(done), dt, x)[..., -1, 1 : 1 + n]
+        yield advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, x), -1
 
 
 def rollout(kernel: Kernel, x: Array, dt: float, duration: float, record_every: int = 1, progress: bool = False) -> Array:
@@ -143,16 +138,24 @@ def parts(records: int) -> Iterator[tuple[int, int]]:
 
 
 @contextlib.contextmanager
-def bar(steps: int, shown: bool, what: str = "simulating") -> Iterator[Callable[[int], None]]:
-    """A progress bar with the rate and the time left; gives the function to call with the number of steps done so far."""
+def bar(steps: int, shown: bool, start: int = 0) -> Iterator[Callable[[int], None]]:
+    """A progress bar with the rate and the time left; gives the function to call with the number of steps done so far (−1 is passed over).
+
+    Of the steps, ``start`` were done before.
+    """
     if not shown:
         yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     count = TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s")
-    columns: tuple[Any, ...] = (TextColumn(what), BarColumn(), count, TimeRemainingColumn())
+    columns: tuple[Any, ...] = (TextColumn("simulating"), BarColumn(), count, TimeRemainingColumn())
     begun = time.perf_counter()
     with Progress(*columns) as shown_bar:
-        task = shown_bar.add_task("", total=steps, rate=0.0)
-        yield lambda done: shown_bar.update(task, completed=done, rate=done / max(time.perf_counter() - begun, 1e-9))
+        task = shown_bar.add_task("", total=steps, completed=start, rate=0.0)
+
+        def advanced(done: int) -> None:
+            if done >= 0:
+                shown_bar.update(task, completed=done, rate=(done - start) / max(time.perf_counter() - begun, 1e-9))
+
+        yield advanced

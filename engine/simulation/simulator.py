@@ -19,7 +19,6 @@ from engine import dynamics, integrate, ops
 from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
-from engine.io import model_hash, model_text
 from engine.model import Model, StateError, nearest
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import (
@@ -34,13 +33,13 @@ from engine.simulation.checks import (
 from engine.simulation.component import Called, Component, Effect, Force, Law, SimulationError, Situation
 from engine.simulation.floating_momentum import MOMENTUM, central_momentum, floats, momentum_rate, with_momentum
 from engine.simulation.forces import JointFriction, JointStops
-from engine.simulation.parameters import checked_parameters, require_inertial, with_inertias
+from engine.simulation.parameters import checked_parameters, moving, require_inertial
 from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.storage import Recorder, Recording
-from engine.simulation.trajectory import Event, Trajectory, labels
+from engine.simulation.storage import Recorder, Recording, aside
+from engine.simulation.trajectory import Trajectory, header_of, marked
 from engine.spatial.manifold import product, vector
 
 Array = np.ndarray
@@ -142,7 +141,7 @@ class Simulator:
         if self._floats:
             states |= {MOMENTUM: (9,)}
         if self.events:
-            memories |= {"event values": (len(self.events),), "stopped": (), "stop time": (), "event": ()}
+            memories |= {"event values": (len(self.events),), "stopped": (), "stop time": (), "zeros": (len(self.events),)}
         self._states, self._memories = Parts(states), Parts(memories)
         self._parameters = Parts({n: np.shape(p) for n, p in self.parameters.items()})
         if self.method.takes == "free body" and self._states.n:
@@ -228,21 +227,15 @@ class Simulator:
                                       f"expected {takers[name]} for '{self.model.name}'")  # fmt: skip
         return commands, rate
 
-    def _moving(self, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
-        """The model and the gravity with the parameters that stand for their own numbers."""
-        changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
-        gravity = parameters.get("gravity", self.gravity)
-        return (with_inertias(self.model, changed, parameters) if changed else self.model), gravity
-
     def _situation(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Situation:
         """Time and state, with the components' states z and the parameters p as they stand in the whole state."""
         parameters = self._parameters.split(p)
-        model, gravity = self._moving(parameters)
+        model, gravity = moving(self.model, self.gravity, parameters)
         return Situation(model, t, q, v, parameters, gravity, self.armature, self._states.split(z))
 
     def _weighing(self, p: Array) -> Model:
         """The model with the masses and inertias among the parameters."""
-        return self._moving(self._parameters.split(p))[0]
+        return moving(self.model, self.gravity, self._parameters.split(p))[0]
 
     def _effects(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Situation, dict[str, Effect], Any]:
         """What every component does, and the rate of the controller's state."""
@@ -407,13 +400,11 @@ class Simulator:
 
         bracket, _ = ops.iterate(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
         at = advanced(t, bracket[1], *before, m, p)
-        which: Any = -1.0
-        for i, c in reversed(list(enumerate(crossed(bracket[1], at)[0]))):
-            which = ops.where(c, float(i), which)
+        zeros = ops.array([ops.where(c, 1.0, 0.0) for c in crossed(bracket[1], at)[0]])
         to = tuple(ops.where(stopped, b, ops.where(hit, e, a)) for b, e, a in zip(before, at, after, strict=True))
         memory["event values"] = ops.where(ops.logical_or(stopped, hit), values, now)
         memory["stop time"] = ops.where(hit, t + bracket[1], memory["stop time"])
-        memory["event"] = ops.where(hit, which, memory["event"])
+        memory["zeros"] = ops.where(hit, zeros, memory["zeros"])
         memory["stopped"] = ops.where(hit, 1.0, memory["stopped"])
         return to, self._memories.join(memory)
 
@@ -466,8 +457,6 @@ class Simulator:
         if self.controller is not None and self.controller.law.state.size:
             states["controller"] = self.controller.law.state
         memories = {n: np.zeros(s) for n, s in self._memories.shapes.items()} | {c.name: c.memory for c in self.components if c.memory.size}
-        if self.events:
-            memories["event"] = np.array(-1.0)
         if self._floats:
             states[MOMENTUM] = np.zeros(9)
         parts = [wide(q0, (self.model.nq,)), wide(v0, (self.model.nv,)), wide(self._states.join(states), (self._states.n,)),
@@ -553,10 +542,9 @@ class Simulator:
             column = int(np.argwhere(~np.isfinite(data))[0][-1])
             stop = Diverged(data[..., :0, :], (done + steps) * self.dt, column)
             raise SimulationError(self._diverged(stop, stop.data, x))
-        one = self._trajectory(data, [])
-        q, v, vdot, tau = (a[..., 0, :] for a in (one.q, one.v, one.vdot, one.tau))
-        signals = {n: np.take(y, 0, axis=one.q.ndim - 2) for n, y in one.signals.items()}
-        return State(float(one.t[0]), q, v, vdot, tau, signals, data[..., 0, 1 : 1 + self._x.n], done + steps)
+        one = {n: np.take(y, 0, axis=x.ndim - 1) for n, y in self._columns(data).items()}
+        q, v, vdot, tau = (one.pop(n) for n in ("q", "v", "vdot", "tau"))
+        return State(float(data.flat[0]), q, v, vdot, tau, one, data[..., 0, 1 : 1 + self._x.n], done + steps)
 
     def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
             parameters: Mapping[str, Any] | None = None, out: str | Path | None = None, overwrite: bool = False,
@@ -577,8 +565,10 @@ class Simulator:
 
         A run ends where one of the Simulator's event functions is zero, at that time to rounding. An event function with an attribute
         ``direction`` > 0 or < 0 counts only where it rises or falls; one with an attribute ``callback`` has it called with (t, q, v), and
-        the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). In a batch every rollout stops by
-        itself and stays as it is; ``trajectory.stopped`` says when.
+        the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). An event has a record of its own,
+        and a second one at the same time if the callback changed the state. The step in which it is ends where it would have ended: from
+        the event to there it is one shorter step. Steps and ``record_every`` go on from there as if there had been no event. In a batch
+        every rollout stops by itself and stays as it is; ``trajectory.stopped`` says when.
 
         Raises
         ------
@@ -594,27 +584,29 @@ class Simulator:
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         if out is not None:
-            batch, n = x.shape[:-1], self._x.n
-            header = self._header(duration, record_every, notes or {})
-            header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
-            checkpoint = {"x": (*batch, n), "steps": (), "finished": ()}
-            recorder = Recorder.create(out, self._stored_columns(), batch, header, checkpoint, overwrite)
-            return self._record(recorder, x, duration, record_every, 0, progress)
+
+            def begin() -> Recorder:
+                batch, n = x.shape[:-1], self._x.n
+                header = self._header(duration, record_every, self._own_parameters(x), notes or {})
+                header["x0"] = base64.b64encode(x.astype("<f8").tobytes()).decode()  # for a run that is killed before its first block
+                checkpoint = {"x": (*batch, n), "steps": (), "finished": ()} | ({"stopped": batch} if self.events and batch else {})
+                return Recorder.create(out, self._stored_columns(batch), batch, header, checkpoint, overwrite)
+
+            return self._record(Path(out), begin, x, duration, record_every, 0, progress)
         found: list[Array] = []
-        events: list[Event] = []
         try:
             with bar(round(duration / self.dt), progress) as advanced:
-                for new, done in self._blocks(x, duration, record_every, events):
+                for new, done in self._blocks(x, duration, record_every):
                     found.append(new)
                     advanced(done)
         except Diverged as stop:
             data = np.concatenate([*found, stop.data], axis=-2)
-            raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, events)) from None
+            raise SimulationError(self._diverged(stop, data, x), self._trajectory(data, x)) from None
         except SimulationError as error:
             if found := [*found, *[np.array(error.records)] * bool(error.records)]:
-                error.trajectory = self._trajectory(np.concatenate(found, axis=-2), events)
+                error.trajectory = self._trajectory(np.concatenate(found, axis=-2), x)
             raise
-        return self._trajectory(np.concatenate(found, axis=-2), events)
+        return self._trajectory(np.concatenate(found, axis=-2), x)
 
     # ------------------------------------------------------------ on disk
 
@@ -633,7 +625,7 @@ class Simulator:
         with Recording.open(path) as recording:
             header, checkpoint, batch = recording.header, recording.checkpoint(), recording.batch
             finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
-        own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {})
+        own = self._header(header.get("duration", 0.0), header.get("record_every", 1), {}, {})
         for what in ("model_hash", "integrator", "dt", "gravity", "program"):
             if header.get(what) != own[what]:
                 known = {"model_hash": "another model", "program": "other functions, forces or actuators"}
@@ -655,114 +647,127 @@ class Simulator:
                 raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
             x = np.frombuffer(base64.b64decode(header["x0"]), "<f8").astype(float).reshape(*batch, self._x.n)
             checkpoint = {"x": x, "steps": np.array(0.0)}
-        return self._record(Recorder.resume(path), checkpoint["x"], wanted, int(header["record_every"]), int(checkpoint["steps"]), progress)
+        return self._record(Path(path), lambda: Recorder.resume(path, header={"duration": wanted}), checkpoint["x"], wanted,
+                            int(header["record_every"]), int(checkpoint["steps"]), progress)  # fmt: skip
 
-    def _record(self, recorder: Recorder, x: Array, duration: float, record_every: int, start: int, progress: bool) -> Path:
-        """Blocks to disk."""
-        events: list[Event] = []
-        n = self._x.n
-        with recorder, bar(round(duration / self.dt), progress) as advanced:
+    def _record(self, path: Path, begin: Callable[[], Recorder], x: Array, duration: float, record_every: int, start: int,
+                progress: bool) -> Path:  # fmt: skip
+        """Blocks to disk, which a thread writes while the next ones are computed."""
+
+        def write(found: list[Array], steps: int, finished: bool) -> None:
+            """Records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
+            if sum(new.shape[-2] for new in found):
+                add(functools.partial(self._stored, found, steps, finished))
+
+        with aside(begin) as add, bar(round(duration / self.dt), progress, start) as advanced:
             held: list[Array] = []
             try:
-                for new, done in self._blocks(x, duration, record_every, events, start):
+                for new, done in self._blocks(x, duration, record_every, start):
                     held.append(new)
-                    on_grid = abs(float(new.reshape(-1, *new.shape[-2:])[0, -1, 0]) - done * self.dt) <= 1e-9 * self.dt
-                    ends = done * self.dt >= duration - 1e-6 * self.dt
-                    if on_grid or ends:
-                        block = np.concatenate(held, axis=-2) if len(held) > 1 else new
+                    if done >= 0:
+                        write(held, done, done * self.dt >= duration - 1e-6 * self.dt)
                         held = []
-                        recorder.append(self._stored(block), state_of(new, n, done, ends))
                     advanced(done)
-                if held:  # a run that an event ended
-                    block = np.concatenate(held, axis=-2)
-                    recorder.append(self._stored(block), state_of(block, n, -1, True))
+                write(held, -1, True)
             except Diverged as stop:
-                if stop.data.shape[-2]:
-                    recorder.append(self._stored(stop.data), state_of(stop.data, n, -1, True))
-                text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{recorder.path}')"
+                write([*held, stop.data], -1, True)
+                text = f"{self._diverged(stop, stop.data, x)} (recorded until then in '{path}')"
                 raise SimulationError(text) from None
             except SimulationError as error:
-                if held := [*held, *[np.array(error.records)] * bool(error.records)]:
-                    recorder.append(self._stored(np.concatenate(held)), state_of(held[-1], n, -1, True))
-                raise SimulationError(f"{error} (recorded until then in '{recorder.path}')") from error
-        return recorder.path
+                write([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
+                raise SimulationError(f"{error} (recorded until then in '{path}')") from error
+        return path
 
-    def _stored_columns(self) -> dict[str, tuple[int, ...]]:
+    def _stored_columns(self, batch: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         states = {f"{n}.state": s for n, s in self._states.shapes.items() if n != MOMENTUM}
-        return {"t": (), "q": (self.model.nq,), "v": (self.model.nv,), **self._signals.shapes, **states}
+        zeros = {"events": (len(self.events),)} if self.events and not batch else {}
+        return {"t": (), "q": (self.model.nq,), "v": (self.model.nv,), **self._signals.shapes, **states, **zeros}
 
-    def _stored(self, data: Array) -> dict[str, Array]:
-        """Columns of records (..., T, m), time first."""
-        one = self._trajectory(data, [])
-        columns = {"q": one.q, "v": one.v, "tau": one.tau, "vdot": one.vdot, **one.signals}
-        return {"t": one.t, **{n: np.moveaxis(a, one.q.ndim - 2, 0) for n, a in columns.items()}}
+    def _stored(self, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Columns of records (..., T, m), time first, and what a run goes on from after so many steps (−1: there is no going on)."""
+        data = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
+        columns = {n: np.moveaxis(a, data.ndim - 2, 0) for n, a in self._columns(data).items()}
+        checkpoint: dict[str, Any] = {"x": data[..., -1, 1 : 1 + self._x.n], "steps": float(steps), "finished": float(finished)}
+        if self.events and data.ndim == 2:
+            columns["events"] = self._memory(data)["zeros"]
+        elif self.events:
+            checkpoint["stopped"] = self._stop_times(checkpoint["x"])
+        return {"t": times(data), **columns}, checkpoint
 
-    def _header(self, duration: float, record_every: int, notes: Mapping[str, Any]) -> dict[str, Any]:
+    def _header(self, duration: float, record_every: int, parameters: Mapping[str, Array], notes: Mapping[str, Any]) -> dict[str, Any]:
         """What a file says of how it came about."""
         program = hashlib.sha256(f"{self._step.key}{self._observe.key}".encode()).hexdigest() if self.compiled else "not compiled"
         return {
             "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
             "python": platform.python_version(),
-            "machine": platform.machine(), "model_name": self.model.name, "model_hash": model_hash(self.model),
-            "model": model_text(self.model), "conventions": CONVENTIONS, "gravity": list(self.gravity), "integrator": self.method.name,
+            "machine": platform.machine(), **header_of(self.model, self.gravity, tuple(self.armature.tolist()), parameters),
+            "conventions": CONVENTIONS, "integrator": self.method.name,
             "dt": self.dt, "duration": duration, "record_every": record_every, "program": program,
-            "components": [c.name for c in self.components], "q_entries": labels(self.model, "q"), "v_entries": labels(self.model, "v"),
+            "components": [c.name for c in self.components], "event_names": [e.name for e in self.events],
             "parameters": {n: np.asarray(p).tolist() for n, p in self.parameters.items()}, **notes,
         }  # fmt: skip
 
-    def _blocks(self, x: Array, duration: float, record_every: int, events: list[Event], start: int = 0) -> Iterator[tuple[Array, int]]:
-        """Records a block at a time; a single rollout ends at its event, or goes on as its callback says."""
+    def _blocks(self, x: Array, duration: float, record_every: int, start: int = 0) -> Iterator[tuple[Array, int]]:
+        """Records a block at a time, and the steps done by its end, −1 where a run could not go on from there as if nothing had been.
+
+        A single rollout ends at its event, or goes on as its callback says.
+        """
         kernel = self._kernel(x.shape[:-1])
         if not self.events or x.ndim > 1:
             for new, done in blocks(kernel, x, self.dt, duration, record_every, start):
                 yield new, done
-                if self.events and self._memory(new[..., -1, :], "stopped").all():
+                if self.events and self._memory(new[..., -1, :])["stopped"].all():
                     return
             return
         while True:
             stop = None
             for new, done in blocks(kernel, x, self.dt, duration, record_every, start):
-                stopped = self._memory(new, "stopped") > 0
+                stopped = self._memory(new)["stopped"] > 0
                 if not stopped.any():
                     yield new, done
                     continue
                 first = int(np.argmax(stopped))
                 if first:
-                    yield new[:first], done
+                    yield new[:first], -1
                 stop = new[first, 1 : 1 + self._x.n].copy()
                 break
             if stop is None:
                 return
             for _ in range(1000):  # events in one step
-                t = float(self._memory_of(stop, "stop time"))
-                yield kernel(np.zeros(1), t, 0.0, self.dt, stop), round(t / self.dt)
-                if not self._goes_on(t, stop, events):
+                t = float(self._memory(stop, 0)["stop time"])
+                found = kernel(np.zeros(1), t, 0.0, self.dt, stop)
+                yield found, -1
+                if not self._goes_on(t, stop):
                     return
+                jump = slice(0, self._x.slices["state"].start)
+                if (stop[jump] != found[0, 1:][jump]).any():
+                    yield kernel(np.zeros(1), t, 0.0, self.dt, stop), -1
                 start = int(np.floor(t / self.dt + 1e-9)) + 1
-                rest = min(start * self.dt, duration) - t
-                if rest <= 1e-12 * self.dt:
-                    x = stop
-                    break
-                partial = kernel(np.ones(1), t, 0.0, rest, stop)
-                x = stop = partial[-1, 1 : 1 + self._x.n].copy()
-                if not self._memory_of(stop, "stopped"):
-                    yield partial, start
+                whole = start * self.dt <= duration + 1e-6 * self.dt
+                end = start * self.dt if whole else duration
+                if duration - t <= 1e-12 * self.dt:
+                    return
+                rest = kernel(np.ones(1), t, 0.0, end - t, stop)
+                x = stop = rest[-1, 1 : 1 + self._x.n].copy()
+                if not self._memory(stop, 0)["stopped"]:
                     break
             else:
-                raise SimulationError(f"{self.events[events[-1].function].name} has a thousand zeros in a step at t = {t:.6g} s; "
-                                      "expected a callback that makes them end")  # fmt: skip
-            if start * self.dt >= duration - 1e-12:
+                name = self.events[int(np.argmax(self._memory(stop, 0)["zeros"]))].name
+                raise SimulationError(f"{name} has a thousand zeros in a step at t = {t:.6g} s; expected a callback that makes them end")
+            over = end >= duration - 1e-6 * self.dt
+            if over or start % record_every == 0:
+                rest[:, 0] = end
+                yield rest, start if whole else -1
+            if over:
                 return
 
-    def _goes_on(self, t: float, x: Array, events: list[Event]) -> bool:
-        """Note the events at t, ask their callbacks, and make of x (n) the state to go on from; whether they all want that."""
+    def _goes_on(self, t: float, x: Array) -> bool:
+        """Ask the callbacks of the events at t, and make of x (n) the state to go on from; whether they all want that."""
         a = self._x.split(x)
         memory, q, v = self._memories.split(a["memory"]), a["q"].copy(), a["v"].copy()
-        before, at = memory["event values"].copy(), self._event_values(t, q, v, a["state"], a["parameters"])
-        zeros = [i for i, e in enumerate(self._watched) if i == int(memory["event"]) or crosses(e, before[i], at[i])]
-        on = True
+        at = self._event_values(t, q, v, a["state"], a["parameters"])
+        zeros, on = np.flatnonzero(memory["zeros"]), True
         for i in zeros:
-            events.append(Event(i, self.events[i].name, t, q.copy(), v.copy()))
             callback = getattr(self._watched[i], "callback", None)
             answer = False if callback is None else callback(t, q.copy(), v.copy())
             if answer is False:
@@ -778,15 +783,18 @@ class Simulator:
         for i in zeros:  # still at its zero: it does not count again
             fresh[i] = 0.0 if abs(fresh[i]) <= abs(at[i]) else fresh[i]
         memory["event values"][:] = fresh
-        for name, y in (("stopped", 0.0), ("event", -1.0)):
-            a["memory"][self._memories.slices[name]] = y
+        for name in ("stopped", "zeros"):
+            a["memory"][self._memories.slices[name]] = 0.0
         return on
 
-    def _memory(self, records: Array, name: str) -> Array:
-        return self._memory_of(records[..., 1 : 1 + self._x.n], name)
+    def _memory(self, records: Array, first: int = 1) -> dict[str, Array]:
+        """The memories in records (..., m), or in whole states (..., n), which begin at entry 0."""
+        return self._memories.split(self._x.split(records[..., first : first + self._x.n])["memory"])
 
-    def _memory_of(self, x: Array, name: str) -> Array:
-        return x[..., self._x.slices["memory"].start + self._memories.slices[name].start]
+    def _stop_times(self, x: Array) -> Array:
+        """When each rollout stopped (...), infinite where it did not, from the whole state x (..., n)."""
+        memory = self._memory(x, 0)
+        return np.where(memory["stopped"] > 0, memory["stop time"], np.inf)
 
     def solve(self, q0: Array, v0: Array, duration: float, tolerance: float = 1e-9, events: Iterable[Callable[..., Any]] = (),
               max_step: float = np.inf, parameters: Mapping[str, Any] | None = None) -> Solution:  # fmt: skip
@@ -872,15 +880,31 @@ class Simulator:
                         continue
         return ""
 
-    def _trajectory(self, data: Array, events: list[Event]) -> Trajectory:
-        t = data.reshape(-1, *data.shape[-2:])[0][:, 0] if data.size else data[..., 0].reshape(-1)
+    def _columns(self, data: Array) -> dict[str, Array]:
+        """What records (..., T, m) hold, by name (..., T, *shape)."""
         x, signals = self._x.split(data[..., 1 : 1 + self._x.n]), self._signals.split(data[..., 1 + self._x.n :])
-        extra = {**{f"{n}.state": y for n, y in self._states.split(x["state"]).items() if n != MOMENTUM}, **signals}
-        stopped = None
-        if self.events and data.ndim > 2:
-            time, which = (self._memory(data[..., -1, :], n) for n in ("stop time", "event"))
-            stopped = np.where(which >= 0, time, np.inf)
-        return Trajectory(self.model, self.gravity, t, x["q"], x["v"], extra.pop("tau"), extra.pop("vdot"), extra, tuple(events), stopped)
+        states = {f"{n}.state": y for n, y in self._states.split(x["state"]).items() if n != MOMENTUM}
+        return {"q": x["q"], "v": x["v"], **states, **signals}
+
+    def _own_parameters(self, x: Array) -> dict[str, Array]:
+        """The parameters (..., *shape) in the whole state x (..., n)."""
+        return self._parameters.split(self._x.split(x)["parameters"])
+
+    def _trajectory(self, data: Array, x0: Array) -> Trajectory:
+        columns = self._columns(data)
+        q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
+        found = Trajectory(self.model, self.gravity, times(data), q, v, tau, vdot, columns, parameters=self._own_parameters(x0),
+                           armature=tuple(self.armature.tolist()))  # fmt: skip
+        if not self.events:
+            return found
+        if data.ndim > 2:
+            return dataclasses.replace(found, stopped=self._stop_times(data[..., -1, 1 : 1 + self._x.n]))
+        return dataclasses.replace(found, events=marked([e.name for e in self.events], self._memory(data)["zeros"], found.t, q, v))
+
+
+def times(data: Array) -> Array:
+    """The times (T) of records (..., T, m), which a batch shares."""
+    return data.reshape(-1, *data.shape[-2:])[0, :, 0] if data.size else data[..., 0].reshape(-1)
 
 
 def crosses(event: Any, a: Any, b: Any) -> Any:
@@ -888,11 +912,6 @@ def crosses(event: Any, a: Any, b: Any) -> Any:
     rises, falls = ops.logical_and(a < 0.0, b >= 0.0), ops.logical_and(a > 0.0, b <= 0.0)
     direction = getattr(event, "direction", 0)
     return rises if direction > 0 else falls if direction < 0 else ops.logical_or(rises, falls)
-
-
-def state_of(records: Array, n: int, steps: int, finished: bool) -> dict[str, Array]:
-    """What a run goes on from: the last of some records, after so many steps (−1: there is no going on)."""
-    return {"x": records[..., -1, 1 : 1 + n], "steps": np.array(float(steps)), "finished": np.array(float(finished))}
 
 
 __all__ = ["SimulationError", "Simulator", "TraceError"]

@@ -27,13 +27,16 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import struct
 import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -215,6 +218,23 @@ def journal_of(fd: int) -> tuple[dict[tuple[int, int], bytes], int]:
 # ---------------------------------------------------------------- writing
 
 
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the end, so that it finds nothing half done; in the main thread, the only one that it reaches."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 class Recorder:
     """Records named columns into a file while they are produced.
 
@@ -270,6 +290,7 @@ class Recorder:
         return self._base + self._now[0]
 
     @classmethod
+    @uninterrupted()
     def create(cls, path: str | Path, columns: Shapes, batch: tuple[int, ...], header: Mapping[str, Any], checkpoint: Shapes,
                overwrite: bool = False, buffer: int = 16 << 20) -> Recorder:  # fmt: skip
         """A recorder of a new file; its folder is made where there is none.
@@ -332,10 +353,12 @@ class Recorder:
             raise
 
     @classmethod
-    def resume(cls, path: str | Path, buffer: int = 16 << 20) -> Recorder:
+    @uninterrupted()
+    def resume(cls, path: str | Path, buffer: int = 16 << 20, header: Mapping[str, Any] | None = None) -> Recorder:
         """A recorder that goes on after the last record of a file, in place; whatever a kill left behind it is cut off.
 
-        Where to go on from is ``Recording.open(path).checkpoint()``. The file is not complete until it is closed as such.
+        Where to go on from is ``Recording.open(path).checkpoint()``. The file is not complete until it is closed as such. Entries of
+        ``header``, which must be short, replace those of the file's.
 
         Raises
         ------
@@ -349,6 +372,9 @@ class Recorder:
             if file.userblock_size != USER_BLOCK or not store.commits or len({file[name].chunks[:1] for name in layout["columns"]}) > 1:
                 raise StorageError(f"'{path}' was rewritten by another program; expected the file as it was recorded, to add to it")
             file.attrs.modify("complete", np.False_)
+            file.attrs["header"], long = header_parts({**json.loads(file.attrs["header"]), **(header or {})})
+            if long:
+                raise StorageError(f"header['{long[0][0]}'] for '{path}' is long; expected a value of at most {LONG} characters of JSON")
             file.flush()
             store.commit()
             return cls(path, store, file, layout, buffer)
@@ -359,6 +385,7 @@ class Recorder:
                 raise StorageError(f"'{path}' {what}; expected a whole file on a disk with room") from None
             raise
 
+    @uninterrupted()
     def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
         """Add a block of records, and where to go on from after it. Both are kept or lost together.
 
@@ -384,19 +411,21 @@ class Recorder:
         if filled + n < self._rows and not due:
             for name, x in blocks.items():
                 self._buffers[name][filled : filled + n] = x
-            self._now = filled + n, state  # Ctrl-C finds both or neither
+            self._now = filled + n, state
         else:
             with self._at_work():
                 self._collect(blocks, state)
                 if due:
                     self._commit()
 
+    @uninterrupted()
     def flush(self) -> None:
         """Write what was collected."""
         if self._file is not None and self._now[1] is not None:
             with self._at_work():
                 self._commit()
 
+    @uninterrupted()
     def close(self, complete: bool) -> None:
         """Write what was collected, and whether the recording is complete; a recorder that is closed stays as it is."""
         if self._file is not None:
@@ -425,17 +454,16 @@ class Recorder:
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """Whatever goes wrong within, what HDF5 holds then must not become a state: the file stays in the last one, and is closed."""
-        with uninterrupted():
-            try:
-                yield
-            except BaseException as error:
-                why = reason(self._store, error)
-                self._shut()
-                self._base, self._now = self._committed, (0, None)
-                if isinstance(error, (OSError, RuntimeError, ValueError)):
-                    raise StorageError(f"'{self.path}' cannot be written ({why}); expected a disk with room; what was committed before "
-                                       "is kept, and Recorder.resume goes on after it") from None  # fmt: skip
-                raise
+        try:
+            yield
+        except BaseException as error:
+            why = reason(self._store, error)
+            self._shut()
+            self._base, self._now = self._committed, (0, None)
+            if isinstance(error, (OSError, RuntimeError, ValueError)):
+                raise StorageError(f"'{self.path}' cannot be written ({why}); expected a disk with room; what was committed before "
+                                   "is kept, and Recorder.resume goes on after it") from None  # fmt: skip
+            raise
 
     def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
         """Copy a block into the buffers, and give them to HDF5 whenever they are full."""
@@ -480,6 +508,38 @@ class Recorder:
     def _shut(self) -> None:
         shut(self._store, self._file)
         self._file, self._buffers = None, {}
+
+
+@contextlib.contextmanager
+def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
+    """``add(block)`` for a thread that makes a recorder, and appends what ``block()`` returns, while this one goes on.
+
+    Three pieces of work wait at most; ``add`` waits for the first of them then. However this ends, what was added is written and the
+    recorder closed, as complete unless there was an error. The first error of the thread comes up in ``add``, or in the end.
+    """
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(begin)
+    waiting: deque[Future[Any]] = deque([made])
+
+    def add(block: Callable[[], tuple[Any, Any]]) -> None:
+        if len(waiting) == 3:
+            waiting.popleft().result()
+        waiting.append(pool.submit(append, waiting[-1], block))
+
+    def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
+        before.result()  # after an error nothing more is written
+        made.result().append(*block())
+
+    complete = False
+    try:
+        yield add
+        complete = True
+    finally:
+        with uninterrupted():
+            pool.shutdown()
+            if made.exception() is None:
+                made.result().close(complete and waiting[-1].exception() is None)
+        waiting[-1].result()
 
 
 # ---------------------------------------------------------------- reading
@@ -749,23 +809,6 @@ def reason(store: _Store, error: BaseException) -> str:
     return getattr(cause, "strerror", None) or str(cause)
 
 
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the end, so that it finds no commit half done; in the main thread, the only one that it reaches."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
-        yield
-        return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            signal.raise_signal(signal.SIGINT)
-
-
 # ---------------------------------------------------------------- checks
 
 
@@ -780,7 +823,7 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
         if not isinstance(key, str) or (len(text) > LONG and not key.isidentifier()):
             raise StorageError(f"a header's key is {key!r:.200}; expected a name such as 'model'")
         if len(text) > LONG:
-            plain = isinstance(value, str) and "\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value)
+            plain = isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
             long.append((key, value if plain else text, plain))
         else:
             short[key] = json.loads(text)

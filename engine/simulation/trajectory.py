@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import dynamics
+from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.trace import trace
+from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError, nearest
+from engine.simulation.parameters import moving
 from engine.simulation.robot import Robot, compile
+
+if TYPE_CHECKING:
+    from engine.simulation.storage import Recording
 
 Array = np.ndarray
 #: what the entries of a joint's q and v are called, by the kind of joint; others have one, or are numbered
@@ -38,7 +47,7 @@ class Trajectory:
     """Recorded states of one rollout, or of a batch of them.
 
     ``trajectory[a:b:c]`` is a part of it in time, ``trajectory.rollout(k)`` one of a batch, ``trajectory.at(times)`` what it was in
-    between.
+    between. Where an event's callback changed the state there are two records at one time, before and after.
 
     Attributes
     ----------
@@ -49,6 +58,9 @@ class Trajectory:
     signals : by name, "component.signal" (..., T, *shape): powers, W, states, and what the actuators say
     events : where the run was stopped or interrupted
     stopped : of a batch with events, the time at which each rollout stopped, infinite where it did not
+    parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
+        the model's and ``gravity``
+    armature : what motors' rotors add to the joints' inertia (nv), kg·m²; () for nothing
     """
 
     model: Model
@@ -61,6 +73,8 @@ class Trajectory:
     signals: dict[str, Array] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     stopped: Array | None = None
+    parameters: dict[str, Array] = field(default_factory=dict)
+    armature: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"
@@ -70,10 +84,27 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
-    @property
+    @functools.cached_property
     def robot(self) -> Robot:
-        """The compiled dynamics of its model, in its gravity."""
-        return compile(self.model, self.gravity)
+        """The compiled dynamics of its model, in its gravity, with the masses and inertias of its rollouts (motors' rotors left out)."""
+        values = {}
+        for n, x in self._own().items():
+            rows = x.reshape(-1, *x.shape[self.q.ndim - 2 :])
+            if (rows != rows[:1]).any():
+                raise StateError(f"the rollouts differ in '{n}'; expected one of them, such as trajectory.rollout(0).robot")
+            values[n] = rows[0]
+        model, gravity = moving(self.model, self.gravity, values)
+        return compile(model, gravity)
+
+    def _own(self) -> dict[str, Array]:
+        """Those of the parameters that count instead of the model's numbers."""
+        return {n: x for n, x in self.parameters.items() if n == "gravity" or n.startswith(("mass.", "inertia."))}
+
+    def _sum(self, of: str) -> Any:
+        """What the states of every rollout make, with its own parameters."""
+        own, lead = self._own(), self.q.ndim - 2
+        function = compiled_sum(of, self.model, self.gravity, self.armature, tuple((n, x.shape[lead:]) for n, x in own.items()))
+        return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
 
     # ------------------------------------------------------------ parts of it
 
@@ -95,13 +126,17 @@ class Trajectory:
         """One rollout of a batch; the states after it stopped are left out."""
         if self.q.ndim == 2:
             raise StateError("this trajectory is of one rollout; expected a batch")
-        one = self._each(lambda x, lead: x[k], self.t, stopped=None)
-        if self.stopped is not None and np.isfinite(self.stopped[k]):
-            return one[: int(np.searchsorted(self.t, self.stopped[k])) + 1]
-        return one
+        stopped = None if self.stopped is None else self.stopped[k]
+        one = self._each(lambda x, lead: x[k], self.t, stopped=stopped, parameters={n: x[k] for n, x in self.parameters.items()})
+        if one.q.ndim > 2 or stopped is None:
+            return one
+        return replace(one[: int(np.searchsorted(self.t, stopped)) + 1], stopped=None)
 
     def at(self, times: Any) -> Trajectory:
-        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇."""
+        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
+
+        At the time of a jump it is the state after it.
+        """
         times = np.atleast_1d(np.asarray(times, dtype=float))
         if not times.size:
             raise StateError("at got no times; expected at least one time, s")
@@ -109,7 +144,7 @@ class Trajectory:
             raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
         h = self.t[k + 1] - self.t[k]
-        s = (times - self.t[k]) / h
+        s = np.divide(times - self.t[k], h, out=np.ones(len(h)), where=h > 0)  # of two states at one time, the later
         m = self.model.manifold
         q0, q1, v0, v1, a0, a1 = (x[..., i, :] for x in (self.q, self.v, self.vdot) for i in (k, k + 1))
         d = m.minus(q0, q1)
@@ -125,16 +160,16 @@ class Trajectory:
     # ------------------------------------------------------------ what follows from it
 
     def energy(self) -> tuple[Any, Any]:
-        """Kinetic and potential energy (..., T), J."""
-        return self.robot.energy(self.q, self.v)
+        """Kinetic and potential energy (..., T), J; that of the motors' rotors is among the kinetic."""
+        return self._sum("energy")
 
     def momentum(self) -> Array:
         """Spatial momentum (..., T, 6) about the world's origin, world axes."""
-        return self.robot.momentum(self.q, self.v)
+        return self._sum("momentum")
 
     def poses(self) -> Array:
         """Poses of all links (..., T, nlinks, 4, 4)."""
-        return self.robot.forward_kinematics(self.q)
+        return compile(self.model, self.gravity).forward_kinematics(self.q)
 
     def pose(self, link: str) -> Array:
         """Poses of one link (..., T, 4, 4)."""
@@ -186,21 +221,23 @@ class Trajectory:
         for name, x in self.signals.items():
             core = [f"{name}_{i}" for i in range(x.ndim - self.q.ndim + 1)]
             data[name] = ([*lead, "t", *core], x)
+        for name, x in self.parameters.items():
+            data[name] = ([*lead, *[f"{name}_{i}" for i in range(x.ndim - len(lead))]], x)
         coordinates = {"t": self.t, "q_entry": labels(self.model, "q"), "v_entry": labels(self.model, "v")}
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
-        from engine.io import model_hash, model_text
         from engine.simulation.storage import Recorder
 
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
+        stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = {"model": model_text(self.model), "model_name": self.model.name, "model_hash": model_hash(self.model),
-                  "gravity": list(self.gravity), "q_entries": labels(self.model, "q"), "v_entries": labels(self.model, "v")}  # fmt: skip
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {}, overwrite) as recorder:
-            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, {})
+        header = header_of(self.model, self.gravity, self.armature, self.parameters)
+        header["events"] = [vars(e) for e in self.events]
+        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite) as recorder:
+            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
     def to_csv(self, path: str | Path) -> Path:
@@ -288,6 +325,37 @@ def labels(model: Model, which: str) -> list[str]:
     return names
 
 
+def marked(names: Sequence[str], zeros: Array, t: Array, q: Array, v: Array) -> tuple[Event, ...]:
+    """The events at states t (T), q (T, nq), v (T, nv), where those of the functions that are zero are marked (T, functions)."""
+    return tuple(Event(int(i), names[i], float(t[k]), q[k], v[k]) for k, i in np.argwhere(zeros))
+
+
+@functools.lru_cache(maxsize=64)
+def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], armature: tuple[float, ...],
+                 own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:  # fmt: skip
+    """``(q, v, *parameters) -> K, U`` or ``-> P``, where parameters of those names and shapes count instead of the model's numbers."""
+
+    def energy(q: Array, v: Array, *parameters: Any) -> Any:
+        moved, g = moving(model, gravity, dict(zip(names, parameters, strict=True)))
+        K, U = dynamics.energy(moved, q, v, g)
+        return (K + 0.5 * (np.array(armature) * v) @ v if armature else K), U
+
+    def momentum(q: Array, v: Array, *parameters: Any) -> Any:
+        moved, _ = moving(model, gravity, dict(zip(names, parameters, strict=True)))
+        return dynamics.momentum(moved, q, v)
+
+    names = [n for n, _ in own]
+    program = trace({"energy": energy, "momentum": momentum}[of], [(model.nq,), (model.nv,), *[shape for _, shape in own]])
+    return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
+
+
+def header_of(model: Model, gravity: tuple[float, ...], armature: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
+    """What a file says of the robot and its rollouts."""
+    return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
+            "armature": list(armature), "rollout_parameters": dict(parameters), "q_entries": labels(model, "q"),
+            "v_entries": labels(model, "v")}  # fmt: skip
+
+
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
     """The trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
 
@@ -297,17 +365,31 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     ------
     StorageError : there is no such file, or it is no recording, or damaged
     """
-    from engine.io import model_from_text
     from engine.simulation.storage import Recording, StorageError
 
     with Recording.open(path) as recording:
         header = recording.header
         if "model" not in header:
             raise StorageError(f"'{path}' is a recording of something else; expected one of a simulation")
-        read = {n: recording.read(n, start, stop, step) for n in recording.columns}
+        read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
+        events = events_in(recording, start, stop)
+        stopped = recording.checkpoint().get("stopped") if recording.batch else None
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     model = model_from_text(header["model"])
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays)
+    parameters = {n: np.array(x) for n, x in header.get("rollout_parameters", {}).items()}
+    armature = tuple(header.get("armature", ()))
+    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters, armature)
+
+
+def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Event, ...]:
+    """The events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
+    if "events" not in recording.columns:
+        return tuple(Event(**{**e, "q": np.array(e["q"]), "v": np.array(e["v"])}) for e in recording.header.get("events", ()))
+    zeros = recording.read("events", start, stop)
+    rows = np.flatnonzero(zeros.any(axis=1))
+    first = slice(start, stop).indices(len(recording))[0]
+    t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
+    return marked(recording.header["event_names"], zeros[rows], t, q, v)

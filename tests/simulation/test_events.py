@@ -102,6 +102,58 @@ def test_callbacks_say_when_to_end():
     assert len(trajectory.events) == 3 and trajectory.t[-1] == trajectory.events[-1].t and len(counts) == 2
 
 
+def bouncing(duration=3.0, every=7, dt=1e-3, compiled=True):
+    """A ball that loses a fifth of its speed at every bounce, from 1 m."""
+    bounce = event(lambda t, q, v: q[6], -1, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -0.8]))
+    return engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run(UP, np.zeros(6), duration, every)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_jump_is_two_records_at_one_time(compiled):
+    """Before and after, both at the event's time; the event is the state before."""
+    trajectory = bouncing(1.2, 3, 2e-2, compiled)
+    before = np.flatnonzero(np.diff(trajectory.t) == 0)
+    assert len(before) == len(trajectory.events) == 2
+    for k, e in zip(before, trajectory.events, strict=True):
+        assert trajectory.t[k] == e.t and (trajectory.v[k] == e.v).all() and (trajectory.q[k] == trajectory.q[k + 1]).all()
+        assert (trajectory.v[k + 1] == e.v * [1, 1, 1, 1, 1, -0.8]).all() and trajectory.vdot[k + 1, 5] == -9.81
+
+
+@pytest.mark.parametrize(("every", "duration"), [(1, 3.0), (7, 3.0), (50, 2.9996), (10_000, 3.0)])
+def test_an_event_does_not_shift_the_grid(every, duration):
+    """Records at steps whose numbers are multiples of record_every, and in the end, as in a run without events; and those of events."""
+    trajectory = bouncing(duration, every)
+    plain = engine.Simulator(ball(), dt=1e-3).run(UP, np.zeros(6), duration, every)
+    times = [e.t for e in trajectory.events]
+    assert len(times) >= 3
+    np.testing.assert_array_equal(trajectory.t, np.sort(np.concatenate([plain.t, times, times])))
+
+
+def test_the_step_of_an_event_is_finished_by_a_shorter_one():
+    """The pendulum's next record is a step of what is left of dt from the state at the event, and after it whole steps follow."""
+    kick = event(lambda t, q, v: q[0], callback=lambda t, q, v: (q, 1.5 * v))
+    trajectory = engine.Simulator(pendulum(), dt=1e-2, events=[kick]).run([1.0], [0.0], 1.0)
+    k = int(np.argmax(np.diff(trajectory.t) == 0)) + 1
+    rest = trajectory.t[k + 1] - trajectory.t[k]
+    assert 1e-3 < rest < 9e-3
+    short = engine.Simulator(pendulum(), dt=rest).run(trajectory.q[k], trajectory.v[k], rest)
+    whole = engine.Simulator(pendulum(), dt=1e-2).run(trajectory.q[k + 1], trajectory.v[k + 1], 0.05)
+    assert np.abs(short.v[-1] - trajectory.v[k + 1]).max() < 1e-14 and np.abs(whole.v - trajectory.v[k + 1 : k + 7]).max() < 1e-14
+
+
+def test_at_stays_on_either_side_of_a_jump():
+    """Free fall between bounces is what the cubics give, to rounding, however near the jump; at its time the state after it counts."""
+    trajectory = bouncing(every=200)
+    starts = [0.0, *[e.t for e in trajectory.events]]
+    speeds = np.array([0.0, *[-0.8 * e.v[5] for e in trajectory.events]])
+    times = np.sort(np.concatenate([np.linspace(0, 3, 1001), starts, np.array(starts[1:]) - 1e-9, np.array(starts[1:]) + 1e-9]))
+    k = np.searchsorted(starts, times, side="right") - 1
+    found = trajectory.at(times)
+    assert np.abs(found.v[:, 5] - (speeds[k] - 9.81 * (times - np.array(starts)[k]))).max() < 1e-11
+    end = trajectory[: int(np.argmax(np.diff(trajectory.t) == 0)) + 2]
+    assert (end.at(end.t[-1]).v[0] == end.v[-1]).all()
+
+
 def test_several_events_in_order_and_several_in_one_step():
     """Zeros of t − t_k: each once, in order, three to a step and two at the same time; what changes nothing changes nothing."""
     none = lambda t, q, v: None

@@ -1,10 +1,12 @@
 """Runs on disk: the same as in memory, to the bit; resumed after a kill; refused where something else would go on."""
 
+import errno
+import functools
+import os
 import re
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -13,9 +15,11 @@ import pytest
 
 import engine
 from engine import ops
-from engine.simulation import Recording
+from engine.simulation import Recorder, Recording
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
+from engine.simulation.rollout import bar
+from engine.simulation.storage import aside, commits_of
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider
@@ -39,6 +43,11 @@ def same(a: engine.Trajectory, b: engine.Trajectory) -> None:
     assert a.signals.keys() == b.signals.keys()
     for x, y in ((a.t, b.t), (a.q, b.q), (a.v, b.v), (a.tau, b.tau), (a.vdot, b.vdot), *((a(n), b(n)) for n in a.signals)):
         np.testing.assert_array_equal(x, y, strict=True)
+    assert (a.stopped is None) == (b.stopped is None) and len(a.events) == len(b.events)
+    if a.stopped is not None:
+        np.testing.assert_array_equal(a.stopped, b.stopped, strict=True)
+    for e, f in zip(a.events, b.events, strict=True):
+        assert (e.function, e.name, e.t) == (f.function, f.name, f.t) and (e.q == f.q).all() and (e.v == f.v).all()
 
 
 @pytest.mark.parametrize(("duration", "record_every"), [(3.0, 1), (0.7777, 7), (0.01, 100), (0.0004, 1)])
@@ -72,56 +81,142 @@ def test_a_run_on_disk_with_events(tmp_path):
     assert len(memory.events) > 3 and abs(memory.t[-1] - 2.7182) < 1e-15
     assert simulator().resume(path) == path
     same(engine.load_trajectory(path), memory)
+    same(engine.load_trajectory(memory.save(tmp_path / "saved.h5")), memory)
+    same(engine.load_trajectory(memory[::50].save(tmp_path / "part.h5")), memory[::50])
+    part = engine.load_trajectory(path, 400, 800, 5)
+    assert [e.t for e in part.events] == [e.t for e in memory.events if memory.t[400] <= e.t <= memory.t[799]] != []
 
 
-SCRIPT = textwrap.dedent("""
-    import sys
-    from pathlib import Path
-    from engine.simulation import Recorder
-    from tests.simulation.test_recording import SPIN, busy, satellite
-    path, Recorder.age = Path(sys.argv[1]), 0.0  # every block is committed
-    print("begin", flush=True)
-    if path.exists():
-        busy().resume(path)
-    else:
-        busy().run(satellite().neutral(), SPIN, 60.0, 2, out=path)
-    print("done", flush=True)
-""")
+def test_a_batch_on_disk_with_events(tmp_path):
+    """Some have stopped, some have not; also in a file that was saved, and while the run goes on."""
+    simulator = engine.Simulator(ball(), dt=1e-2, events=[lambda t, q, v: q[6]])
+    q = UP + np.outer([-0.5, 0.0, 3.0], np.eye(7)[6])
+    path = simulator.run(q, np.zeros(6), 0.5, out=tmp_path / "run.h5")
+    memory = simulator.run(q, np.zeros(6), 0.5)
+    assert np.isfinite(memory.stopped).tolist() == [True, True, False] and len(memory.rollout(0)) < len(memory.rollout(1)) < 50
+    same(engine.load_trajectory(path), memory)
+    same(engine.load_trajectory(memory.save(tmp_path / "saved.h5")), memory)
+    assert len(engine.load_trajectory(path).rollout(0)) == len(memory.rollout(0))
+    same(engine.load_trajectory(simulator.resume(path, 0.8)), simulator.run(q, np.zeros(6), 0.8))
 
 
-def child(path: Path) -> subprocess.Popen:
-    """A process that runs, or resumes, a long simulation into the file."""
-    command = [sys.executable, "-c", SCRIPT, str(path)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(engine.__file__).parents[1])
+@pytest.mark.parametrize("at", [0.5, 0.5004])
+def test_a_run_interrupted_in_a_callback_goes_on_to_the_same_bits(tmp_path, at):
+    """At an event on the grid and at one between; those before it are kept, that one is not there twice."""
+    interrupted = []
+
+    def kick(t, q, v):
+        if t > at - 1e-9 and interrupted == [False]:
+            interrupted[0] = True
+            raise KeyboardInterrupt
+        return q, -0.9 * v
+
+    watched = [event(lambda t, q, v, k=k: t - k, callback=kick) for k in (0.2, at, 0.7)]
+    simulator = engine.Simulator(pendulum(), dt=1e-3, events=watched)
+    whole = simulator.run([0.3], [0.0], 1.0, 5)
+    assert len(whole.events) == 3
+    interrupted.append(False)
+    with pytest.raises(KeyboardInterrupt):
+        simulator.run([0.3], [0.0], 1.0, 5, out=tmp_path / "run.h5")
+    assert len(engine.load_trajectory(tmp_path / "run.h5").events) == 1
+    same(engine.load_trajectory(simulator.resume(tmp_path / "run.h5")), whole)
 
 
-def test_resuming_after_kills_ends_in_the_same_bits(tmp_path):
-    """SIGKILL as soon as there is a file, and then at random moments; what is on disk meanwhile is a beginning."""
-    path, rng, kills, lengths = tmp_path / "run.h5", np.random.default_rng(4), 0, []
-    whole = busy().run(satellite().neutral(), SPIN, 60.0, 2)
-    for _ in range(4):
-        process = child(path)
-        assert process.stdout.readline() == "begin\n"
-        if kills < 3:
-            size = path.stat().st_size if path.exists() else -1
-            while process.poll() is None and (path.stat().st_size if path.exists() else -1) == size:
-                time.sleep(0.001)
-            time.sleep(rng.uniform(0, 0.1) if kills else 0.0)
-            process.send_signal(signal.SIGKILL)
-        out, _ = process.communicate(timeout=60)
-        if "done" in out:
-            break
-        assert process.returncode == -signal.SIGKILL
-        kills += 1
+LONG = 12.0, 2  # s, and every how many steps: 300 blocks for the process that is killed
+
+
+@pytest.fixture
+def begin():
+    """Begins, or resumes, the long run in a process of its own; gives its number. What it prints next is its exit status."""
+    command = [sys.executable, "-m", "tests.simulation.recording_killed", "runs"]
+    with subprocess.Popen(command, cwd=Path(engine.__file__).parents[1], text=True, bufsize=1, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as runs:  # fmt: skip
+        def begun(path):
+            runs.stdin.write(f"{path}\n")
+            return int(runs.stdout.readline())
+
+        begun.status = lambda: int(runs.stdout.readline())
+        yield begun
+        runs.kill()
+
+
+def test_killed_at_twenty_random_moments(tmp_path, begin):
+    """kill −9: every file opens as a beginning of the whole, goes on, and ends in the bits of the run that nobody killed."""
+    path, rng, lengths = tmp_path / "run.h5", np.random.default_rng(), [0]
+    whole = busy().run(satellite().neutral(), SPIN, *LONG)
+
+    def commits():
+        if not path.exists():
+            return 0
+        with path.open("rb") as file:
+            return commits_of(file.fileno())
+
+    for _ in range(20):
+        before, process, wanted, end = commits(), begin(path), rng.integers(8), time.monotonic() + 20
+        while commits() < before + wanted:
+            assert time.monotonic() < end
+            time.sleep(0.0005)
+        time.sleep(rng.uniform(0, 0.005))
+        os.kill(process, signal.SIGKILL)
+        assert begin.status() == -signal.SIGKILL
         if path.exists():
             with Recording.open(path) as recording:
-                n, complete = len(recording), recording.complete
-            assert not complete and n < len(whole)
-            lengths.append(n)
-            if n:
-                np.testing.assert_array_equal(engine.load_trajectory(path).q, whole.q[:n])
-    assert kills == 3 and max(lengths) > 0
+                lengths.append(len(recording))
+                assert not recording.complete and lengths[-2] <= lengths[-1] < len(whole)
+                np.testing.assert_array_equal(recording.read("q"), whole.q[: lengths[-1]])
+    assert len({*lengths}) > 10
+    begin(path)
+    assert begin.status() == 0
     same(engine.load_trajectory(path), whole)
+
+
+def test_memory_does_not_grow_with_the_duration(tmp_path):
+    """A batch's records go through memory a block at a time: 45 MB of them take as much as 175 MB."""
+    def peak(steps):
+        command = [sys.executable, "-m", "tests.simulation.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "5"]
+        done = subprocess.run(command, cwd=Path(engine.__file__).parents[1], capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    short, long = peak(200), peak(800)
+    assert (tmp_path / "run.h5").stat().st_size > 170e6
+    assert long < short + 30
+
+
+def test_a_disk_that_fills(tmp_path, monkeypatch):
+    """The thread's error is the caller's; the file is a beginning, and goes on once there is room."""
+    pwrite, left = os.pwrite, [300]
+
+    def write(*arguments):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return pwrite(*arguments)
+
+    path, start = tmp_path / "run.h5", (satellite().neutral(), SPIN)
+    monkeypatch.setattr(Recorder, "age", 0.0)
+    with monkeypatch.context() as patch, pytest.raises(engine.StorageError, match=r"run\.h5' cannot be written \(No space left"):
+        patch.setattr(os, "pwrite", write)
+        busy().run(*start, 200.0, out=path)
+    whole = busy().run(*start, 20.0)
+    n = len(engine.load_trajectory(path))
+    assert 0 < n < 200_001 and not Recording.open(path).complete
+    np.testing.assert_array_equal(engine.load_trajectory(path, stop=20_001).q, whole.q[:n])
+    with pytest.raises(engine.StorageError, match="exists"):
+        busy().run(*start, 0.1, out=path)
+
+
+def test_nothing_is_written_after_an_error(tmp_path):
+    """Of the thread's, which is not the recorder's: what came before is kept, the file is not complete."""
+    def block(k):
+        if k == 3:
+            raise MemoryError
+        return {"t": np.full(1, float(k))}, {}
+
+    with pytest.raises(MemoryError), aside(lambda: Recorder.create(tmp_path / "run.h5", {"t": ()}, (), {}, {})) as add:
+        for k in range(5):
+            add(functools.partial(block, k))
+    with Recording.open(tmp_path / "run.h5") as recording:
+        assert recording.read("t").tolist() == [0, 1, 2] and not recording.complete
 
 
 def test_resuming_to_a_longer_duration(tmp_path):
@@ -130,6 +225,8 @@ def test_resuming_to_a_longer_duration(tmp_path):
     path = busy().run(*start, 0.5, 5, out=tmp_path / "run.h5")
     same(engine.load_trajectory(busy().resume(path)), busy().run(*start, 0.5, 5))
     same(engine.load_trajectory(busy().resume(path, 1.3)), busy().run(*start, 1.3, 5))
+    with Recording.open(path) as recording:
+        assert recording.header["duration"] == 1.3 and recording.header["record_every"] == 5
 
 
 def test_another_simulator_is_refused(tmp_path):
@@ -170,6 +267,33 @@ def test_a_run_that_fails_leaves_what_it_recorded(tmp_path, compiled):
     assert 25 <= len(caught.value.trajectory) <= 26
 
 
+def test_a_longer_run_that_was_interrupted_is_resumed_to_its_new_end(tmp_path):
+    start, stop = ([0.1], [0.0]), []
+
+    def look(t, q, v):
+        if t > 0.5 and stop:
+            raise KeyboardInterrupt
+
+    simulator = engine.Simulator(pendulum(), dt=1e-3, events=[event(lambda t, q, v: q[0], callback=look)])
+    path = simulator.run(*start, 0.1, out=tmp_path / "run.h5")
+    stop.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        simulator.resume(path, 5.0)
+    stop.clear()
+    same(engine.load_trajectory(simulator.resume(path)), simulator.run(*start, 5.0))
+
+
+def test_the_rate_is_of_the_steps_done_now(capsys, monkeypatch):
+    """400 steps in a second, and 9600 before."""
+    clock = iter([0.0, 1.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr("rich.progress.Progress.update", lambda self, task, **what: print(what))
+    with bar(10_000, True, 9600) as advanced:
+        advanced(10_000)
+        advanced(-1)
+    assert "{'completed': 10000, 'rate': 400.0}" in capsys.readouterr().out
+
+
 def test_progress_bars_of_runs_on_disk(tmp_path, capsys):
     simulator = engine.Simulator(pendulum(), dt=1e-3)
     path = simulator.run([0.1], [0.0], 0.5, out=tmp_path / "run.h5", progress=True)
@@ -178,18 +302,15 @@ def test_progress_bars_of_runs_on_disk(tmp_path, capsys):
     assert "800/800 steps" in capsys.readouterr().out
 
 
-def test_reading_while_it_is_written(tmp_path):
+def test_reading_while_it_is_written(tmp_path, begin):
     """Another process writes; every reading is a beginning of the whole."""
-    path = tmp_path / "run.h5"
-    whole = busy().run(satellite().neutral(), SPIN, 60.0, 2)
-    process = child(path)
-    lengths = []
-    while process.poll() is None:
+    path, lengths = tmp_path / "run.h5", []
+    whole = busy().run(satellite().neutral(), SPIN, *LONG)
+    begin(path)
+    while not lengths or lengths[-1] < len(whole):
         if path.exists():
             part = engine.load_trajectory(path)
             lengths.append(len(part))
             np.testing.assert_array_equal(part.q, whole.q[: len(part)])
-        time.sleep(0.02)
-    out, _ = process.communicate()
-    assert process.returncode == 0 and "done" in out
-    assert len(engine.load_trajectory(path)) == len(whole) and sorted(lengths) == lengths
+        time.sleep(0.03)
+    assert begin.status() == 0 and sorted(lengths) == lengths and len({*lengths}) > 3

@@ -587,6 +587,56 @@ def test_ctrl_c_at_any_line(tmp_path, stop):
     assert {*ends} == {3, stop} and len(ends) > 20
 
 
+@pytest.mark.parametrize("make", ["create", "resume"])
+def test_ctrl_c_at_any_line_of_the_beginning(tmp_path, make):
+    """The file is there, whole, and nobody has it open; nothing else is left behind."""
+    before, traced = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
+    try:
+        for strike in range(1, 20_000, 37):
+            lines = 0
+
+            def trace(frame, event, argument, strike=strike):
+                nonlocal lines
+                if frame.f_code.co_filename != storage.__file__:
+                    return None
+                lines += event == "line"
+                if event == "line" and lines == strike:
+                    signal.raise_signal(signal.SIGINT)
+                return trace
+
+            path = tmp_path / f"{strike}.h5"
+            if make == "resume":
+                create(path).close(complete=True)
+            sys.settrace(trace)
+            try:
+                recorder = create(path) if make == "create" else Recorder.resume(path)
+            except KeyboardInterrupt:
+                recorder = None
+            finally:
+                sys.settrace(traced)
+            if lines < strike:
+                recorder.close(complete=False)
+                break
+            assert recorder is None and (not path.exists() or holds(path) == 0)
+            if path.exists():
+                Recorder.resume(path).close(complete=True)
+        else:
+            pytest.fail("too many lines")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not [*tmp_path.glob("*.new")] and strike > 100
+
+
+def test_what_a_resumed_header_says(tmp_path):
+    create(tmp_path / "run.h5").close(complete=True)
+    with Recorder.resume(tmp_path / "run.h5", header={"dt": 0.25, "seed": 3}) as recorder:
+        record(recorder, 5, 5)
+    assert Recording.open(tmp_path / "run.h5").header == {**HEADER, "dt": 0.25, "seed": 3}
+    with pytest.raises(StorageError, match=r"header\['seed'\] for '.*run.h5' is long; expected a value of at most 1000 characters"):
+        Recorder.resume(tmp_path / "run.h5", header={"seed": [0] * 1000})
+    assert Recording.open(tmp_path / "run.h5").header["seed"] == 3
+
+
 def test_an_exception_within_a_commit_leaves_the_last_one(tmp_path):
     """Not of the disk: of memory, or raised by a signal; some columns have grown already."""
     with pytest.raises(MemoryError), create(tmp_path / "run.h5", buffer=7 * RECORD) as recorder:
@@ -746,18 +796,28 @@ def test_paths_that_cannot_be_created(tmp_path, path, text):
     assert (tmp_path / "there.h5").read_text() == "mine" and len([*tmp_path.iterdir()]) == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(tmp_path):
-    tmp_path.chmod(0o555)
+@pytest.fixture
+def refused(monkeypatch):
+    """What may only be read, as it is to all but root, who runs tests too."""
+    def open_(path, flags, mode=0o777):
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return whole(path, flags, mode)
+
+    whole = os.open
+    return lambda: monkeypatch.setattr(os, "open", open_)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, refused):
+    refused()
     with pytest.raises(StorageError) as caught:
         create(tmp_path / "run.h5")
     assert "Permission denied" in one_sentence(caught, tmp_path / "run.h5")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_file_that_cannot_be_written(tmp_path):
+def test_a_file_that_cannot_be_written(tmp_path, refused):
     create(tmp_path / "run.h5").close(complete=True)
-    (tmp_path / "run.h5").chmod(0o444)
+    refused()
     assert holds(tmp_path / "run.h5") == 0
     with pytest.raises(StorageError) as caught:
         Recorder.resume(tmp_path / "run.h5")

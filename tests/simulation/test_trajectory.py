@@ -1,7 +1,9 @@
 """What a simulation leaves behind: between its states, parts of it, tables, files, figures."""
 
 import csv
+import json
 import re
+from dataclasses import replace
 
 import h5py
 import matplotlib
@@ -11,8 +13,9 @@ import pytest
 import xarray as xr
 
 import engine
-from engine.simulation.actuators import ReactionWheels
+from engine.simulation.actuators import Motor, ReactionWheels
 from engine.simulation.forces import JointSpring
+from tests.simulation.test_actuators import boole
 from tests.simulation.test_simulator import pendulum, slider
 from tests.trees import random_tree
 
@@ -102,6 +105,97 @@ def test_power_is_by_component():
     assert {*power} == {"drive", "spring of slide"}
     assert np.abs(power["drive"] - np.sin(trajectory.t) * v).max() < 1e-15
     assert np.abs(power["spring of slide"] - (-3.0 * q - 0.2 * v) * v).max() < 1e-15
+
+
+# ---------------------------------------------------------------- energy and momentum
+
+
+@pytest.fixture(scope="module")
+def own():
+    """Rollouts (2, 3) with masses, inertias and gravity of their own, on a floating base with geared motors."""
+    rng = np.random.default_rng(3)
+    model = random_tree(rng, 3, ("revolute",), floating_base=True)
+    q, v = model.random(rng)
+    G = model.link("l2").inertia
+    motors = [Motor(f"j{k}", gear=30.0, rotor=2e-3 * k, effort=4.0) for k in (1, 3)]
+    simulator = engine.Simulator(model, dt=1e-3, actuators=motors, joint_dynamics=False,
+                                 controller=lambda t, q, v: np.concatenate([np.zeros(6), 3 * np.sin(5 * t) - v[6:]]),
+                                 parameters={"mass.l1": 1.0, "inertia.l2": G, "gravity": (0, 0, -9.81), "gain": 1.0})  # fmt: skip
+    values = {"mass.l1": np.array([[0.5], [4.0]]), "inertia.l2": G * np.array([1.0, 2.0, 3.0])[:, None, None],
+              "gravity": np.array([[0, 0, -9.81], [1.0, 2.0, 3.0], [0, 0, 0]])}  # fmt: skip
+    return simulator.run(q, 0.3 * v, 0.4, parameters=values), simulator, (q, 0.3 * v), values
+
+
+def gained(trajectory):
+    return np.diff(sum(trajectory.energy())[..., [0, -1]])[..., 0]
+
+
+def test_energy_of_rollouts_with_their_own_masses_gravity_and_rotors_is_the_work_done(own):
+    trajectory, *_ = own
+    work = boole(np.moveaxis(sum(trajectory.power().values()), -1, 0), 1e-3)
+    assert work.shape == (2, 3) and np.abs(work).min() > 0.1 and np.abs(gained(trajectory) - work).max() < 1e-9
+
+
+def test_momentum_of_rollouts_with_their_own_masses_grows_by_their_weights(own):
+    trajectory, _, _, values = own
+    links = trajectory.model.links
+    mass = sum(link.mass for link in links if link.name not in ("l1", "l2")) + values["mass.l1"]
+    mass = mass + trajectory.model.link("l2").mass * np.array([1.0, 2.0, 3.0])
+    grown = trajectory.momentum()[..., 3:] - trajectory.momentum()[..., :1, 3:]
+    expected = (mass[..., None] * values["gravity"])[:, :, None] * trajectory.t[:, None]
+    assert np.abs(grown - expected).max() < 1e-11
+    still = trajectory.momentum()[:, 2]
+    assert np.abs(still - still[:, :1]).max() < 1e-12 * np.abs(still).max()  # no gravity: angular too
+
+
+def test_energy_and_momentum_of_a_body_in_closed_form():
+    """K = ½ (m + n² Jr) v², U = −m g·x, p = m v: on a slope, with two masses, a geared motor and gravity along x."""
+    simulator = engine.Simulator(slider(), dt=1e-2, actuators=[Motor("slide", gear=10.0, rotor=0.03)],
+                                 parameters={"mass.cart": 2.0, "gravity": (0, 0, 0)})  # fmt: skip
+    m, g = np.array([2.0, 5.0]), 1.5
+    trajectory = simulator.run([0.0], [0.7], 1.0, parameters={"mass.cart": m, "gravity": [g, 0, 0]})
+    a = m[:, None] * g / (m[:, None] + 3.0)
+    x, v = 0.7 * trajectory.t + a * trajectory.t**2 / 2, 0.7 + a * trajectory.t
+    K, U = trajectory.energy()
+    assert np.abs(K - (m[:, None] + 3.0) * v**2 / 2).max() < 1e-12 and np.abs(U + m[:, None] * g * x).max() < 1e-12
+    assert np.abs(trajectory.momentum()[..., 3] - m[:, None] * v).max() < 1e-12
+
+
+def test_parts_of_a_trajectory_and_files_keep_the_parameters(own, tmp_path):
+    trajectory, simulator, start, values = own
+    K, P = trajectory.energy()[0], trajectory.momentum()
+    saved = engine.load_trajectory(trajectory.save(tmp_path / "saved.h5"))
+    written = engine.load_trajectory(simulator.run(*start, 0.4, parameters=values, out=tmp_path / "run.h5"))
+    assert (saved.to_xarray()["inertia.l2"].values == trajectory.parameters["inertia.l2"]).all()
+    for same in (saved, written):
+        assert same.armature == trajectory.armature and sorted(same.armature)[6:] == [0, 1.8, 5.4]
+        assert same.parameters.keys() == trajectory.parameters.keys()
+        assert all((same.parameters[n] == x).all() for n, x in trajectory.parameters.items())
+        assert (same.energy()[0] == K).all() and (same.momentum() == P).all()
+    assert (trajectory[::7].energy()[0] == K[..., ::7]).all()
+    np.testing.assert_allclose(trajectory.at(trajectory.t[5:9]).momentum(), P[..., 5:9, :], rtol=1e-12)
+    for k in ((0, 1), (1, 2)):
+        one = trajectory.rollout(k)
+        assert (one.energy()[0] == K[k]).all() and (trajectory.rollout(k[0]).rollout(k[1]).momentum() == P[k]).all()
+        v = one.v.copy()
+        v[:, 6:] = 0  # rotors do not turn: the robot's own is all
+        np.testing.assert_allclose(replace(one, v=v).energy(), one.robot.energy(one.q, v), rtol=1e-13, atol=1e-12)
+        assert one.robot.gravity == tuple(values["gravity"][k[1]])
+    with pytest.raises(engine.StateError, match=r"the rollouts differ in 'mass.l1'; expected one of them, such as trajectory\.rollout"):
+        _ = trajectory.robot
+    alike = simulator.run(start[0], np.tile(start[1], (2, 1)), 0.01)
+    assert alike.robot.gravity == (0, 0, -9.81)
+
+
+def test_a_file_that_does_not_say_its_parameters(batch, tmp_path):
+    """As they were once written: the model's own numbers count."""
+    path = batch.save(tmp_path / "run.h5")
+    with h5py.File(path, "r+") as file:
+        header = json.loads(file.attrs["header"])
+        del header["armature"], header["rollout_parameters"]
+        file.attrs["header"] = json.dumps(header)
+    old = engine.load_trajectory(path)
+    assert (old.parameters, old.armature) == ({}, ()) and (old.energy()[0] == batch.energy()[0]).all()
 
 
 # ---------------------------------------------------------------- tables
