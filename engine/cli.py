@@ -1,4 +1,4 @@
-"""The command line: look at robots and recordings, simulate, go on with what was interrupted, compute torques, plot and export."""
+"""The command line: look at robots and recordings, simulate, go on with what was interrupted, compute torques, plot, film and export."""
 
 import contextlib
 import csv
@@ -60,6 +60,8 @@ def application() -> Any:
 
     from engine.integrate import METHODS
     from engine.model import nearest
+    from engine.viewer.camera import VIEWS
+    from engine.viewer.scene import ENVIRONMENTS
 
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                       context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
@@ -81,6 +83,25 @@ def application() -> Any:
             raise typer.BadParameter(f"{' '.join(f'{x:g}' for x in g)}; expected three finite numbers, m/s²")
         return g
 
+    def above_zero(x: float) -> float:
+        if not 0 < x < float("inf"):
+            raise typer.BadParameter(f"{x:g}; expected a number greater than zero")
+        return x
+
+    def pixels(text: str) -> str:
+        width, x, height = text.partition("x")
+        if not (x and width.isdecimal() and height.isdecimal() and min(int(width), int(height)) >= 2):
+            raise typer.BadParameter(f"'{text}'; expected WIDTHxHEIGHT in pixels, such as 1280x720")
+        return text
+
+    def one_of(names: Iterable[str]) -> Callable[[str | None], str | None]:
+        def check(name: str | None) -> str | None:
+            if name is not None and name not in names:
+                raise typer.BadParameter(f"there is no '{name}'{nearest(name, names)}; expected one of {', '.join(names)}")
+            return name
+
+        return check
+
     def neighbours(n: int) -> int:
         if n <= DEGREE or n % 2 == 0:
             raise typer.BadParameter(f"{n}; expected an odd number of rows from {DEGREE + 1}")
@@ -100,6 +121,16 @@ def application() -> Any:
                         typer.Option("--gravity", metavar="X Y Z", help="Gravity in world axes, m/s².", callback=finite)]  # fmt: skip
     Weightless = Annotated[bool, typer.Option("--zero-gravity", help="The same as --gravity 0 0 0.")]
     Rollout = Annotated[int | None, typer.Option("--rollout", metavar="K", help="Which rollout of a batch, from 0.", min=0)]
+    Shown = Annotated[str, typer.Argument(metavar="FILE", help="A URDF file, or a recording (HDF5).", show_default=False)]
+    Packages = Annotated[list[str] | None, typer.Option("--package-dir", metavar="DIR",
+                                                        help="A package, or a folder of packages (repeatable).")]  # fmt: skip
+    Collision = Annotated[bool, typer.Option("--collision", help="Show the shapes for collisions.")]
+    Environment = Annotated[str | None, typer.Option("--environment", metavar="NAME", callback=one_of(ENVIRONMENTS),
+                            help=f"One of {', '.join(ENVIRONMENTS)}; if not given: space without gravity, else ground.")]  # fmt: skip
+    View = Annotated[str | None, typer.Option("--view", metavar="SIDE", help=f"Where the camera stands: {', '.join(VIEWS)}.",
+                                              callback=one_of(VIEWS))]  # fmt: skip
+    Follow = Annotated[str | None, typer.Option("--follow", metavar="LINK", help="The camera goes along with a link.")]
+    Rate = Annotated[float, typer.Option("--fps", metavar="N", help="Pictures per second.", callback=above_zero)]
 
     # ------------------------------------------------------------ commands
 
@@ -108,6 +139,8 @@ def application() -> Any:
         "engine info robot.urdf --floating",
         "engine simulate robot.urdf --floating --duration 10 --out run.h5",
         "engine info run.h5",
+        "engine view run.h5",
+        "engine render run.h5 run.mp4",
         "engine plot run.h5",
         "engine resume run.h5",
         "engine export run.h5 run.csv",
@@ -119,7 +152,7 @@ def application() -> Any:
         version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True,
                                               callback=show_version)] = False,
     ) -> None:  # fmt: skip
-        """Articulated multibody dynamics: look at robots, simulate them, compute their torques."""
+        """Articulated multibody dynamics: look at robots, simulate them, film them, compute their torques."""
 
     @app.command(epilog=lines(
         "Examples:",
@@ -134,8 +167,7 @@ def application() -> Any:
         floating: Floating = False,
         tree: Annotated[bool, typer.Option("--tree", help=f"Print the tree also of a robot with more than {SMALL} links.")] = False,
         meshes: Annotated[bool, typer.Option("--meshes", help="Read each mesh, not only look for it.")] = False,
-        package_dir: Annotated[list[str] | None, typer.Option("--package-dir", metavar="DIR",
-                                                              help="A package, or a folder of packages (repeatable).")] = None,
+        package_dir: Packages = None,
     ) -> None:  # fmt: skip
         """Say what a robot or a recording holds, and what is wrong in it."""
         if is_recording(file):
@@ -251,20 +283,98 @@ def application() -> Any:
 
     @app.command(epilog=lines(
         "Examples:",
+        "engine view robot.urdf                     turn it; Ctrl + drag moves its joints",
+        "engine view robot.urdf --collision",
+        "engine view run.h5                         plays it; H shows the keys",
+        "engine view batch.h5                       all rollouts together",
+        "engine view batch.h5 --rollout 3",
+        "engine view run.h5 --follow base --environment plain",
+        "A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a "
+        "browser.",
+    ))  # fmt: skip
+    def view(
+        file: Shown,
+        floating: Floating = False,
+        collision: Collision = False,
+        environment: Environment = None,
+        side: View = None,
+        follow: Follow = None,
+        rollout: Rollout = None,
+        package_dir: Packages = None,
+    ) -> None:
+        """Open a window on a robot or a recording.
+
+        Drag turns the view, the wheel comes closer, a click picks a link, space plays and pauses, H shows all keys.
+        """
+        leave(look, file, floating, collision, environment, side, follow, rollout, package_dir or [])
+
+    @app.command(epilog=lines(
+        "Examples:",
+        "engine render robot.urdf robot.png",
+        "engine render robot.urdf front.png --view front --environment plain",
+        "engine render run.h5 run.mp4                       the whole motion",
+        "engine render run.h5 slow.mp4 --speed 0.1 --fps 60",
+        "engine render run.h5 small.gif --size 320x240 --fps 15",
+        "engine render run.h5 begin.png --time 0            one moment of it",
+        "engine render run.h5 along.mp4 --follow base",
+        "engine render batch.h5 all.png                     all rollouts together",
+        "engine render run.h5 frame%04d.png                 each picture a file",
+        "It needs no display. On Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card.",
+    ))  # fmt: skip
+    def render(
+        file: Shown,
+        out: Annotated[str, typer.Argument(metavar="OUT", help="A picture (.png) or a film (.mp4, .gif).", show_default=False)],
+        size: Annotated[str, typer.Option("--size", metavar="WxH", help="Of the picture, pixels.", callback=pixels)] = "1280x720",
+        fps: Rate = 30.0,
+        speed: Annotated[float, typer.Option("--speed", metavar="X", help="Seconds of motion in a second of film.",
+                                             callback=above_zero)] = 1.0,
+        at: Annotated[float | None, typer.Option("--time", metavar="S", help="The moment of a picture, s; if not given, the last.")] = None,
+        side: View = None,
+        follow: Follow = None,
+        environment: Environment = None,
+        collision: Collision = False,
+        floating: Floating = False,
+        rollout: Rollout = None,
+        samples: Annotated[int | None, typer.Option("--samples", metavar="N", min=0, max=16, help="Of a pixel: 4 smooth the edges "
+                                                    "(pictures), 0 do it afterwards, and faster (films).")] = None,
+        package_dir: Packages = None,
+        overwrite: Overwrite = False,
+    ) -> None:  # fmt: skip
+        """Draw a robot or a recording into a picture or a film."""
+        if at is not None and moves(out):
+            raise typer.BadParameter(f"--time is for a picture, and '{out}' is a film; expected .png, or no --time")
+        width, _, height = size.partition("x")
+        leave(film, file, out, (int(width), int(height)), fps, speed, at, side, follow, environment, collision, floating, rollout,
+              samples, package_dir or [], overwrite)  # fmt: skip
+
+    @app.command(epilog=lines(
+        "Examples:",
         "engine export run.h5 run.csv",
         "engine export run.h5 run.csv --every 10",
         "engine export batch.h5 third.csv --rollout 2",
-        "Columns are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT and signals; every number to its last bit.",
+        "engine export run.h5 run.html             plays in any browser",
+        "engine export run.h5 run.glb --fps 60     for Blender, game engines",
+        "engine export robot.urdf robot.glb",
+        "Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT and signals; every number to its last bit. A page needs no "
+        "server and no network.",
     ))  # fmt: skip
     def export(
-        recording: Run,
-        out: Annotated[str, typer.Argument(metavar="CSV", help="The CSV file to write.", show_default=False)],
+        file: Annotated[str, typer.Argument(metavar="FILE", help="A recording (HDF5); for a page or glTF also a URDF file.",
+                                            show_default=False)],
+        out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), or else a CSV file.", show_default=False)],
         rollout: Rollout = None,
-        every: Annotated[int, typer.Option("--every", metavar="N", help="Write every N-th record.", min=1)] = 1,
+        every: Annotated[int, typer.Option("--every", metavar="N", help="CSV: write every N-th record.", min=1)] = 1,
+        fps: Rate = 30.0,
+        environment: Environment = None,
+        collision: Collision = False,
+        floating: Floating = False,
+        package_dir: Packages = None,
         overwrite: Overwrite = False,
-    ) -> None:
-        """Write a recording as comma-separated values."""
-        leave(write_csv, recording, out, rollout, every, overwrite)
+    ) -> None:  # fmt: skip
+        """Write a recording as comma-separated values, or as a page or glTF that plays."""
+        if Path(out).suffix.lower() in (".html", ".glb"):
+            leave(write_page, file, out, fps, environment, collision, floating, rollout, package_dir or [], overwrite)
+        leave(write_csv, file, out, rollout, every, overwrite)
 
     return app
 
@@ -294,6 +404,7 @@ def leave(work: Callable[..., int], *arguments: Any) -> NoReturn:
     from engine.io import RobotFileError
     from engine.model import ModelError, StateError
     from engine.simulation import SimulationError, StorageError
+    from engine.viewer import ViewerError
 
     code, text = 1, ""
     try:
@@ -307,7 +418,7 @@ def leave(work: Callable[..., int], *arguments: Any) -> NoReturn:
         code, text = 130, "interrupted"
     except Failure as failure:
         code, text = failure.code, str(failure)
-    except (ArgumentError, ModelError, RobotFileError, SimulationError, StateError, StorageError, TraceError) as problem:
+    except (ArgumentError, ModelError, RobotFileError, SimulationError, StateError, StorageError, TraceError, ViewerError) as problem:
         text = str(problem)
     except OSError as problem:
         text = f"'{problem.filename}': {problem.strerror}" if problem.filename else str(problem)
@@ -371,6 +482,7 @@ def written(name: str, source: str, overwrite: bool) -> Iterator[Path]:
     new = path.with_name(f".{path.stem}.{os.urandom(4).hex()}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        new.touch()                                   # what cannot be written is known before the work begins
         yield new
         new.replace(path)
     except OSError as error:
@@ -1035,6 +1147,96 @@ def write_csv(file: str, out: str, rollout: int | None, every: int, overwrite: b
             writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([part.t, *columns.values()]))
             count += len(part)
     say_written(out, f"{count} rows of {len(columns) + 1} columns")
+    return 0
+
+
+# ---------------------------------------------------------------- view, render, and export of what is seen
+
+
+def shown(file: str, floating: bool, rollout: int | None, package_dirs: Sequence[str]) -> "Model | Trajectory":
+    """What a file holds to look at: a robot, or a recording with all of its rollouts or one."""
+    from engine.io import load_urdf
+    from engine.simulation import Recording, load_trajectory
+
+    if not is_recording(file):
+        if rollout is not None:
+            raise Failure(f"'{file}' is no recording; expected no --rollout", 2)
+        return load_urdf(file, floating_base=floating, package_dirs=package_dirs)
+    if floating or package_dirs:
+        raise Failure(f"'{file}' is a recording, and holds its robot; expected no {'--floating' if floating else '--package-dir'}", 2)
+    with Recording.open(file) as recording:
+        batch, n = recording.batch, len(recording)
+    step = -(-n // PLOTTED) if n else 1
+    return load_trajectory(file, step=step) if n and batch and rollout is None else one_rollout(file, rollout, step=step)
+
+
+def linked(source: "Model | Trajectory", link: str | None) -> None:
+    """Refuse a link that the robot does not have."""
+    from engine.model import Model
+
+    if link is not None:
+        (source if isinstance(source, Model) else source.model).link_index(link)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Warnings, such as of a texture that is not there, are notes on stderr."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: print(f"note: {' '.join(str(message).split())}", file=sys.stderr)
+        yield
+
+
+def look(file: str, floating: bool, collision: bool, environment: str | None, side: str | None, follow: str | None, rollout: int | None,
+         package_dirs: Sequence[str]) -> int:  # fmt: skip
+    """Open a window, and wait until it is closed."""
+    import engine
+
+    source = shown(file, floating, rollout, package_dirs)
+    linked(source, follow)
+    with told():
+        engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)
+    return 0
+
+
+def moves(out: str) -> bool:
+    """Whether a path is a film's: .mp4, .gif, or a picture for each moment."""
+    return Path(out).suffix.lower() != ".png" or "%" in Path(out).name
+
+
+def film(file: str, out: str, size: tuple[int, int], fps: float, speed: float, at: float | None, side: str | None, follow: str | None,
+         environment: str | None, collision: bool, floating: bool, rollout: int | None, samples: int | None, package_dirs: Sequence[str],
+         overwrite: bool) -> int:  # fmt: skip
+    """Draw a picture or a film."""
+    import engine
+    from engine.viewer.picture import film_times
+
+    if Path(out).suffix.lower() not in (".png", ".mp4", ".gif"):
+        raise Failure(f"'{out}' ends in '{Path(out).suffix}'; expected .png, .mp4 or .gif")
+    source = shown(file, floating, rollout, package_dirs)
+    linked(source, follow)
+    span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
+    if at is not None and not span[0] <= at <= span[1]:
+        raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")
+    frames = len(film_times(span, fps / speed)) if moves(out) else 1
+    with contextlib.nullcontext(Path(out)) if "%" in Path(out).name else written(out, file, overwrite) as path, told():
+        engine.render(source, path, at, size, fps, speed, side, None, follow, environment, "collision" if collision else "visual", samples=samples,
+                      progress=moves(out) and sys.stdout.isatty())  # fmt: skip
+    kind = f"{frames} frames, {frames / fps:.3g} s" if moves(out) else "a picture"
+    print(f"{out}: {kind} of {size[0]} × {size[1]} pixels")
+    return 0
+
+
+def write_page(file: str, out: str, fps: float, environment: str | None, collision: bool, floating: bool, rollout: int | None,
+               package_dirs: Sequence[str], overwrite: bool) -> int:  # fmt: skip
+    """Write a page for browsers, or glTF."""
+    import engine
+
+    source = shown(file, floating, rollout, package_dirs)
+    with written(out, file, overwrite) as path, told():
+        engine.export(source, path, fps, environment, "collision" if collision else "visual")
+    say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     return 0
 
 

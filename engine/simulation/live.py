@@ -44,7 +44,7 @@ class Trace:
     """
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
-        self.model, self.gravity = simulator.model, simulator.gravity
+        self.model, self.gravity, self.armature = simulator.model, simulator.gravity, tuple(simulator.armature.tolist())
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
         self._columns = Parts({})
 
@@ -58,11 +58,12 @@ class Trace:
             self._columns = Parts({name: np.shape(x) for name, x in columns.items()})
         self._rows.append(self._columns.join(columns))
 
-    def trajectory(self) -> Trajectory:
-        """All that are kept, as they are now."""
-        columns = self._columns.split(np.array(self._rows.copy()))
+    def trajectory(self, parameters: Mapping[str, Array] | None = None, last: int | None = None) -> Trajectory:
+        """Those that are kept, as they are now, or the last so many of them; with the masses and the gravity among the parameters."""
+        rows = self._rows.copy() if last is None else list(self._rows)[-last:]
+        columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
-        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns)
+        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), armature=self.armature)
 
 
 class Pull(Component):
@@ -182,7 +183,12 @@ class Live:
 
     @property
     def history(self) -> Trajectory:
-        return self._trace.trajectory()
+        return self._trace.trajectory(self.parameters)
+
+    @property
+    def now(self) -> Trajectory:
+        """The newest state, as a trajectory of one state."""
+        return self._trace.trajectory(self.parameters, last=1)
 
     def pause(self) -> None:
         """Stand still, after the turn in hand."""

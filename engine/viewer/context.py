@@ -43,12 +43,14 @@ def open_window(visible: bool, **options: Any) -> Any:
         pyglet.options.debug_gl = False
         pyglet.options.headless = pyglet.options.headless or not has_display()
     if visible and pyglet.options.headless:
-        raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), or engine.render(…, 'out.png')")
+        raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), "
+                          "or engine.render(…, 'out.png')")  # fmt: skip
     try:
         import pyglet.gl
         import pyglet.window
 
-        config = pyglet.gl.Config(double_buffer=True, major_version=VERSION[0], minor_version=VERSION[1], forward_compatible=True)
+        made: Any = pyglet.gl.Config                             # the platform's
+        config = made(double_buffer=True, major_version=VERSION[0], minor_version=VERSION[1], forward_compatible=True)
         window = pyglet.window.Window(visible=visible, config=config, **options)
     except Exception as e:  # whatever drivers and loaders raise, ImportError of a missing library among them
         said = str(e).partition("\n")[0] or type(e).__name__

@@ -194,8 +194,10 @@ class Framebuffer:
         name = made(gl.glGenTextures)
         gl.glActiveTexture(gl.GL_TEXTURE0)
         gl.glBindTexture(gl.GL_TEXTURE_2D, name)
-        layout, kind = {gl.GL_DEPTH_COMPONENT24: (gl.GL_DEPTH_COMPONENT, gl.GL_UNSIGNED_INT), gl.GL_RG32F: (gl.GL_RG, gl.GL_FLOAT),
-                        gl.GL_RGBA8: (gl.GL_RGBA, gl.GL_UNSIGNED_BYTE), gl.GL_R32UI: (gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT)}[form]  # fmt: skip
+        layout, kind = {
+            gl.GL_DEPTH_COMPONENT24: (gl.GL_DEPTH_COMPONENT, gl.GL_UNSIGNED_INT), gl.GL_RG32F: (gl.GL_RG, gl.GL_FLOAT),
+            gl.GL_RGBA8: (gl.GL_RGBA, gl.GL_UNSIGNED_BYTE), gl.GL_R32UI: (gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT),
+        }[form]  # fmt: skip
         gl.glTexImage2D(gl.GL_TEXTURE_2D, 0, form, *self.size, 0, layout, kind, None)
         exact = form in (gl.GL_R32UI, gl.GL_DEPTH_COMPONENT24)
         filtered = gl.GL_NEAREST if exact else gl.GL_LINEAR

@@ -19,7 +19,7 @@ from engine.simulation import Component, Trajectory
 from engine.simulation.actuators import Thrusters
 from engine.simulation.forces import PointForce
 from engine.spatial import inertia
-from engine.viewer.drawing import Drawing, box
+from engine.viewer.drawing import Drawing, measure
 from engine.viewer.scene import Actor, Scene, ViewerError
 from engine.viewer.surface import sphere
 from engine.viewer.symbols import Symbols, norms
@@ -166,19 +166,29 @@ def gathered(motion: Trajectory) -> States:
     return States(flat(motion.q), flat(motion.v), flat(motion.tau), {n: flat(x) for n, x in motion.signals.items()})
 
 
-def states(actor: Actor, t: float) -> States:
-    """The states of a robot's instances at a time, or of the first or last time beyond the ends."""
+def states(actor: Actor, t: float, driven: bool) -> States:
+    """The states of a robot's instances at a time, or of the first or last time beyond the ends; if asked for, with what drives them."""
+    if not driven:
+        q, v = actor.state(t)
+        return States(q[:MOST], v[:MOST])
     if actor.trajectory is not None:
         motion = actor.trajectory
         return gathered(motion if len(motion) == 1 else motion.at([min(max(t, actor.span[0]), actor.span[1])]))
     if actor.live is not None:
         now = actor.live.state
         return States(now.q[None], now.v[None], now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
-    q = actor.q[:MOST]
-    return States(q, np.zeros((len(q), actor.model.nv)))
+    return states(actor, t, False)
 
 
 # ---------------------------------------------------------------- what follows from them
+
+
+@dataclass
+class Memory:
+    """What was found in a motion: the largest of things, and the paths of points, as times (K) and points (n, K, 3)."""
+
+    largest: dict[str, float] = field(default_factory=dict)
+    paths: dict[tuple[Any, ...], tuple[Array, Array]] = field(default_factory=dict)
 
 
 class Known:
@@ -191,46 +201,46 @@ class Known:
     """
 
     def __init__(self, actor: Actor) -> None:
-        self.actor_model, self.robot = actor.model, actor.robot
+        self.model, self.robot = actor.model, actor.robot
         model = actor.model
         poses = actor.poses(actor.span[0])[0]
         corners: dict[int, list[Array]] = {}
         for p in actor.parts:
-            corners.setdefault(p.link, []).append(np.column_stack([box(p.surface), [1.0, 1.0]]) @ (poses[p.link] @ p.placement)[:3].T)
+            ends = np.column_stack([measure(p.surface).box, [1.0, 1.0]])
+            corners.setdefault(p.link, []).append(ends @ (poses[p.link] @ p.placement)[:3].T)
         points = [poses[:, :3, 3], *(x for found in corners.values() for x in found)]
         self.whole = max(float(np.ptp(np.concatenate(points), axis=0).max()), 1e-3)
         sides = [float(np.ptp(np.concatenate(found), axis=0).max()) for found in corners.values()]
         self.link = float(np.clip(np.median(sides or [0.25 * self.whole]), 0.05 * self.whole, 0.5 * self.whole))
         self.mass = np.array([x.mass * (body >= 0) for x, (body, _) in zip(model.links, model.carrier, strict=True)])
         self.centers = np.array([[*inertia.center(x.inertia), 1.0] for x in model.links])
-        self.scales: dict[str, float] = {}
-        self.paths: dict[tuple[Any, ...], tuple[Array, Array]] = {}
+        self._running, self._motions = Memory(), WeakKeyDictionary[Trajectory, Memory]()
 
     @cached_property
     def children(self) -> list[int]:
         """The links below the joints that move."""
-        return [self.actor_model.link_index(b.joint.child) for b in self.actor_model.bodies]
+        return [self.model.link_index(b.joint.child) for b in self.model.bodies]
 
     @cached_property
     def _subspaces(self) -> Array:
-        return self._at(self.actor_model.neutral())
+        return self._at(self.model.neutral())
 
     def _at(self, q: Array) -> Array:
-        S = np.zeros((len(self.actor_model.bodies), 6, self.actor_model.nv))
-        for k, b in enumerate(self.actor_model.bodies):
+        S = np.zeros((len(self.model.bodies), 6, self.model.nv))
+        for k, b in enumerate(self.model.bodies):
             S[k, :, b.v] = b.subspace(q)
         return S
 
     def subspaces(self, q: Array) -> Array:
         """S(q) of the joints that move (n, bodies, 6, nv), in the frames of the links below."""
-        if any(b.kind.subspace_rate is not None for b in self.actor_model.bodies):
+        if any(b.kind.subspace_rate is not None for b in self.model.bodies):
             return np.stack([self._at(x) for x in q])
         return np.broadcast_to(self._subspaces, (len(q), *self._subspaces.shape))
 
     def joint_wrenches(self, s: States) -> Array:
         """What the joints' forces do to the links below (n, bodies, 6), F = S τ: [moment; force] in the links' frames."""
         assert s.tau is not None
-        own = np.array([not b.mimics for b in self.actor_model.bodies])
+        own = np.array([not b.mimics for b in self.model.bodies])
         return (self.subspaces(s.q) @ s.tau[:, None, :, None])[..., 0] * own[:, None]
 
     def momenta(self, s: States) -> tuple[Array, Array, Array]:
@@ -240,14 +250,18 @@ class Known:
         P = self.robot.momentum(s.q, s.v)
         return c, P[:, 3:], P[:, :3] - np.cross(c, P[:, 3:])
 
-    def longest(self, actor: Actor, now: States, what: str, measure: Callable[[States], Array]) -> float:
-        """The largest of a measure in the whole motion; of one that runs, until now."""
-        motion = actor.trajectory
+    def longest(self, actor: Actor, now: States, what: str, of: Callable[[States], Array]) -> float:
+        """The largest of something in the whole motion; of one that runs, until now."""
+        motion, largest = actor.trajectory, self.memory(actor.trajectory).largest
         if motion is None:
-            self.scales[what] = max(self.scales.get(what, 0.0), float(np.max(measure(now), initial=0.0)))
-        elif what not in self.scales:
-            self.scales[what] = float(np.max(measure(gathered(motion[:: -(-len(motion) // LOOKS)])), initial=0.0))
-        return self.scales[what]
+            largest[what] = max(largest.get(what, 0.0), float(np.max(of(now), initial=0.0)))
+        elif what not in largest:
+            largest[what] = float(np.max(of(gathered(motion[:: -(-len(motion) // LOOKS)])), initial=0.0))
+        return largest[what]
+
+    def memory(self, motion: Trajectory | None) -> Memory:
+        """What was found in a motion, or in one that runs."""
+        return self._running if motion is None else self._motions.setdefault(motion, Memory())
 
 
 KNOWN: WeakKeyDictionary[Actor, Known] = WeakKeyDictionary()
@@ -279,7 +293,7 @@ def ellipsoid(G: Array) -> Array:
 def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     """Add what is shown of one robot."""
     model, known = actor.model, known_of(actor)
-    now = states(actor, t)
+    now = states(actor, t, driven=bool(shown.torques or shown.forces))
     poses = actor.robot.forward_kinematics(now.q)
     index = {link.name: i for i, link in enumerate(model.links)}
     if links := chosen(shown.link_frames, index):
@@ -310,7 +324,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
             times, points = path(actor, known, index[link], point, t - shown.trail_time)
             show_trail(symbols, times, points, t, shown.trail_time, tip, TRAILS[k % len(TRAILS)])
     for i in chosen(shown.labels, index):
-        middles = [p.placement[:3] @ np.append(box(p.surface).mean(axis=0), 1.0) for p in actor.parts if p.link == i]
+        middles = [p.placement[:3] @ np.append(measure(p.surface).box.mean(axis=0), 1.0) for p in actor.parts if p.link == i]
         if middles or shown.labels is not True:
             at = np.append(np.mean(middles or [np.zeros(3)], axis=0), 1.0)
             symbols.labels.append((poses[0, i, :3] @ at, model.links[i].name, LABEL))
@@ -348,7 +362,7 @@ def show_momentum(symbols: Symbols, actor: Actor, known: Known, now: States) -> 
     for k, (color, bound) in enumerate(((LINEAR, carried), (ANGULAR, carried * known.whole))):
         top = known.longest(actor, now, f"momentum {k}", partial(part_of_momentum, known, k))
         if top > CANCELLED * bound:
-            symbols.arrows(c, vectors[k] * (0.6 * known.whole / top), color, 0.009 * known.whole)
+            symbols.arrows(c, vectors[k] * (0.6 * known.whole / top), color, 0.0065 * known.whole)
 
 
 def part_of_momentum(known: Known, k: int, s: States) -> Array:
@@ -377,7 +391,7 @@ def show_force(symbols: Symbols, actor: Actor, known: Known, now: States, poses:
         if component.force.any():
             f = 0.35 * known.whole * component.force / norms(component.force)
             along = R @ f if component.axes == "link" else np.broadcast_to(f, p.shape)
-            symbols.arrows(R @ component.point + p, along, FORCE, 0.008 * known.whole)
+            symbols.arrows(R @ component.point + p, along, FORCE, 0.0055 * known.whole)
         return
     if actor.trajectory is None and actor.live is None:
         return
@@ -389,7 +403,7 @@ def show_force(symbols: Symbols, actor: Actor, known: Known, now: States, poses:
     if top > 0.0:
         along = component.directions @ np.swapaxes(R, 1, 2) * (0.35 * known.whole / top * now.signals[name])[..., None]
         ends = component.positions @ np.swapaxes(R, 1, 2) + p[:, None]
-        symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.008 * known.whole)
+        symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.0055 * known.whole)
 
 
 # ---------------------------------------------------------------- trails
@@ -406,21 +420,22 @@ def rollouts(motion: Trajectory) -> Iterator[Trajectory]:
 
 def path(actor: Actor, known: Known, link: int, point: Array, since: float) -> tuple[Array, Array]:
     """Times (K) and where a link's point (4) is then (n, K, 3), in the whole motion; of one that runs, since a time."""
-    if actor.live is not None:
+    motion, key = actor.trajectory, (link, *point)
+    if motion is None:
+        assert actor.live is not None
         past = actor.live.history
         past = past[past.t >= since]
         return past.t, (actor.robot.forward_kinematics(past.q)[:, link, :3] @ point)[None]
-    motion, key = actor.trajectory, (link, *point)
-    assert motion is not None
-    if key not in known.paths:
+    paths = known.memory(motion).paths
+    if key not in paths:
         count = int(min(RATE * (motion.t[-1] - motion.t[0]) + 2.0, POINTS))
         times = np.linspace(motion.t[0], motion.t[-1], count)
         found = []
         for one in rollouts(motion):
             q = one.at(np.clip(times, one.t[0], one.t[-1])).q if len(one) > 1 else np.repeat(one.q, count, axis=0)
             found.append(actor.robot.forward_kinematics(q)[:, link, :3] @ point)
-        known.paths[key] = times, np.array(found)
-    return known.paths[key]
+        paths[key] = times, np.array(found)
+    return paths[key]
 
 
 def show_trail(symbols: Symbols, times: Array, points: Array, t: float, lasts: float, tip: Array, color: tuple[float, ...]) -> None:

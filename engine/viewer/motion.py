@@ -111,4 +111,4 @@ def continuous(q: Array) -> Array:
     """Quaternions (T, ..., 4), each on the side of the one before it: q and −q are one rotation, but not halfway to the next."""
     across = (q[1:] * q[:-1]).sum(axis=-1) < 0.0
     sign = np.where(np.cumsum(across, axis=0) % 2, -1.0, 1.0)
-    return q
+    return np.concatenate([q[:1], q[1:] * sign[..., None]])

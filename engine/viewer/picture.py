@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.viewer import film
 from engine.viewer.camera import VIEWS, Camera
+from engine.viewer.marks import Shown, mark
 from engine.viewer.scene import Scene, ViewerError
 
 Array = np.ndarray
@@ -17,7 +18,8 @@ Array = np.ndarray
 
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: str | tuple[float, float] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", samples: int | None = None, progress: bool = False) -> Any:  # fmt: skip
+           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           progress: bool = False) -> Any:  # fmt: skip
     """A picture or a film of robots, drawn off screen; returns the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
@@ -30,6 +32,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     view : "front", "back", "left", "right", "top", "bottom", or (azimuth, elevation) of the camera, rad, seen from the robot
     camera : a camera of your own, instead of one that shows the whole motion
     follow : a link that the camera goes along with
+    shown : what is drawn besides the robots: frames, arrows, trails, …
     samples : of a pixel: 4 smooth the edges (pictures), 0 do it afterwards, three times as fast (films)
     environment, geometry : see :class:`engine.viewer.scene.Scene`
 
@@ -43,7 +46,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
     camera = camera or placed(scene, size, view)
     times = film_times(scene.span, fps * 1.0 / speed) if moving else [scene.span[1] if t is None else t]
-    frames = pictures(scene, times, camera, size, follow, (0 if moving else 4) if samples is None else samples)
+    frames = pictures(scene, times, camera, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples)
     if path is None:
         return next(frames)
     return film.write(path, frames, size, fps, len(times), progress)
@@ -67,7 +70,8 @@ def placed(scene: Scene, size: tuple[int, int], view: str | tuple[float, float] 
     return camera
 
 
-def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], follow: str | None, samples: int) -> Iterator[Array]:
+def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], follow: str | None, shown: Shown,
+             samples: int) -> Iterator[Array]:  # fmt: skip
     """Pictures (h, w, 3) at times; the camera goes along with a link, if one is named."""
     from engine.viewer.context import open_window
 
@@ -82,7 +86,7 @@ def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], fo
                 now = actor.poses(t)[0, actor.model.link_index(follow), :3, 3]
                 camera.target = camera.target + (now - before if before is not None else 0.0)
                 before = now
-            renderer.draw(scene.drawing(t), camera, size)
+            renderer.draw(mark(scene, t, shown), camera, size)
             yield renderer.pixels()
             window.switch_to()
     finally:

@@ -6,13 +6,13 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.model import Model, nearest
-from engine.simulation import Robot, Trajectory
+from engine.simulation import Trajectory
 from engine.simulation.trajectory import labels
 from engine.spatial import quaternion
 from engine.viewer.hud import Card, Plot, figure
@@ -25,22 +25,12 @@ TURNING = ("revolute", "continuous", "screw", "universal")
 
 
 @dataclass(frozen=True)
-class States:
-    """Configurations q (n, nq) and velocities v (n, nv); of a motion also its forces tau (n, nv) and its signals (n, ...)."""
-
-    q: Array
-    v: Array
-    tau: Array | None = None
-    signals: dict[str, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Signal:
-    """A number in time: its name, its unit, and its values (n) at states."""
+    """A number in time: its name, its unit, and its values (n) at the states of a rollout."""
 
     name: str
     unit: str
-    values: Callable[[States], Array]
+    values: Callable[[Trajectory], Array]
 
 
 class Readings:
@@ -61,12 +51,12 @@ class Readings:
     def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str] = ()) -> None:
         self.actor, self.instance = actor, instance
         self._motion: tuple[Trajectory, Trajectory] | None = None              # all of it, and this instance's
-        self._last: tuple[Trajectory, float, States] | None = None
+        self._last: tuple[Trajectory, float, Trajectory] | None = None
         self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
         self._recent: deque[Array] = deque(maxlen=POINTS)
         first = self.at(actor.span[0])                                         # its first record, or now
         self.chosen = [chosen(actor.model, first, name) for name in signals]
-        self.plotted = [*self.chosen, *standard(actor.model, actor.robot, first)] if actor.trajectory or actor.live else []
+        self.plotted = [*self.chosen, *standard(actor.model, first)] if actor.trajectory or actor.live else []
 
     @property
     def motion(self) -> Trajectory | None:
@@ -78,26 +68,25 @@ class Readings:
             self._motion = whole, whole if whole.q.ndim == 2 else whole.rollout(np.unravel_index(self.instance, whole.q.shape[:-2]))
         return self._motion[1]
 
-    def at(self, t: float) -> States:
-        """The state of this instance at a time, or at its first or last time beyond the ends."""
-        motion, live = self.motion, self.actor.live
+    def at(self, t: float) -> Trajectory:
+        """The state of this instance at a time, or at its first or last time beyond the ends; a trajectory of one state."""
+        motion, live, model = self.motion, self.actor.live, self.actor.model
         if motion is None and live is not None:
-            now = live.state
-            return States(now.q[None], now.v[None], now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
+            return live.now
         if motion is None:
-            q = self.actor.q[self.instance : self.instance + 1]
-            return States(q, np.zeros((1, self.actor.model.nv)))
+            q, still = self.actor.q[self.instance : self.instance + 1], np.zeros((1, model.nv))
+            return Trajectory(model, self.actor.gravity, np.zeros(1), q, still, still, still)
         if self._last is None or self._last[:2] != (motion, t):                # asked for several times in a picture
             between = motion
             if len(motion) > 1:
                 k = min(max(int(np.searchsorted(motion.t, t, side="right")) - 1, 0), len(motion) - 2)
                 between = motion[k : k + 2].at([min(max(t, motion.t[0]), motion.t[-1])])
-            self._last = motion, t, of(between)
+            self._last = motion, t, between
         return self._last[2]
 
     def lines(self, t: float) -> list[tuple[str, str]]:
         """Rows of (label, text): the time, energies, momentum about the world's origin, and what was chosen; at rest, what the robot is."""
-        model, robot = self.actor.model, self.actor.robot
+        model = self.actor.model
         if self.actor.trajectory is None and self.actor.live is None:
             mass = sum(link.mass for link in model.links)
             return [("links", str(len(model.links))), ("joints that move", str(sum(not b.mimics for b in model.bodies))),
@@ -105,9 +94,9 @@ class Readings:
         now = self.at(t)
         rows = [("time", f"{t:.3f} s")]
         if model.nv:
-            K, U = (float(x[0]) for x in robot.energy(now.q, now.v))
-            P = robot.momentum(now.q, now.v)[0]
-            energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(robot.gravity) else [("kinetic", K)]
+            K, U = (float(x[0]) for x in now.energy())
+            P = now.momentum()[0]
+            energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
             rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
         if self.chosen:
@@ -127,8 +116,7 @@ class Readings:
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
         if self._curves is None or self._curves[0] is not motion:
             some = motion[:: -(-len(motion) // RECORDS)]
-            seen = of(some)
-            self._curves = motion, [reduced(some.t, s.values(seen)) for s in self.plotted]
+            self._curves = motion, [reduced(some.t, s.values(some)) for s in self.plotted]
         return self._curves[1]
 
     def _remembered(self, t: float, values: list[float]) -> list[tuple[Array, Array]]:
@@ -163,7 +151,7 @@ class Readings:
             unit, force = ("rad", "N·m") if joint.kind in TURNING else ("m", "N")
             rows += [("angle" if unit == "rad" else "travel", f"{figure(float(body.coordinates(now.q[0])[0]))} {unit}"),
                      ("velocity", f"{figure(body.ratio * float(now.v[0, body.v][0]))} {unit}/s")]  # fmt: skip
-            if now.tau is not None and not body.mimics:
+            if self.plotted and not body.mimics:                                 # of a model at rest nothing is known
                 rows.append(("torque" if force == "N·m" else "force", f"{figure(float(now.tau[0, body.v][0]))} {force}"))
         elif body is not None and joint.kind == "floating":
             w, v = now.v[0, body.v][:3], now.v[0, body.v][3:]
@@ -174,21 +162,16 @@ class Readings:
 # ---------------------------------------------------------------- signals
 
 
-def of(motion: Trajectory) -> States:
-    """All states of one rollout."""
-    return States(motion.q, motion.v, motion.tau, motion.signals)
-
-
-def standard(model: Model, robot: Robot, first: States) -> list[Signal]:
+def standard(model: Model, first: Trajectory) -> list[Signal]:
     """What is plotted of any motion: the change of energy, the base's rotation if it is free, and how fast the fastest joint turns."""
     found = []
     if model.nv:
-        start = float(sum(robot.energy(first.q, first.v))[0])
-        found.append(Signal("energy change", "J", lambda s: sum(robot.energy(s.q, s.v)) - start))
+        start = float(sum(first.energy())[0])
+        found.append(Signal("energy change", "J", lambda s: sum(s.energy()) - start))
     if model.bodies and model.bodies[0].kind.name == "floating":
         back = quaternion.conjugate(first.q[0, :4])
 
-        def turned(s: States) -> Array:
+        def turned(s: Trajectory) -> Array:
             away = quaternion.product(np.broadcast_to(back, s.q[:, :4].shape), s.q[:, :4])
             return np.degrees(2.0 * np.arctan2(np.linalg.norm(away[:, 1:], axis=1), np.abs(away[:, 0])))
 
@@ -200,29 +183,28 @@ def standard(model: Model, robot: Robot, first: States) -> list[Signal]:
     return found
 
 
-def fastest(entries: list[int], s: States) -> Array:
+def fastest(entries: list[int], s: Trajectory) -> Array:
     """The greatest of some velocities (n)."""
     return np.abs(s.v[:, entries]).max(axis=1)
 
 
-def entry(which: str, i: int, s: States) -> Array:
+def entry(which: str, i: int, s: Trajectory) -> Array:
     """An entry of q, v or tau (n)."""
     return getattr(s, which)[:, i]
 
 
-def component(name: str, at: tuple[int, ...], s: States) -> Array:
+def component(name: str, at: tuple[int, ...], s: Trajectory) -> Array:
     """An entry of a signal (n)."""
     where: tuple[Any, ...] = (slice(None), *at)
     return s.signals[name][where]
 
 
-def chosen(model: Model, first: States, name: str) -> Signal:
+def chosen(model: Model, first: Trajectory, name: str) -> Signal:
     """A signal of a motion, or an entry of q, v or tau, by its name."""
-    known: dict[str, Callable[[States], Array]] = {}
+    known: dict[str, Callable[[Trajectory], Array]] = {}
     for which in ("q", "v", "tau"):
         for i, label in enumerate(labels(model, "q" if which == "q" else "v")):
-            if getattr(first, which) is not None:
-                known[f"{which}.{label}"] = functools.partial(entry, which, i)
+            known[f"{which}.{label}"] = functools.partial(entry, which, i)
     for signal, x in first.signals.items():
         for at in np.ndindex(*x.shape[1:]):
             known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = functools.partial(component, signal, at)

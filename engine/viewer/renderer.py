@@ -11,9 +11,9 @@ from pyglet import gl
 
 from engine.viewer.camera import Camera
 from engine.viewer.canvas import Canvas
-from engine.viewer.drawing import Drawing, box
+from engine.viewer.drawing import Drawing, measure
 from engine.viewer.gl import Buffer, Framebuffer, Program, Rows, Texture, made
-from engine.viewer.light import LIGHTS, Light, unit
+from engine.viewer.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
 from engine.viewer.lines import Lines
 from engine.viewer.lod import decimated
 from engine.viewer.painter import Painter
@@ -69,7 +69,7 @@ class Shelf:
             gl.glVertexAttribPointer(k, kind.shape[0], gl.GL_UNSIGNED_BYTE if bytes_ else gl.GL_FLOAT, bytes_, VERTEX.itemsize, offset)
 
     def number(self, surface: Surface, level: int) -> int:
-        """The place of a surface's stand-in of LEVELS[level] triangles; from the last level on, and where it has not that many, of itself."""
+        """The place of a surface's stand-in of LEVELS[level] triangles; its own from the last level on, and where it has not that many."""
         if level >= len(LEVELS) or len(surface.faces) < 1.3 * LEVELS[level]:
             level = len(LEVELS)
         key = (surface, level)
@@ -119,7 +119,8 @@ class Renderer:
     (720, 1280, 3)
     """
 
-    def __init__(self, samples: int | None = None) -> None:
+    def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
+        self.scale = scale                                      # device pixels of a pixel of text
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
         self.samples = (0 if software else 4) if samples is None else samples
         self.detail = DETAIL * (8.0 if self.samples else 1.0)
@@ -159,7 +160,8 @@ class Renderer:
         seen = self._seen(drawing)
         shade = self._shadows(drawing, seen, light) | {
             "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
-            "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect), "shadow_map": 1, "sky_map": 2,
+            "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
+            "shadow_map": 1, "sky_map": 2,
         }  # fmt: skip
         for unit_, texture in ((1, self.shadow_map.depth), (2, self.sky_map.color)):
             gl.glActiveTexture(gl.GL_TEXTURE0 + unit_)
@@ -190,6 +192,12 @@ class Renderer:
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
+        if drawing.labels:
+            canvas = Canvas(self.scale)
+            for (x, y), (_, text, color) in zip(camera.project([p for p, _, _ in drawing.labels], size), drawing.labels, strict=True):
+                if np.isfinite(x):
+                    canvas.text(x / self.scale, y / self.scale, text, color, 12.0, "center", halo=True)
+            self.overlay(canvas)
         return self.picture
 
     def overlay(self, canvas: Canvas) -> None:
@@ -215,8 +223,8 @@ class Renderer:
 
     def _seen(self, drawing: Drawing) -> Seen:
         """Spheres about the instances, and about everything."""
-        boxes = np.array([box(s) for s in drawing.surfaces]).reshape(-1, 2, 3)[drawing.which]
-        opacity = drawing.colors[:, 3] * np.array([s.color[3] for s in drawing.surfaces])[drawing.which]
+        boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)[drawing.which]
+        opacity = drawing.colors[:, 3] * np.array([measure(s).opacity for s in drawing.surfaces])[drawing.which]
         turned = drawing.poses[:, :3, :3]
         centres = (turned @ (0.5 * boxes.sum(axis=1))[:, :, None])[:, :, 0] + drawing.poses[:, :3, 3]
         radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1) * np.linalg.norm(turned, axis=1).max(axis=1)
@@ -299,7 +307,7 @@ class Renderer:
         long = radius / light.key[2]
         low, high = np.minimum(middle[:2] - radius, shadow - long), np.maximum(middle[:2] + radius, shadow + long)
         near, side = 0.5 * (low + high), 0.5 * float((high - low).max())
-        own = {"grid": (*middle[:2], reach, grid), "horizon": np.sqrt(light.horizon), "open_color": (0.74, 0.75, 0.77), "shares": (0.36, 0.30)}
+        own = {"grid": (*middle[:2], reach, grid), "horizon": np.sqrt(light.horizon), "open_color": OPEN_COLOR, "shares": SHARES}
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         for program, square, offset in ((self.shaded_ground, (*near, drawing.floor, side), 0.0),
                                         (self.ground, (*middle[:2], drawing.floor, reach), 8.0)):  # fmt: skip

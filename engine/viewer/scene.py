@@ -56,7 +56,7 @@ class Actor:
 
     def __init__(self, source: Model | Trajectory | Live, geometry: str = "visual", q: Any = None, color: Any = None) -> None:
         if not isinstance(source, (Model, Trajectory, Live)):
-            raise ViewerError(f"cannot show a {type(source).__name__}; expected a model, a trajectory, a running simulation, or a list of them")
+            raise ViewerError(f"cannot show a {type(source).__name__}; expected a model, a trajectory, a live simulation, or a list")
         self.model: Model = source if isinstance(source, Model) else source.model
         self.trajectory = source if isinstance(source, Trajectory) else None
         self.live = source if isinstance(source, Live) else None
@@ -67,10 +67,12 @@ class Actor:
         self.robot = compile(self.model, self.gravity)
         self._at: tuple[Trajectory, float, tuple[Array, Array]] | None = None
         if self.trajectory is not None:
+            if not len(self.trajectory):
+                raise ViewerError(f"the trajectory of '{self.model.name}' holds no states; expected at least one")
             bad = ~np.isfinite(self.trajectory.q).all(axis=-1)
             if bad.any():
                 t = self.trajectory.t[int(np.argwhere(bad)[0][-1])]
-                raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, such as those before it")
+                raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, as before")
 
     @property
     def span(self) -> tuple[float, float]:
@@ -81,17 +83,17 @@ class Actor:
         return now, now
 
     def state(self, t: float) -> tuple[Array, Array]:
-        """Configurations (instances, nq) and velocities (instances, nv) at a time, or those of the first or last time beyond the ends."""
+        """Configurations (instances, nq) and velocities (instances, nv) at a time, or at the first or last time beyond the ends."""
         if self.trajectory is not None:
-            if self._at is None or self._at[:2] != (self.trajectory, t):                        # asked for several times in a picture
+            if self._at is None or self._at[:2] != (self.trajectory, t):       # asked for several times in a picture
                 now = self.trajectory
                 now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
                 state = now.q[..., -1, :].reshape(-1, self.model.nq), now.v[..., -1, :].reshape(-1, self.model.nv)
                 self._at = self.trajectory, t, state
             return self._at[2]
         if self.live is not None:
-            state = self.live.state
-            return state.q[None], state.v[None]
+            live = self.live.state
+            return live.q[None], live.v[None]
         return self.q, np.zeros((len(self.q), self.model.nv))
 
     def poses(self, t: float) -> Array:
@@ -159,7 +161,8 @@ class Scene:
             poses.append(placed.reshape(-1, 4, 4))
             colors.append(np.broadcast_to(actor.color, (len(poses[-1]), 4)))
         n = sum(map(len, which))
-        return Drawing(list(surfaces), np.concatenate(which).astype(int), np.concatenate(poses), np.concatenate(colors), np.arange(1, n + 1))
+        numbers = np.arange(1, n + 1)
+        return Drawing(list(surfaces), np.concatenate(which).astype(int), np.concatenate(poses), np.concatenate(colors), numbers)
 
     def drawing(self, t: float) -> Drawing:
         """What is to be drawn at a time; its numbers count the parts of every instance of every actor, from 1."""

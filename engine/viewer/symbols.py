@@ -28,7 +28,7 @@ class Symbols:
     """Surfaces, lines and labels, as they come together."""
 
     def __init__(self) -> None:
-        self.labels: list[tuple[Array, str, tuple[float, ...]]] = []
+        self.labels: list[tuple[Array, str, tuple[float, float, float, float]]] = []
         self._placed: list[tuple[Surface, Array, Array]] = []
         self._lines: list[tuple[Array, Array, Array]] = []
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.simulation import Simulator, Trajectory
-from engine.simulation.live import Live
-from engine.viewer.camera import Camera
+from engine.simulation import Live, Simulator, Trajectory
 from engine.viewer.canvas import Canvas
 from engine.viewer.context import open_window
 from engine.viewer.drawing import Drawing
@@ -20,6 +18,7 @@ from engine.viewer.hud import Facts, Hud
 from engine.viewer.marks import Shown, mark
 from engine.viewer.picture import placed, save
 from engine.viewer.playback import Playback
+from engine.viewer.readings import Readings
 from engine.viewer.scene import Actor, Scene, ViewerError
 
 Array = np.ndarray
@@ -59,8 +58,8 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "H": ("this help", "help", ()),
     "ESCAPE": ("let go; close", "escape", ()),
 }
-MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "closer or farther"), ("click", "pick a link"), ("double click", "look at it"),
-         ("Ctrl + drag", "move a joint at rest; pull a link that runs"))  # fmt: skip
+MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "closer or farther"), ("click", "pick a link"),
+         ("double click", "look at it"), ("Ctrl + drag", "move a joint at rest; pull a link that runs"))  # fmt: skip
 #: pixels that the mouse may move within a click
 STILL = 4
 #: rad for a pixel; s between two clicks of a double click
@@ -82,6 +81,7 @@ class Viewer:
         all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera
     view, environment, geometry, follow : as of :func:`engine.render`
     shown : what is shown besides the robots, a :class:`Shown`
+    signals : names of what is read and plotted besides: signals of the motion, or entries of q, v or tau, such as "q.elbow"
     title : of the window
 
     Raises
@@ -91,7 +91,8 @@ class Viewer:
 
     def __init__(self, source: Any, size: tuple[int, int] = (1280, 800), keys: Callable[[frozenset[str], str | None], Any] | None = None,
                  view: str | tuple[float, float] | None = None, environment: str | None = None, geometry: str = "visual",
-                 follow: str | None = None, shown: Shown | None = None, title: str | None = None) -> None:  # fmt: skip
+                 follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
+                 title: str | None = None) -> None:  # fmt: skip
         self.scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
         self.camera = placed(self.scene, size, view)
         self.playback = Playback(self.scene.span, loop=True)
@@ -104,11 +105,14 @@ class Viewer:
         self.window = open_window(True, width=size[0], height=size[1], caption=name, resizable=True)
         from engine.viewer.renderer import Renderer
 
-        self.renderer, self.hud = Renderer(None), Hud()
+        self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
+        self.readings = Readings(self.scene.actors[0], 0, signals)
         self.window.push_handlers(self)
         self.closed = False
-        self._geometry, self._held, self._pressed = geometry, set[str](), None
-        self._moved, self._clicked, self._grip, self._scrubbing = 0.0, -np.inf, None, False
+        self._geometry, self._held = geometry, set[str]()
+        self._pressed: str | None = None
+        self._moved, self._clicked, self._scrubbing = 0.0, -np.inf, False
+        self._grip: tuple[Actor, int, str, Array, Array] | None = None
         self._before: Array | None = None
         self._mouse: tuple[float, float] | None = None
         self._now, self._rate, self._toasted = time.perf_counter(), 0.0, -np.inf
@@ -142,32 +146,35 @@ class Viewer:
         if min(width, height) < 8:
             return
         target = self.renderer.draw(drawing, self.camera, size)
-        self.renderer.overlay(self._canvas(drawing, size))
+        self.renderer.overlay(self._canvas(size))
         target.copy_to(0)
         self.window.flip()
 
-    def _canvas(self, drawing: Drawing, size: tuple[int, int]) -> Canvas:
-        """What lies flat on the picture: the labels and the display."""
+    def _canvas(self, size: tuple[int, int]) -> Canvas:
+        """What lies flat on the picture."""
         scale = size[0] / self.window.get_size()[0]
         canvas = Canvas(scale)
-        if drawing.labels:
-            at = self.camera.project([point for point, _, _ in drawing.labels], size) / scale
-            for (x, y), (_, text, color) in zip(at, drawing.labels, strict=True):
-                if np.isfinite(x):
-                    canvas.text(x, y, text, color, 12.0, "center", halo=True)
-        if self.display:
+        if self.display or self.helping:
             self.hud.draw(canvas, (size[0] / scale, size[1] / scale), self.facts())
         return canvas
 
     def facts(self) -> Facts:
         """What the display says."""
-        helping = [*((name.strip("_").capitalize(), meaning) for name, (meaning, _, _) in KEYS.items()), *MOUSE] if self.helping else ()
-        running = self.live is not None and not self._looking_back
+        live, t = self.live, self.t
+        running = live is not None and not self._looking_back
+        actor = self.scene.actors[0]
+        lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{self._rate:.0f} /s")]
+        if live is not None:
+            lines.append(("rate", f"{live.rate:.2f} of real time"))
+        card = self.picked and Readings(*self.picked[:2]).card(self.picked[2], t)
+        events = actor.trajectory.events if actor.trajectory is not None else ()
+        rows = [*((name.strip("_").capitalize(), meaning) for name, (meaning, _, _) in KEYS.items()), *MOUSE] if self.helping else ()
         return Facts(
-            title=self.window.caption, span=self.playback.span, t=self.t, speed=self.playback.speed * self.playback.direction,
-            playing=not self.live.paused if running and self.live is not None else self.playback.playing, loop=self.playback.loop, live=running,
-            help=helping, toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
-            error=(self.live.error or "") if self.live is not None else "", mouse=self._mouse,
+            title=self.window.caption, lines=lines, span=self.playback.span, t=t, speed=self.playback.speed * self.playback.direction,
+            playing=not live.paused if running and live is not None else self.playback.playing, loop=self.playback.loop, live=running,
+            events=[(e.t, e.name) for e in events], plots=self.readings.plots(t), card=card, help=rows,
+            toast=self.toast if time.perf_counter() - self._toasted < TOAST else "", error=(live.error or "") if live is not None else "",
+            mouse=self._mouse,
         )  # fmt: skip
 
     @property
@@ -300,7 +307,8 @@ class Viewer:
         self.say(f"goes along with {self.followed}" if self.followed else "stands still")
 
     def switch(self, what: str) -> None:
-        self.shown = replace(self.shown, **{what: not getattr(self.shown, what)})
+        changed: dict[str, Any] = {what: not getattr(self.shown, what)}
+        self.shown = replace(self.shown, **changed)
 
     def trail(self) -> None:
         if self.picked is None:
@@ -368,7 +376,7 @@ class Viewer:
         if name in KEYS:
             _, method, given = KEYS[name]
             if method == "step" and modifiers & key.MOD_SHIFT:
-                self.step(*given, records=True)
+                self.step(given[0], records=True)
             else:
                 getattr(self, method)(*given)
         return True
@@ -460,7 +468,7 @@ class Viewer:
         if found is None:
             return
         actor, instance, link, point = found
-        self.picked = found[:3]
+        self.picked = actor, instance, link
         T = actor.poses(self.t)[instance, actor.model.link_index(link)]
         self._grip = (actor, instance, link, T[:3, :3].T @ (point - T[:3, 3]), point)
 

@@ -54,8 +54,8 @@ def drawn(size=(1280, 720), scale=1.0, **changes):
     return hud, canvas
 
 
-def apart(a, b):
-    return a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
+def apart(a, b, gap=0.0):
+    return a[0] + a[2] + gap <= b[0] or b[0] + b[2] + gap <= a[0] or a[1] + a[3] + gap <= b[1] or b[1] + b[3] + gap <= a[1]
 
 
 def within(a, b):
@@ -81,7 +81,7 @@ def test_nothing_overlaps_and_all_is_in_the_picture(size, scale, changes):
     picture = (0.0, 0.0, *size)
     for k, panel in enumerate(panels):
         assert within(panel, picture)
-        assert all(apart(panel, other) for other in panels[:k])
+        assert all(apart(panel, other, 6.0) for other in panels[:k])
     for k, (box, text) in enumerate(canvas.texts):
         assert any(within(box, panel) for panel in panels), text
         for other, said in canvas.texts[:k]:
@@ -105,6 +105,13 @@ def test_even_a_tiny_picture_is_drawn(size):
         hud, canvas = drawn(size, **changes)
         assert np.isfinite(canvas.vertices()["position"]).all()
         assert hud.hit(*middle((0, 0, *size))) is None or isinstance(hud.hit(*middle((0, 0, *size)))[0], str)
+
+
+def test_what_there_is_no_room_for_is_left_out_from_the_end():
+    hud, canvas = drawn((640, 360), lines=[(f"label {k}", str(k)) for k in range(100)], error="", card=None)
+    shown = [w for w in canvas.words if w.startswith("label")]
+    assert shown == [f"label {k}" for k in range(len(shown))] and 12 <= len(shown) <= 16
+    assert hud.boxes["info"][3] <= 360 - 2 * 12 - 46 - 8 and sum(w in ("energy change", "base rotation") for w in canvas.words) == 2
 
 
 def test_what_is_not_there_is_not_shown():

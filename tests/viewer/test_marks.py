@@ -284,7 +284,7 @@ def test_a_model_at_rest_has_no_momentum_forces_or_trails() -> None:
         (Shown(trails=(("tip", (0, 0)),)), r"trails: the point of 'tip' is \[0.0, 0.0\]; expected three finite numbers, m"),
         (Shown(trail_time=0.0), "trail_time is 0.0; expected seconds above zero"),
         (Shown(forces=(forces.JointStops(),)), "forces: got a JointStops; expected Thrusters or PointForce"),
-        (Shown(forces=(actuators.Thrusters("base", [0, 0, 0], [0, 0, 1], 1.0),)), "has no signal 'thrusters.thrust'; expected the thrusters"),
+        (Shown(forces=(actuators.Thrusters("base", [0, 0, 0], [0, 0, 1], 1.0),)), "has no signal 'thrusters.thrust'; expected the"),
     ],
 )
 def test_what_cannot_be_shown_is_said(shown: Shown, said: str) -> None:

@@ -22,7 +22,7 @@ def model():
 def trajectory(model):
     found = motion(model, 2.0, 4.0)
     wave = np.sin(found.t)
-    return replace(found, tau=0.5 + found.tau, signals={"wheels.torque": np.stack([wave, 2 * wave], axis=1)})
+    return replace(found, tau=found.tau + 0.5 * found.t[:, None], signals={"wheels.torque": np.stack([wave, 2 * wave], axis=1)})
 
 
 @pytest.fixture
@@ -77,9 +77,10 @@ def test_a_card_tells_of_the_link(trajectory, readings):
     assert np.abs(R - T[:3, :3]).max() < 2e-3
     told = dict(rows[2:])
     assert told["mass"] == "1.000 kg" and told["joint"] == "arm_joint" and told["kind"] == "revolute"
-    assert told["angle"] == "1.000 rad" and told["velocity"] == "1.000 rad/s" and told["torque"] == "0.5000 N·m"
+    assert told["angle"] == "1.000 rad" and told["velocity"] == "1.000 rad/s" and told["torque"] == "1.500 N·m"
     tip = dict(readings.card("tip", 3.0).rows[2:])
-    assert tip["travel"] == "0.1000 m" and tip["velocity"] == "0.1000 m/s" and tip["force"] == "0.5000 N"
+    assert tip["travel"] == "0.1000 m" and tip["velocity"] == "0.1000 m/s" and tip["force"] == "1.500 N"
+    assert dict(readings.card("arm", 3.02).rows)["torque"] == "1.510 N·m"       # between two records
     base, fin = dict(readings.card("base", 3.0).rows), dict(readings.card("fin", 3.0).rows)
     assert base["kind"] == "floating" and base["speed"] == f"{figure(np.linalg.norm(SPEEDS[3:6]))} m/s"
     assert fin["kind"] == "fixed" and "velocity" not in fin
@@ -95,11 +96,11 @@ def test_at_rest_it_says_what_the_robot_is(model):
 
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):
     actor = Actor(model)
-    now = SimpleNamespace(t=0.0, q=trajectory.q[0], v=trajectory.v[0], tau=trajectory.tau[0], signals={"x": np.array(1.0)})
-    actor.live = SimpleNamespace(state=now)
+    now = SimpleNamespace(t=0.0)
+    actor.live = SimpleNamespace(state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
     readings = Readings(actor, signals=["x"])
     for k in range(1500):
-        now.t, now.signals = k / 60, {"x": np.array(np.sin(k / 60))}
+        now.t, actor.live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})
         plot = readings.plots(now.t)[0]
     assert plot.t[-1] == now.t and plot.t[0] >= now.t - RECENT and plot.t[-1] - plot.t[0] == pytest.approx(RECENT, abs=0.1)
     there = np.isfinite(plot.y)

@@ -58,9 +58,9 @@ class Camera {
     this.radius = Math.max(0.5 * Math.hypot(...ends.map(([a, b]) => b - a)), 1e-3);
     const seen = points.map(p => axes.map(a => a[0] * (p[0] - centre[0]) + a[1] * (p[1] - centre[1]) + a[2] * (p[2] - centre[2])));
     const middle = [0, 1, 2].map(i => 0.5 * (Math.min(...seen.map(p => p[i])) + Math.max(...seen.map(p => p[i]))));
-    for (let k = 0; k < 3; k++) {                         // the middle of the picture is not that of the points: those in front look larger
+    for (let k = 0; k < 4; k++) {                         // the middle of the picture is not that of the points: those in front look larger
       const off = seen.map(p => p.map((x, i) => x - middle[i]));
-      this.distance = Math.max(...off.map(p => p[2] + Math.max(Math.abs(p[0]) / (slope * aspect), Math.abs(p[1]) / slope)), 1.2 * this.radius);
+      this.distance = Math.max(...off.map(p => p[2] + Math.max(Math.abs(p[0]) / (slope * aspect), Math.abs(p[1]) / slope)), 2.2 * this.radius);
       for (const i of [0, 1]) {
         const flat = off.map(p => p[i] / (this.distance - p[2]));
         middle[i] += 0.5 * this.distance * (Math.min(...flat) + Math.max(...flat));

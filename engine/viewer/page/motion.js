@@ -23,16 +23,15 @@ function set_rotation(m, o, w, x, y, z) {
   m[o + 8] = 2 * (x * z - w * y); m[o + 9] = 2 * (y * z + w * x); m[o + 10] = 1 - 2 * (x * x + y * y);
 }
 
-// The rotation a share s of the arc from quaternion a[i…] to b[j…] (scalar first), into the matrix m[o…].
+// The rotation a share s of the arc from quaternion a[i…] to a[j…] (scalar first, less than half a turn apart), into the matrix m[o…].
 function turn(m, o, a, i, j, s) {
   const cosine = a[i] * a[j] + a[i + 1] * a[j + 1] + a[i + 2] * a[j + 2] + a[i + 3] * a[j + 3];
-  const angle = Math.acos(Math.min(Math.abs(cosine), 1));
-  const near = angle < 1e-4;
+  const angle = Math.acos(Math.min(cosine, 1)), near = angle < 1e-4;
   const u = near ? 1 - s : Math.sin((1 - s) * angle) / Math.sin(angle);
-  const v = (near ? s : Math.sin(s * angle) / Math.sin(angle)) * (cosine < 0 ? -1 : 1);
-  let q = [0, 1, 2, 3].map(k => u * a[i + k] + v * a[j + k]);
-  const length = Math.hypot(...q);
-  set_rotation(m, o, q[0] / length, q[1] / length, q[2] / length, q[3] / length);
+  const v = near ? s : Math.sin(s * angle) / Math.sin(angle);
+  const w = u * a[i] + v * a[j], x = u * a[i + 1] + v * a[j + 1], y = u * a[i + 2] + v * a[j + 2], z = u * a[i + 3] + v * a[j + 3];
+  const length = Math.hypot(w, x, y, z);
+  set_rotation(m, o, w / length, x / length, y / length, z / length);
 }
 
 class Actor {

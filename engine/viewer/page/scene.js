@@ -2,9 +2,8 @@
 
 class Scene {
   constructor(header, buffer, images) {
-    Object.assign(this, header);                          // environment, light, floor, points, times, play
+    Object.assign(this, header);                          // play, times, environment, light, floor, points, space, shaders
     this.images = images;
-    this.shaders = header.shaders;
     this.surfaces = header.surfaces.map(s => ({
       ...s,
       positions: new Uint16Array(buffer, s.positions, 4 * s.vertices),

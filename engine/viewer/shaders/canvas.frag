@@ -7,7 +7,7 @@ flat in vec4 within;
 out vec4 result;
 
 void main() {
-  if (any(lessThan(pixel, within.xy)) || any(greaterThan(pixel, within.zw + 1.0))) discard;
+  if (any(lessThan(pixel, within.xy)) || any(greaterThan(pixel, within.zw))) discard;
   float coverage;
   if (form.w < 0.0) {
     coverage = texelFetch(atlas, ivec2(at), 0).r;

@@ -17,6 +17,7 @@ uniform float shadow_texel;      // m
 // How much of the key light arrives: four comparisons, each bilinear.
 float key_light(vec3 world, vec3 N) {
   vec3 p = (shadow_matrix * vec4(world + N * (1.5 * shadow_texel), 1.0)).xyz;
+  p.z = min(p.z, 1.0);
   const float w = 1.0 / SHADOW_SIZE;
   return 0.25 * (texture(shadow_map, p + vec3(0.9 * w, 0.4 * w, 0.0)) + texture(shadow_map, p + vec3(-0.4 * w, 0.9 * w, 0.0))
     + texture(shadow_map, p + vec3(-0.9 * w, -0.4 * w, 0.0)) + texture(shadow_map, p + vec3(0.4 * w, -0.9 * w, 0.0)));

@@ -1,6 +1,6 @@
 precision highp float;
 in vec4 tint;
-in float across;
+noperspective in float across;
 flat in float half_width;
 uniform float opacity;
 out vec4 pixel;

@@ -3,7 +3,7 @@ uniform samplerBuffer rows;
 uniform mat4 matrix;             // world to clip
 uniform vec2 size;               // of the picture, pixels
 out vec4 tint;
-out float across;                // pixels from the middle
+noperspective out float across;  // pixels from the middle
 flat out float half_width;
 
 void main() {

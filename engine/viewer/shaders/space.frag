@@ -12,7 +12,7 @@ void main() {
   float down = -d.z;
   float passes = height * sqrt(max(1.0 - down * down, 0.0));      // how near to the middle the line of sight comes
   float inside = sqrt(max(1.0 - passes * passes, 0.0));
-  vec3 n = normalize(vec3(0.0, 0.0, height) + (height * down - inside) * d);
+  vec3 n = vec3(0.0, 0.0, height) + (height * down - inside) * d;
   float sun = dot(n, key);
   float day = smoothstep(-0.10, 0.35, sun);
   vec4 map = texture(ground, n.xy * 0.9 + 0.5);
@@ -25,8 +25,8 @@ void main() {
   haze *= haze;
   color = mix(color + 0.03 * air, air, 0.75 * haze * haze);
   // beyond the limb
-  float above = max(passes - 1.0, 0.0);
-  vec3 glow = dark + air * 0.75 * exp(-above * vec3(260.0, 200.0, 140.0));
+  float thin = exp(-140.0 * max(passes - 1.0, 0.0));
+  vec3 glow = dark + 0.75 * thin * air * vec3(thin, sqrt(thin), 1.0);
   float edge = clamp((passes - 1.0) / fwidth(passes) + 0.5, 0.0, 1.0);
   pixel = vec4(sqrt(mix(color, glow, edge)), 1.0);
 }

@@ -1,0 +1,48 @@
+"""What the demos share to be looked at: the options --view and --video, and shapes for rigid bodies."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from engine.spatial import quaternion, se3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--view and --video."""
+    parser.add_argument("--view", action="store_true", help="show in a window what was simulated")
+    parser.add_argument("--video", type=Path, metavar="PATH", help="film what was simulated (.mp4, .gif), or draw its end (.png)")
+
+
+def show(options: argparse.Namespace, source: Any, speed: float = 1.0, **look: Any) -> None:
+    """Film what was simulated, and open a window on it, as the options say; ``look`` is what engine.render and engine.view both take."""
+    try:
+        if options.video:
+            options.video.parent.mkdir(parents=True, exist_ok=True)
+            engine.render(source, options.video, speed=speed, progress=sys.stdout.isatty(), **look)
+            print(f"wrote {options.video}")
+        if options.view:
+            engine.view(source, **look)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def body(motion: engine.StateTrajectory, name: str, shapes: list[engine.Geometry]) -> engine.Trajectory:
+    """The motion of a rigid body as that of a model with one floating link, which looks like the shapes."""
+    builder = engine.Builder(name)
+    builder.add_link(name, inertia=motion.system.spatial_inertia(motion.system.neutral(), None, 0.0), visuals=tuple(shapes))
+    T, V = motion.poses(), motion.twists()
+    q = np.concatenate([quaternion.from_matrix(T[..., :3, :3]), T[..., :3, 3]], axis=-1)
+    Vdot = np.gradient(V, motion.t, axis=-2)
+    return engine.Trajectory(builder.model(floating_base=True), (0.0, 0.0, 0.0), motion.t, q, V, np.zeros_like(V), Vdot)
+
+
+def shape(kind: str, size: Any, color: tuple[float, ...], at: Any = (0.0, 0.0, 0.0), along: str = "z") -> engine.Geometry:
+    """A box (x, y, z), a sphere (radius), or a cylinder or capsule (radius, length) along x, y or z; at a point, in a colour."""
+    R = np.roll(np.eye(3), "zxy".index(along), axis=0)                         # takes z to that axis
+    return engine.Geometry(kind, tuple(size), se3.pose(R, np.array(at)), material=engine.Material(str(color), (*color, 1.0)))

@@ -1,0 +1,52 @@
+"""The window on a virtual display, each scenario of tests.viewer.desk in a process of its own; what is said where nothing can be drawn."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+NEEDS = "expected Xvfb and Mesa's software OpenGL: apt install xvfb libegl1 libgl1-mesa-dri libglx-mesa0"
+
+
+def run(code, *command, **variables):
+    done = subprocess.run([*command, sys.executable, "-W", "error", *code], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, **variables})  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("scenario", ["trajectory", "joints", "live", "pilot", "again", "playing"])
+def test_at_the_window(scenario):
+    assert shutil.which("xvfb-run"), NEEDS
+    status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 800x600x24")
+    assert status == 0 and out.strip().endswith("done"), error
+
+
+PICTURE = """
+import sys, numpy as np, engine
+model = engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True)
+np.save(sys.argv[1], engine.render(model, size=(200, 150), environment="space"))
+"""
+
+
+def test_the_same_pixels_with_a_display_and_without(tmp_path):
+    import numpy as np
+
+    for name, command in (("with", ["xvfb-run", "-a"]), ("without", [])):
+        variables = {} if command else {"DISPLAY": ""}
+        status, _, error = run(["-c", PICTURE, str(tmp_path / f"{name}.npy")], *command, **variables)
+        assert status == 0, error
+    assert np.array_equal(np.load(tmp_path / "with.npy"), np.load(tmp_path / "without.npy"))
+
+
+@pytest.mark.parametrize(("code", "variables", "said"), [
+    ("engine.view(model)", {"DISPLAY": ""}, "there is no display to open a window on"),
+    ("engine.render(model, 'x.png')", {"DISPLAY": "", "MESA_GL_VERSION_OVERRIDE": "2.1"}, "expected OpenGL 3.3 or newer"),
+])  # fmt: skip
+def test_where_nothing_can_be_drawn_one_sentence_says_so(tmp_path, code, variables, said):
+    setting = "import engine\nmodel = engine.load_urdf('assets/free_flyer/free_flyer.urdf', floating_base=True)\n"
+    caught = f"try:\n    {code}\nexcept engine.ViewerError as error:\n    print(error)\n"
+    status, out, error = run(["-c", setting + caught], **variables)
+    assert status == 0, error
+    assert said in out and out.count("\n") == 1
