@@ -1,6 +1,7 @@
 """A servicer reaches for the handle of a tumbling target, with its base uncontrolled.
 
     python demos/capture.py
+    python demos/capture.py --video capture.mp4      # or --view, in a window
 
 The target drifts and tumbles; its handle's motion is known. The servicer's arm follows it with the generalized Jacobian: the base
 reacts as it will, its momentum stays what it was, and the gripper meets the handle all the same, in place and in speed. Writes the
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine.simulation.controllers import blend, generalized_jacobian_control
@@ -25,7 +27,7 @@ START = {"shoulder_yaw": 0.3, "shoulder_pitch": 0.5, "shoulder_roll": 0.2, "elbo
          "wrist_roll": 0.2}  # fmt: skip
 MEET, HOLD = 25.0, 10.0                                                        # s: until the gripper is on the handle, and along with it
 SPIN, DRIFT = np.radians([0.4, -0.6, 0.5]), np.array([0.002, -0.001, 0.0015])  # of the target: rad/s, m/s
-OFFSET = np.array([0.35, 0.1, 0.05])                                           # m: from the target's centre to its handle
+OFFSET = np.array([0.1, 0.05, -0.5])                                            # m: from the target's centre to its handle
 
 
 def servicer() -> tuple[engine.Model, np.ndarray]:
@@ -70,10 +72,26 @@ def approach(motion, T_start: np.ndarray):
     return reference
 
 
+def target(motion, t: np.ndarray) -> engine.Trajectory:
+    """What the target does, to be looked at: a model of one floating link, whose frame is the handle's."""
+    white, foil, cells, steel, dark = (0.88, 0.88, 0.86), (0.78, 0.52, 0.16), (0.05, 0.10, 0.33), (0.66, 0.68, 0.71), (0.15, 0.16, 0.18)
+    shapes = [show.shape("box", (0.7, 0.7, 0.6), foil, at=-OFFSET), show.shape("box", (0.5, 0.5, 0.61), white, at=-OFFSET),
+              show.shape("capsule", (0.012, 0.16), steel, along="x"),
+              *(show.shape("cylinder", (0.01, 0.2), dark, at=(x, 0.0, 0.1)) for x in (-0.08, 0.08)),
+              *(show.shape("box", (0.6, 1.1, 0.02), cells, at=-OFFSET + [0.0, y, 0.0]) for y in (-1.0, 1.0)),
+              show.shape("cylinder", (0.02, 1.0), steel, at=-OFFSET, along="y")]  # fmt: skip
+    builder = engine.Builder("target")
+    builder.add_link("target", visuals=tuple(shapes))
+    T, V, Vdot = (np.array(x) for x in zip(*map(motion, t), strict=True))
+    q = np.concatenate([quaternion.from_matrix(T[:, :3, :3]), T[:, :3, 3]], axis=1)
+    return engine.Trajectory(builder.model(floating_base=True), (0.0, 0.0, 0.0), t, q, V, np.zeros_like(V), Vdot)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dt", type=float, default=5e-3, help="step, seconds (default: 0.005)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the trajectory and the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     model, q0 = servicer()
@@ -102,6 +120,7 @@ def main() -> None:
     data = trajectory.save(options.out / "capture.h5", overwrite=True)
     plot(trajectory, gap, turned, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
+    show.show(options, [trajectory, target(motion, t)], speed=2.0)
 
 
 def plot(trajectory, gap, turned, path: Path) -> None:

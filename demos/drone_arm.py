@@ -1,6 +1,7 @@
 """A drone with an arm hovers while the arm swings.
 
     pip install example-robot-data && python demos/drone_arm.py
+    python demos/drone_arm.py --video drone.mp4      # or --view, in a window: with the arm in view
 
 Hextilt is a hexarotor with tilted rotors, which can push and twist in every direction, and carries a five-joint arm. One controller asks
 for the accelerations that hold the base and swing the arm; inverse dynamics gives the wrench on the base and the arm's torques; six
@@ -15,6 +16,7 @@ import sysconfig
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import dynamics, ops
@@ -64,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duration", type=float, default=10.0, help="seconds (default: 10)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     model = engine.load_urdf(FILE, floating_base=True)
@@ -87,6 +90,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, start, options.out / "drone_arm.png")
     print(f"wrote {options.out / 'drone_arm.png'}")
+    show.show(options, motions["with the arm in view"])
 
 
 def plot(motions, start, path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Three bodies spin about y: why do two of them turn over?
+"""Four bodies spin about y: why do three of them turn over?
 
     python demos/dzhanibekov.py
+    python demos/dzhanibekov.py --video flips.mp4     # or --view, in a window
 
-A box, an ellipsoid and a cylinder start with ω = (0.001, 10, 0) rad/s. For the box and the ellipsoid y is the axis of the middle moment of
-inertia, and a spin about it is unstable: they flip, again and again. The cylinder's transverse moments are equal, and it does not. Writes
-a plot (.png) of the three angular velocities, with the closed form's period of the flips.
+A box, an ellipsoid, a T-handle and a cylinder start with ω = (0.001, 10, 0) rad/s. For the first three y is the axis of the middle moment
+of inertia, and a spin about it is unstable: they flip, again and again. The cylinder's transverse moments are equal, and it does not.
+Writes a plot (.png) of the angular velocities, with the closed form's period of the flips. The film leaves the ellipsoid out.
 """
 
 from __future__ import annotations
@@ -13,15 +14,21 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import show
 from scipy.special import ellipk
 
 import engine
 from engine.spatial import inertia
 
 SPIN = np.array([1e-3, 10.0, 0.0])
+BAR, STEM = (0.02, 0.36), (0.02, 0.16)                                         # of the T-handle, along x and y: radius and length, m
+BAR_AT, STEM_AT = np.array([0.0, -0.028, 0.0]), np.array([0.0, 0.063, 0.0])    # with the centre of mass of both at the origin
+T_HANDLE = (inertia.from_mass(0.36, BAR_AT, np.diag(np.diag(inertia.cylinder(0.36, *BAR))[[2, 0, 1]]))
+            + inertia.from_mass(0.16, STEM_AT, np.diag(np.diag(inertia.cylinder(0.16, *STEM))[[0, 2, 1]])))  # fmt: skip
 BODIES = {
     "box": inertia.box(1.0, [0.3, 0.2, 0.1]),                                  # moments in the order x < y < z
     "ellipsoid": inertia.ellipsoid(1.0, [0.16, 0.12, 0.05]),
+    "T-handle": T_HANDLE,
     "cylinder": inertia.cylinder(1.0, 0.1, 0.3),
 }
 
@@ -39,12 +46,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duration", type=float, default=20.0, help="seconds (default: 20)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     motions = {}
-    for name, G in BODIES.items():
+    for k, (name, G) in enumerate(BODIES.items()):
         body = engine.RigidBody(inertia=G)
-        motion = motions[name] = engine.compile(body).simulate(body.build_state(angular_velocity=SPIN), options.duration, 1e-3)
+        start = body.build_state(position=[0.45 * k, 0.0, 0.0], angular_velocity=SPIN)
+        motion = motions[name] = engine.compile(body).simulate(start, options.duration, 1e-3)
         K, P, wy = motion.kinetic_energy(), motion.momentum(), body.angular_velocity(motion.x)[:, 1]
         flips = motion.t[1:][wy[1:] * wy[:-1] < 0]
         apart = f"every {np.diff(flips).mean():.4f} s (closed form {period(np.diag(G)[:3], SPIN):.4f} s)" if len(flips) > 1 else ""
@@ -53,6 +62,19 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, options.out / "dzhanibekov.png")
     print(f"wrote {options.out / 'dzhanibekov.png'}")
+    show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.25, view=(-1.2, 0.3))
+
+
+def looks() -> dict[str, list[engine.Geometry]]:
+    """Shapes of those that primitives can show."""
+    orange, white, steel, dark, blue = (0.93, 0.50, 0.12), (0.92, 0.92, 0.90), (0.62, 0.65, 0.69), (0.15, 0.16, 0.18), (0.13, 0.36, 0.72)
+    return {
+        "box": [show.shape("box", (0.3, 0.2, 0.1), white), show.shape("box", (0.302, 0.05, 0.102), orange, at=(0.0, 0.0751, 0.0))],
+        "T-handle": [show.shape("cylinder", BAR, steel, at=BAR_AT, along="x"), show.shape("cylinder", STEM, orange, at=STEM_AT, along="y"),
+                     *(show.shape("sphere", (0.026,), dark, at=BAR_AT + [x, 0.0, 0.0]) for x in (-0.18, 0.18))],
+        "cylinder": [show.shape("cylinder", (0.1, 0.3), white), show.shape("cylinder", (0.101, 0.06), blue, at=(0.0, 0.0, 0.1)),
+                     show.shape("box", (0.205, 0.03, 0.305), dark)],
+    }  # fmt: skip
 
 
 def plot(motions: dict[str, engine.StateTrajectory], path: Path) -> None:

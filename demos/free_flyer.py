@@ -2,6 +2,7 @@
 
     python demos/free_flyer.py                        # the servicer of assets/free_flyer
     python demos/free_flyer.py --urdf panda.urdf      # any robot, floating freely
+    python demos/free_flyer.py --video slew.mp4       # or --view, in a window
 
 Nothing holds the base. A joint-space controller follows a smooth path with internal torques only, so the momentum of the whole must
 not change, and the energy must change by exactly the work of the motors. Writes the trajectory (.h5) and a plot (.png).
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import ops
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=20.0, help="seconds (default: 20)")
     parser.add_argument("--dt", type=float, default=1e-3, help="step, seconds (default: 0.001)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the trajectory and the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     model = engine.load_urdf(options.urdf, floating_base=True)
@@ -153,6 +156,7 @@ def main() -> None:
     data = trajectory.save(options.out / f"{model.name}.h5", overwrite=True)
     plot(trajectory, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
+    show.show(options, trajectory)
 
 
 if __name__ == "__main__":

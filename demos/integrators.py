@@ -1,6 +1,7 @@
 """Which integrator? Every method of the engine on one tumbling body: its order, and what becomes of the energy in 1000 s.
 
     python demos/integrators.py
+    python demos/integrators.py --video methods.mp4      # or --view, in a window: the body left alone, once by each method
 
 Left: the error after 1 s of a body with an offset centre of mass and added mass, pushed by forces that depend on time, pose and velocity,
 against the step; the slope is the method's order. Right: the energy of the same body, left alone, over 1000 s in steps of 0.05 s.
@@ -13,6 +14,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import ops
@@ -39,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duration", type=float, default=1000.0, help="seconds of free motion (default: 1000)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     pushed, alone = Pushed(), engine.RigidBody(inertia=G, velocity_frame="body")
@@ -60,12 +63,25 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(steps, errors, energies, options.out / "integrators.png")
     print(f"wrote {options.out / 'integrators.png'}")
+    motions = []
+    for k, name in enumerate(METHODS):
+        start = alone.build_state([1.6 * k, 0.0, 0.0], angular_velocity=TWIST[:3])
+        motions.append(show.body(lasting(free, start, min(options.duration, 60.0), name, 1), name, looks(k)))
+    show.show(options, motions, environment="plain", view=(-1.35, 0.3))
 
 
-def lasting(free: engine.CompiledSystem, x0: np.ndarray, duration: float, name: str) -> engine.StateTrajectory:
+def looks(k: int) -> list[engine.Geometry]:
+    """A brick in the colour of the plot's line number k, with a nose."""
+    from matplotlib.colors import to_rgb
+
+    nose = show.shape("box", (0.06, 0.5, 0.25), (0.15, 0.16, 0.18), at=(0.5, 0.0, 0.0))
+    return [show.shape("box", (1.0, 0.7, 0.4), to_rgb(f"C{k}")), nose]
+
+
+def lasting(free: engine.CompiledSystem, x0: np.ndarray, duration: float, name: str, record_every: int = 20) -> engine.StateTrajectory:
     """The free motion, or as much of it as there is."""
     try:
-        return free.simulate(x0, duration, 0.05, integrator=name, record_every=20)
+        return free.simulate(x0, duration, 0.05, integrator=name, record_every=record_every)
     except engine.SimulationError as error:
         return error.trajectory
 

@@ -2,6 +2,7 @@
 
     python demos/monte_carlo.py                     # 10 000 rollouts
     python demos/monte_carlo.py --rollouts 500
+    python demos/monte_carlo.py --video scatter.mp4      # or --view, in a window: the first twelve, together
 
 The capture of demos/capture.py, with a controller that knows the servicer as designed: the true mass of the bus (±5 %), of the payload
 in the gripper's link (±20 %), the beginnings of the arm (0.5°) and the base's rates (0.02°/s) are scattered. One simulator, compiled once,
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine.simulation.controllers import generalized_jacobian_control
@@ -34,6 +36,7 @@ def main() -> None:
     parser.add_argument("--dt", type=float, default=0.05, help="step, seconds (default: 0.05)")
     parser.add_argument("--seed", type=int, default=0, help="of the scatter (default: 0)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the figure (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     model, q0 = capture.servicer()
@@ -63,6 +66,11 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(gap, true, designed, apart, options.out / "monte_carlo.png")
     print(f"wrote {options.out / 'monte_carlo.png'}")
+    if options.video or options.view:                                          # only the ends of the others have been recorded
+        masses = {name: x[:12] for name, x in true.items()}
+        some = simulator.run(model.manifold.plus(q0, d[:12]), v[:12], capture.MEET + 5.0, record_every=4, parameters=masses)
+        ghosts = engine.viewer.Actor(some, color=(1.0, 1.0, 1.0, 0.4))
+        show.show(options, [ghosts, capture.target(motion, some.t)], speed=2.0)
 
 
 def by_design(controller, model: engine.Model):

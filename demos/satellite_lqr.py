@@ -1,6 +1,7 @@
 """A satellite turns around and moves over, by the controls that cost least; then it does so with a push, under feedback.
 
     python demos/satellite_lqr.py
+    python demos/satellite_lqr.py --video satellite.mp4      # or --view, in a window
 
 The satellite of RobotDynamics.jl, thrust u[:3] and torque u[3:] in body axes. Iterative LQR finds the controls: each pass simulates, takes
 the exact Jacobians of every step in the error state (12, not 13), solves the finite-horizon LQR problem backwards, and searches along it.
@@ -13,6 +14,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 
@@ -92,6 +94,7 @@ class ILQR:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     satellite = Satellite()
@@ -104,14 +107,33 @@ def main() -> None:
 
     rng = np.random.default_rng(0)
     y = compiled.state_plus(x0, rng.standard_normal((100, 12)) * ([0.1] * 3 + [0.3] * 3 + [0.05] * 6))
-    apart = [np.linalg.norm(compiled.state_diff(y, x[0]), axis=1)]
+    apart, others = [np.linalg.norm(compiled.state_diff(y, x[0]), axis=1)], [y]
     for k in range(STEPS):
         y = compiled.discrete_dynamics(y, u[k] - compiled.state_diff(y, x[k]) @ K[k].T, 0.0, DT)
         apart.append(np.linalg.norm(compiled.state_diff(y, x[k + 1]), axis=1))
+        others.append(y)
     print(f"a hundred others: {apart[0].max():.2f} from the path at first, {apart[-1].max():.1e} at the end")
     options.out.mkdir(parents=True, exist_ok=True)
     plot(problem, x, u, np.array(apart), options.out / "satellite_lqr.png")
     print(f"wrote {options.out / 'satellite_lqr.png'}")
+    t = DT * np.arange(STEPS + 1)
+    path = engine.StateTrajectory(satellite, t, x, u)
+    scattered = engine.StateTrajectory(satellite, t, np.swapaxes(others, 0, 1)[:20], np.zeros((20, STEPS, 6)))
+    ghosts = engine.viewer.Actor(show.body(scattered, "others", looks()), color=(1.0, 1.0, 1.0, 0.25))
+    show.show(options, [show.body(path, "satellite", looks()), ghosts])
+
+
+def looks() -> list[engine.Geometry]:
+    """A bus in foil with panels along y, an antenna in front and a nozzle behind."""
+    foil, cells, silver, white, dark = (0.86, 0.63, 0.22), (0.05, 0.10, 0.33), (0.66, 0.68, 0.71), (0.90, 0.90, 0.88), (0.15, 0.16, 0.18)
+    shapes = [show.shape("box", (0.6, 0.5, 0.5), foil), show.shape("cylinder", (0.03, 0.2), silver, at=(0.4, 0.0, 0.0), along="x"),
+              show.shape("cylinder", (0.2, 0.03), white, at=(0.5, 0.0, 0.0), along="x"),
+              show.shape("cylinder", (0.1, 0.12), dark, at=(-0.35, 0.0, 0.0), along="x")]  # fmt: skip
+    for side in (-1, 1):
+        shapes.append(show.shape("cylinder", (0.02, 0.2), silver, at=(0.0, 0.34 * side, 0.0), along="y"))
+        for k in range(3):
+            shapes.append(show.shape("box", (0.46, 0.38, 0.02), cells, at=(0.0, side * (0.63 + 0.4 * k), 0.0)))
+    return shapes
 
 
 def plot(problem: ILQR, x: np.ndarray, u: np.ndarray, apart: np.ndarray, path: Path) -> None:

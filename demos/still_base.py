@@ -1,6 +1,7 @@
 """The servicer's arm moves, and its base does not turn: motion in the reaction null space.
 
     python demos/still_base.py
+    python demos/still_base.py --video still.mp4      # or --view, in a window: both side by side
 
 Seven joints leave a four-dimensional space of motions whose reaction on the attitude of a free base is zero. The arm wanders through it
 for a minute, pulled by slow swings of every joint; next to it the same swings without the projection. Writes a plot (.png).
@@ -9,10 +10,12 @@ for a minute, pulled by slow swings of every joint; next to it the same swings w
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import ops
@@ -33,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duration", type=float, default=60.0, help="seconds (default: 60)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     model = engine.load_urdf(SERVICER, floating_base=True)
@@ -54,6 +58,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, options.out / "still_base.png")
     print(f"wrote {options.out / 'still_base.png'}")
+    still, other = motions.values()
+    beside = other.q + 6.0 * (np.arange(model.nq) == 5)                        # m, along y
+    show.show(options, [still, dataclasses.replace(other, q=beside)], speed=4.0, view=(0.3, 0.3))
 
 
 def plot(motions, path: Path) -> None:

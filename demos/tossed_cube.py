@@ -1,6 +1,7 @@
 """A cube is tossed: does its motion stay one, and keep what must be kept?
 
     python demos/tossed_cube.py
+    python demos/tossed_cube.py --video cube.mp4      # or --view, in a window
 
 A 10 cm, 1 kg cube leaves the hand with the body twist [1, 2, 3, 1, 2, 3] (rad/s, m/s) and flies for 10 s without forces, by CG4 in
 steps of 1 ms. Its pose must stay a pose, its energy and its momentum what they were. Writes a plot (.png): the paths of four corners,
@@ -13,6 +14,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import rigid_body
@@ -27,6 +29,7 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=10.0, help="seconds (default: 10)")
     parser.add_argument("--dt", type=float, default=1e-3, help="step, seconds (default: 0.001)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     cube = engine.RigidBody(inertia=inertia.box(MASS, [EDGE] * 3), velocity_frame="body")
@@ -44,6 +47,17 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motion.t, rigid_body.point_paths(T, CORNERS), drifts, options.out / "tossed_cube.png")
     print(f"wrote {options.out / 'tossed_cube.png'}")
+    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", environment="space")
+
+
+def looks() -> list[engine.Geometry]:
+    """A cube with a plate of another colour on each face."""
+    plates = ((0.85, 0.22, 0.18), (0.93, 0.55, 0.14), (0.16, 0.42, 0.80), (0.20, 0.62, 0.35), (0.95, 0.95, 0.92), (0.96, 0.80, 0.20))
+    shapes = [show.shape("box", [EDGE] * 3, (0.12, 0.12, 0.13))]
+    for k, color in enumerate(plates):
+        outwards = np.eye(3)[k // 2] * (-1) ** k
+        shapes.append(show.shape("box", 0.86 * EDGE - 0.84 * EDGE * abs(outwards), color, at=EDGE / 2 * outwards))
+    return shapes
 
 
 def plot(t: np.ndarray, paths: np.ndarray, drifts: dict[str, np.ndarray], path: Path) -> None:

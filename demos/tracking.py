@@ -2,6 +2,7 @@
 
     pip install example-robot-data && python demos/tracking.py
     python demos/tracking.py --urdf my_arm.urdf
+    python demos/tracking.py --video panda.mp4      # or --view, in a window: the first robot
 
 Each joint swings through the middle of its range for 8 s, all of them twice. Damping, friction and effort limits of the robot's file hold,
 and the controller does not know of them. Writes for each robot the trajectory (.h5) and a plot (.png) of motion, torques, error and power.
@@ -15,6 +16,7 @@ import sysconfig
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import ops
@@ -49,12 +51,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--urdf", type=Path, nargs="+", default=FILES, help="arms with one coordinate a joint (default: Panda and UR5)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for trajectories and plots (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
+    motions = []
     for file in options.urdf:
         model = engine.load_urdf(file)
         path, start = path_of(model)
         controller = computed_torque(model, path, bandwidth=20.0)
         motion = engine.Simulator(model, controller=controller).run(start, np.zeros(model.nv), DURATION, record_every=5)
+        motions.append(motion)
         error = np.abs(motion.q - np.array([path(t)[0] for t in motion.t]))
         print(f"{model.name}: follows within {error.max():.1e} rad (m)")
         for b in model.bodies:
@@ -65,6 +70,7 @@ def main() -> None:
         data = motion.save(options.out / f"tracking_{model.name}.h5", overwrite=True)
         plot(motion, error, data.with_suffix(".png"))
         print(f"  wrote {data} and {data.with_suffix('.png')}")
+    show.show(options, motions[0])
 
 
 def plot(motion: engine.Trajectory, error: np.ndarray, path: Path) -> None:

@@ -1,6 +1,7 @@
 """A vehicle floats under water, heavy below and light above: does its energy stay where it is for a thousand seconds?
 
     python demos/underwater.py
+    python demos/underwater.py --video vehicle.mp4      # or --view, in a window: the run with drag
 
 Water that moves with a body adds to its inertia, and by direction: the 6×6 inertia is dense and is no rigid body's. DQVI takes it as it is,
 about any reference point. Weight at the centre of mass and buoyancy above it are a potential; without drag the energy must not drift. CG4
@@ -13,6 +14,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import show
 
 import engine
 from engine import ops
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=1000.0, help="seconds without drag (default: 1000)")
     parser.add_argument("--dt", type=float, default=0.05, help="step, seconds (default: 0.05)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the plot (default: out)")
+    show.add_options(parser)
     options = parser.parse_args()
 
     vehicle = Vehicle()
@@ -74,6 +77,19 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(energies, dragged, rest, options.out / "underwater.png")
     print(f"wrote {options.out / 'underwater.png'}")
+    show.show(options, show.body(rest, "vehicle", looks()), speed=2.0, environment="plain")
+
+
+def looks() -> list[engine.Geometry]:
+    """A torpedo with a window in front, fins and a propeller behind, and its battery below."""
+    yellow, glass, dark, red = (0.95, 0.76, 0.12), (0.10, 0.25, 0.38), (0.15, 0.16, 0.18), (0.80, 0.16, 0.12)
+    return [
+        show.shape("capsule", (0.13, 0.9), yellow, along="x"), show.shape("sphere", (0.128,), glass, at=(0.46, 0.0, 0.0)),
+        show.shape("cylinder", (0.131, 0.04), red, at=(0.25, 0.0, 0.0), along="x"),
+        show.shape("capsule", (0.06, 0.5), dark, at=(0.0, 0.0, -0.13), along="x"),
+        show.shape("box", (0.16, 0.5, 0.015), red, at=(-0.42, 0.0, 0.0)), show.shape("box", (0.16, 0.015, 0.5), red, at=(-0.42, 0.0, 0.0)),
+        show.shape("cylinder", (0.09, 0.02), dark, at=(-0.62, 0.0, 0.0), along="x"),
+    ]  # fmt: skip
 
 
 def plot(energies: dict, body: Vehicle, rest: engine.StateTrajectory, path: Path) -> None:

@@ -168,16 +168,24 @@ def gathered(motion: Trajectory) -> States:
 
 def states(actor: Actor, t: float, driven: bool) -> States:
     """The states of a robot's instances at a time, or of the first or last time beyond the ends; if asked for, with what drives them."""
-    if not driven:
-        q, v = actor.state(t)
-        return States(q[:MOST], v[:MOST])
-    if actor.trajectory is not None:
-        motion = actor.trajectory
-        return gathered(motion if len(motion) == 1 else motion.at([min(max(t, actor.span[0]), actor.span[1])]))
-    if actor.live is not None:
-        now = actor.live.state
-        return States(now.q[None], now.v[None], now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
-    return states(actor, t, False)
+    q, v = (x[:MOST] for x in actor.state(t))
+    motion = actor.trajectory
+    if not driven or (motion is None and actor.live is None):
+        return States(q, v)
+    if motion is None:
+        now = actor.live.state                                                          # type: ignore[union-attr]
+        return States(q, v, now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
+    k = int(np.clip(np.searchsorted(motion.t, t, side="right") - 1, 0, max(len(motion) - 2, 0)))
+    near = motion[k : k + 2]
+    w = float(np.clip((t - near.t[0]) / max(near.t[-1] - near.t[0], 1e-300), 0.0, 1.0))
+
+    def between(x: Array) -> Array:
+        x = x.reshape(len(q), len(near), *x.shape[1:])
+        return (1.0 - w) * x[:, 0] + w * x[:, -1]
+
+    both = gathered(near)
+    assert both.tau is not None
+    return States(q, v, between(both.tau), {n: between(x) for n, x in both.signals.items()})
 
 
 # ---------------------------------------------------------------- what follows from them
@@ -215,6 +223,11 @@ class Known:
         self.mass = np.array([x.mass * (body >= 0) for x, (body, _) in zip(model.links, model.carrier, strict=True)])
         self.centers = np.array([[*inertia.center(x.inertia), 1.0] for x in model.links])
         self._running, self._motions = Memory(), WeakKeyDictionary[Trajectory, Memory]()
+
+    @cached_property
+    def ellipsoids(self) -> Array:
+        """Of the links with mass (nlinks, 4, 4), in their frames."""
+        return np.array([ellipsoid(link.inertia) if link.mass > 0 else np.eye(4) for link in self.model.links])
 
     @cached_property
     def children(self) -> list[int]:
@@ -308,8 +321,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
         show_centers(symbols, model, known, poses, shown.centers)
     heavy = [i for i, link in enumerate(model.links) if link.mass > 0]
     if links := [heavy[k] for k in chosen(shown.inertias, [model.links[i].name for i in heavy])]:
-        shapes = np.array([ellipsoid(model.links[i].inertia) for i in links])
-        symbols.place(sphere()[0].surface, (poses[:, links] @ shapes).reshape(-1, 4, 4), INERTIA)
+        symbols.place(sphere()[0].surface, (poses[:, links] @ known.ellipsoids[links]).reshape(-1, 4, 4), INERTIA)
     if shown.momentum and known.mass.any():
         show_momentum(symbols, actor, known, now)
     if shown.torques and now.tau is not None:

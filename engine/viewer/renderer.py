@@ -23,6 +23,7 @@ from engine.viewer.surface import Surface
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 LEVELS = tuple(100 * 2**k for k in range(10))      # triangles of a surface's coarser stand-ins
+COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
 MANY = 1000                                 # instances, above which they are taken together
 VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2)])
@@ -56,6 +57,7 @@ class Shelf:
         self.vertices, self.indices = Buffer(gl.GL_ARRAY_BUFFER, gl.GL_STATIC_DRAW), Buffer(gl.GL_ELEMENT_ARRAY_BUFFER, gl.GL_STATIC_DRAW)
         self.places: list[Placed] = []
         self.textures: list[Texture | None] = []
+        self.closed: list[bool] = []
         self.found: dict[tuple[Surface, int], int] = {}
         self._parts: list[tuple[Array, Array]] = []
         self._dirty = False
@@ -87,6 +89,7 @@ class Shelf:
         start = self.places[-1].start + self.places[-1].count if self.places else 0
         self.places.append(Placed(base, start, 3 * len(surface.faces)))
         self._parts.append((data, np.ascontiguousarray(surface.faces, np.uint32).ravel()))
+        self.closed.append(surface.closed)
         self.textures.append(None if surface.texture is None or surface.uv is None else Texture(surface.texture))
         self._dirty = True
         return len(self.places) - 1
@@ -106,6 +109,8 @@ class Shelf:
         gl.glDeleteVertexArrays(1, byref(c_uint(self.array)))
 
     def draw(self, number: int, instances: int) -> None:
+        """Draw instances of a place; of the outside of a solid only what faces the eye."""
+        (gl.glEnable if self.closed[number] else gl.glDisable)(gl.GL_CULL_FACE)
         p = self.places[number]
         gl.glDrawElementsInstancedBaseVertex(gl.GL_TRIANGLES, p.count, gl.GL_UNSIGNED_INT, 4 * p.start, instances, p.base)
 
@@ -175,6 +180,7 @@ class Renderer:
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
         self._pass(self._fill(self.rows, drawing, seen, solid, pixels), shade)
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
+        gl.glDisable(gl.GL_CULL_FACE)
         if drawing.environment == "ground":
             self._floor(drawing, camera, light, seen, shade)
         self._background(drawing, light, camera, size)
@@ -188,6 +194,7 @@ class Renderer:
             self._pass(self._upload(self.rows, drawing, clear, places), shade)
             gl.glDepthMask(True)
             gl.glDisable(gl.GL_BLEND)
+            gl.glDisable(gl.GL_CULL_FACE)
         self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
         self.target.copy_to(self.picture.id)
         if not self.samples:
@@ -243,7 +250,7 @@ class Renderer:
         for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
             target.bind()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
-            texels = np.full(len(casting), 0.25 * target.size[0] / seen.radius)         # half of those to the metre: shadows are soft
+            texels = np.full(len(casting), COARSE * target.size[0] / seen.radius)
             runs = self._fill(self.casters, drawing, seen, casting, texels)
             program.use(matrix=matrix, rows=0)
             self.casters.bind(0)
@@ -251,6 +258,7 @@ class Renderer:
                 program.set("first", first)
                 self.shelf.draw(number, count)
         gl.glDisable(gl.GL_DEPTH_TEST)
+        gl.glDisable(gl.GL_CULL_FACE)
         for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
             target.bind()
             gl.glActiveTexture(gl.GL_TEXTURE0)
@@ -269,7 +277,9 @@ class Renderer:
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
         places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
         order = np.argsort(places, kind="stable")
-        return self._upload(rows, drawing, index[order], places[order])
+        runs = self._upload(rows, drawing, index[order], places[order])
+        near = pixels[index[order]]
+        return sorted(runs, key=lambda run: -near[run[1]])      # what is near hides what is far before it is lit
 
     def _upload(self, rows: Rows, drawing: Drawing, index: Array, places: Array) -> list[tuple[int, int, int]]:
         data = np.zeros((len(index), 20), np.float32)
@@ -299,20 +309,19 @@ class Renderer:
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
     def _floor(self, drawing: Drawing, camera: Camera, light: Light, seen: Seen, shade: dict[str, Any]) -> None:
-        """The ground: a square that may lie in shadow, and around it a wide one that does not."""
+        """The ground: a rectangle that may lie in shadow, and around it a wide one that does not."""
         middle, radius = seen.middle, seen.radius
         reach = 14.0 * max(radius, 0.5 * camera.distance)
         grid = 10.0 ** np.floor(np.log10(max(radius, 1e-6)))
-        shadow = middle[:2] - light.key[:2] * max(middle[2] - drawing.floor, 0.0) / light.key[2]
-        long = radius / light.key[2]
-        low, high = np.minimum(middle[:2] - radius, shadow - long), np.maximum(middle[:2] + radius, shadow + long)
-        near, side = 0.5 * (low + high), 0.5 * float((high - low).max())
+        along = -light.key[:2] / np.linalg.norm(light.key[:2])
+        axes = np.array([along, [-along[1], along[0]]])
+        low, high = shaded(drawing, light, axes)
+        near, half = 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes
         own = {"grid": (*middle[:2], reach, grid), "horizon": np.sqrt(light.horizon), "open_color": OPEN_COLOR, "shares": SHARES}
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
-        for program, square, offset in ((self.shaded_ground, (*near, drawing.floor, side), 0.0),
-                                        (self.ground, (*middle[:2], drawing.floor, reach), 8.0)):  # fmt: skip
+        for program, place, halves, offset in ((self.shaded_ground, near, half, 0.0), (self.ground, middle[:2], reach * np.eye(2), 8.0)):
             gl.glPolygonOffset(0.0, offset)
-            program.use(**shade, **own, square=square)
+            program.use(**shade, **own, middle=(*place, drawing.floor), halves=halves.reshape(-1))
             gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
 
@@ -366,6 +375,7 @@ class Renderer:
             self.number.set("first", first)
             self.shelf.draw(number, count)
         gl.glDisable(gl.GL_SCISSOR_TEST)
+        gl.glDisable(gl.GL_CULL_FACE)
         found, depth = gl.GLuint(), gl.GLfloat()
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT, byref(found))
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_DEPTH_COMPONENT, gl.GL_FLOAT, byref(depth))
@@ -382,6 +392,16 @@ class Renderer:
                       self.casters, self.lines, self.painter, self.space):  # fmt: skip
             if owned is not None:
                 owned.delete()
+
+
+def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
+    """The least and the greatest coordinates (2), along axes (2, 2), of the ground under the instances and in their shadows, and a margin."""
+    points = drawing.corners()
+    drop = (points[:, 2] - drawing.floor)[:, None] * light.key[:2] / light.key[2]
+    spread = np.concatenate([points[:, :2], points[:, :2] - np.maximum(drop, 0.0)]) @ axes.T
+    low, high = spread.min(axis=0), spread.max(axis=0)
+    margin = 0.12 * (high - low).max()
+    return low - margin, high + margin
 
 
 def orthographic(towards: Array, middle: Array, radius: float) -> Array:

@@ -38,6 +38,7 @@ class Surface:
     colors (n, 4) : of the vertices, uint8 (sRGB), or None
     uv (n, 2) : float32, from the lower left corner, and texture (h, w, 4) : uint8 (sRGB), first row on top, or None
     metallic, roughness : in [0, 1], as in glTF
+    closed : whether it is (with the others of its file) the outside of a solid, whose inside is never seen
     """
 
     positions: Array
@@ -50,6 +51,7 @@ class Surface:
     metallic: float = 0.0
     roughness: float = ROUGHNESS
     name: str = ""
+    closed: bool = False
 
     def __repr__(self) -> str:
         return f"<surface '{self.name}': {len(self.faces)} triangles>"
@@ -121,10 +123,10 @@ def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
     if not apart.any():
         raise RobotFileError("the mesh's triangles have no area; expected a surface", path)
     faces, places, look = soup.faces[apart], places[apart], soup.look[apart]
-    turned = inside_out(soup.points, faces, places)
+    turned, whole = inside_out(soup.points, faces, places)
     faces[turned], places[turned] = faces[turned, ::-1], places[turned, ::-1]
     normals = corner_normals(soup.points, faces, places, soup.normals)
-    return tuple(made(soup, k, faces[look == k], places[look == k], normals[look == k]) for k in np.unique(look))
+    return tuple(made(soup, k, faces[look == k], places[look == k], normals[look == k], whole) for k in np.unique(look))
 
 
 class Look(NamedTuple):
@@ -182,7 +184,7 @@ def gathered(path: str) -> Soup:
     return Soup(points, normals, uv, colors, faces, which, listed, [pixels(x.image, x.opaque, path) for x in listed])
 
 
-def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array) -> Bare:
+def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed: bool) -> Bare:
     """The surface of the faces of look k: a vertex for every place, normal, uv and colour."""
     look, texture = soup.looks[k], soup.textures[k]
     corner, normals = faces.reshape(-1), normals.reshape(-1, 3)
@@ -207,6 +209,7 @@ def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array) -> Bar
         look.metallic,
         look.roughness,
         look.name,
+        closed,
     )
     return Bare(surface, look.color is None)
 
@@ -374,4 +377,4 @@ def revolved(name: str, profile: Array, normals: Array) -> tuple[Bare, ...]:
 def simple(name: str, points: Array, normals: Array, faces: Array, uv: Array) -> tuple[Bare, ...]:
     single = (x.astype(np.float32) for x in (points, normals, uv))
     p, n, t = single
-    return (Bare(Surface(p, n, faces.astype(np.uint32), uv=t, name=name)),)
+    return (Bare(Surface(p, n, faces.astype(np.uint32), uv=t, name=name, closed=True)),)

@@ -80,14 +80,14 @@ def components(i: Array, j: Array, n: int) -> tuple[int, Array]:
     return connected_components(coo_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(n, n)), directed=False)
 
 
-def inside_out(points: Array, faces: Array, places: Array) -> Array:
-    """Which triangles (m) belong to a closed part whose volume is negative as it is wound."""
+def inside_out(points: Array, faces: Array, places: Array) -> tuple[Array, bool]:
+    """Which triangles (m) belong to a closed part whose volume is negative as it is wound; and whether all is closed, but for cracks."""
     h, g, balanced = shared_edges(places)
     count, part = components(h // 3, g // 3, len(faces))
     open_faces = np.bincount(part, ~balanced, count)
     a, b, c = (points[faces[:, k]] - points[faces[0, 0]] for k in range(3))
     volume = np.bincount(part, np.einsum("ij,ij->i", a, np.cross(b, c)), count)
-    return ((open_faces == 0) & (volume < 0))[part]
+    return ((open_faces == 0) & (volume < 0))[part], bool(balanced.mean() > 0.98)
 
 
 def corner_normals(points: Array, faces: Array, places: Array, given: Array) -> Array:

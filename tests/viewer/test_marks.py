@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import trimesh
@@ -9,6 +11,7 @@ import trimesh
 from engine import dynamics
 from engine.model import Builder, Geometry, Model
 from engine.simulation import Simulator, Trajectory, actuators, forces
+from engine.simulation.live import Live
 from engine.spatial import inertia, se3, so3
 from engine.viewer.drawing import Drawing
 from engine.viewer.marks import MOST, Shown, ellipsoid, mark
@@ -244,6 +247,36 @@ def test_trails_are_where_the_point_was() -> None:
         assert near < 0.6 * np.linalg.norm(segments[:, 1] - segments[:, 0], axis=1).max()
     assert (np.diff(colors[:, 3]) > 0).all() and colors[0, 3] < 0.05 and colors[-1, 3] > 0.9
     assert not len(mark(Scene(MOTION), MOTION.t[0], Shown(trails=("tip",))).lines[0])
+
+
+def test_a_simulation_that_runs_is_explained_as_it_goes() -> None:
+    builder = Builder("stone")
+    builder.add_link("stone", inertia=inertia.box(2.0, [1.0, 1.0, 1.0]), visuals=(Geometry("box", (1.0, 1.0, 1.0)),))
+    simulator = Simulator(builder.model(floating_base=True), 0.01, gravity=(0, 0, 0))
+    with Live(simulator, [1.0, 0, 0, 0, 0, 0, 0], [0, 0, 0.5, 0.3, 0, 0]) as live:
+        deadline = time.monotonic() + 10.0
+        while live.state.t < 0.1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    scene = Scene(live)
+    drawing = mark(scene, live.state.t, Shown(trails=(("stone", (0.5, 0.0, 0.0)),), momentum=True, torques=True))
+    assert np.allclose(drawing.lines[0][-1, 1], (poses(live.state.q, live.model)[0] @ [0.5, 0, 0, 1])[:3])
+    assert np.allclose(drawing.lines[0][0, 0], [0.5, 0.0, 0.0], atol=0.2) and len(drawing.lines[0]) >= 2
+    starts, ends = arrows(drawing)
+    lengths = np.linalg.norm(ends - starts, axis=1)
+    assert np.allclose((ends - starts) / lengths[:, None], [[1, 0, 0], [0, 0, 1]]) and np.allclose(lengths, 0.6, rtol=0.3)
+    scene.actors[0].trajectory = live.history                                  # to look back at it
+    first = mark(scene, 0.0, Shown(trails=("stone",), momentum=True))
+    assert not len(first.lines[0]) and np.allclose(arrows(first)[0], 0.0)
+
+
+def test_another_motion_of_the_same_robot_has_its_own_trail_and_scale() -> None:
+    scene, shown = Scene(MOTION), Shown(trails=("tip",), momentum=True)
+    before = mark(scene, 0.5, shown)
+    slow = motion(MECHANISM, scales=(0.25,)).rollout(0)
+    scene.actors[0].trajectory = slow
+    after, alone = mark(scene, 0.5, shown), mark(Scene(slow), 0.5, shown)
+    assert np.allclose(after.lines[0], alone.lines[0]) and not np.allclose(after.lines[0], before.lines[0])
+    assert np.allclose(*(np.diff(arrows(x), axis=0) for x in (after, alone)))
 
 
 def test_of_a_batch_the_first_are_explained() -> None:

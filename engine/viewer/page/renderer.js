@@ -266,8 +266,8 @@ class Renderer {
     const own = {grid: [middle[0], middle[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
     gl.bindVertexArray(this.empty);
     gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
-    for (const [program, square] of [[this.ground, [middle[0], middle[1], floor, reach]], [this.shaded_ground, [...near, floor, half]]]) {
-      this.use(program, {...shade, ...own, square});
+    for (const [program, place, half_side] of [[this.ground, [middle[0], middle[1], floor], reach], [this.shaded_ground, [...near, floor], half]]) {
+      this.use(program, {...shade, ...own, middle: place, halves: [half_side, 0, 0, half_side]});
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
     gl.depthFunc(gl.LEQUAL);

@@ -1,9 +1,10 @@
-uniform vec4 square;             // its middle (x, y), its height, and half its side, m
+uniform vec3 middle;             // of a rectangle, m
+uniform vec4 halves;             // from there to the middles of two of its sides: (x, y) and (x, y), m
 uniform mat4 matrix;
 out vec3 world;
 
 void main() {
   vec2 corner = vec2(float(gl_VertexID & 1), float(gl_VertexID >> 1)) * 2.0 - 1.0;
-  world = vec3(square.xy + corner * square.w, square.z);
+  world = middle + vec3(corner.x * halves.xy + corner.y * halves.zw, 0.0);
   gl_Position = matrix * vec4(world, 1.0);
 }
