@@ -27,10 +27,8 @@ class JointFriction(Component):
     damping, friction : per velocity (nv); those of the model's joints by default
     """
 
-    name = "friction"
-
-    def __init__(self, damping: Any = None, friction: Any = None, slow: float = SLOW) -> None:
-        self.damping, self.friction, self.slow = damping, friction, slow
+    def __init__(self, damping: Any = None, friction: Any = None, slow: float = SLOW, name: str = "friction") -> None:
+        self.damping, self.friction, self.slow, self.name = damping, friction, slow, name
 
     def bind(self, model: Model, dt: float) -> None:
         damping = np.diag(dynamics.damping_matrix(model)) if self.damping is None else self.damping
@@ -59,10 +57,8 @@ class JointStops(Component):
     Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 42 (1975).
     """
 
-    name = "stops"
-
-    def __init__(self, time: float | None = None, dissipation: float = 1.0) -> None:
-        self.time, self.dissipation = time, dissipation
+    def __init__(self, time: float | None = None, dissipation: float = 1.0, name: str = "stops") -> None:
+        self.time, self.dissipation, self.name = time, dissipation, name
 
     def bind(self, model: Model, dt: float) -> None:
         time = 20.0 * dt if self.time is None else self.time
@@ -152,10 +148,8 @@ class CentralGravity(Component):
     Far from the centre positions lose digits, 1e-9 m at 7000 km. Reference: Hughes, *Spacecraft Attitude Dynamics*, §8.1.
     """
 
-    name = "gravity"
-
-    def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0)) -> None:
-        self.mu, self.center = mu, np.array(center, dtype=float)
+    def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0), name: str = "gravity") -> None:
+        self.mu, self.center, self.name = mu, np.array(center, dtype=float), name
 
     def bind(self, model: Model, dt: float) -> None:
         require(self.name, "mu", self.mu, above=0.0)

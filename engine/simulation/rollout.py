@@ -134,7 +134,7 @@ def parts(records: int) -> Iterator[tuple[int, int]]:
         begun = time.perf_counter()
         yield start, min(start + length, records)
         start += length
-        length = max(1, min(100_000, int(length * np.clip(0.1 / max(time.perf_counter() - begun, 1e-6), 0.25, 8.0))))
+        length = max(1, min(100_000, int(length * np.clip(0.1 / max(time.perf_counter() - begun, 1e-6), 0.25, 64.0))))
 
 
 @contextlib.contextmanager

@@ -265,3 +265,18 @@ def test_forces_may_be_of_every_form():
     for form in forms:
         found = engine.Simulator(model, dt=1e-3, forces=[form], **AWAY).run([1.0], [0.0], 1.0)
         assert np.abs(found.q - expected.q).max() < 1e-13
+
+
+def test_two_of_a_kind_by_names_of_their_own():
+    """Halves of the same pull and of the same friction add up to the whole."""
+    model = slider(damping=0.4)
+    start, q = ([0.3], [0.7]), np.array([5.0, 0, 0])
+    halves = [*[CentralGravity(mu=1.0, center=q, name=n) for n in ("here", "there")],
+              *[JointFriction(damping=[d], friction=[0.0], name=n) for d, n in ((0.1, "bearing"), (0.3, "seal"))]]  # fmt: skip
+    trajectory = engine.Simulator(model, dt=1e-2, forces=halves, **AWAY).run(*start, 1.0)
+    assert {"here", "there", "bearing", "seal"} <= trajectory.power().keys()
+    whole = engine.Simulator(model, dt=1e-2, forces=[CentralGravity(mu=2.0, center=q)], **AWAY).run(*start, 1.0)
+    assert np.abs(trajectory.q - whole.q).max() < 1e-14 and np.abs(whole.v - 0.7).max() > 0.02
+    stops = JointStops(name="buffers")
+    limited = slider(limits=engine.Limits(lower=-1.0, upper=1.0))
+    assert "buffers" in engine.Simulator(limited, forces=[stops], **AWAY).run(*start, 0.01).power()
