@@ -23,11 +23,11 @@ from engine.simulation.controllers import blend, generalized_jacobian_control
 from engine.spatial import quaternion, se3, so3
 
 SERVICER = Path(__file__).parent.parent / "assets" / "free_flyer" / "free_flyer.urdf"
-START = {"shoulder_yaw": 0.3, "shoulder_pitch": 0.5, "shoulder_roll": 0.2, "elbow_pitch": 1.2, "wrist_yaw": 0.1, "wrist_pitch": 0.6,
+START = {"shoulder_yaw": 0.3, "shoulder_pitch": -0.2, "shoulder_roll": 0.2, "elbow_pitch": 1.4, "wrist_yaw": 0.1, "wrist_pitch": 0.6,
          "wrist_roll": 0.2}  # fmt: skip
 MEET, HOLD = 25.0, 10.0                                                        # s: until the gripper is on the handle, and along with it
 SPIN, DRIFT = np.radians([0.4, -0.6, 0.5]), np.array([0.002, -0.001, 0.0015])  # of the target: rad/s, m/s
-OFFSET = np.array([0.1, 0.05, -0.5])                                            # m: from the target's centre to its handle
+OFFSET = np.array([0.05, 0.05, -0.5])                                          # m: from the target's centre to its handle
 
 
 def servicer() -> tuple[engine.Model, np.ndarray]:
@@ -74,12 +74,12 @@ def approach(motion, T_start: np.ndarray):
 
 def target(motion, t: np.ndarray) -> engine.Trajectory:
     """What the target does, to be looked at: a model of one floating link, whose frame is the handle's."""
-    white, foil, cells, steel, dark = (0.88, 0.88, 0.86), (0.78, 0.52, 0.16), (0.05, 0.10, 0.33), (0.66, 0.68, 0.71), (0.15, 0.16, 0.18)
-    shapes = [show.shape("box", (0.7, 0.7, 0.6), foil, at=-OFFSET), show.shape("box", (0.5, 0.5, 0.61), white, at=-OFFSET),
-              show.shape("capsule", (0.012, 0.16), steel, along="x"),
-              *(show.shape("cylinder", (0.01, 0.2), dark, at=(x, 0.0, 0.1)) for x in (-0.08, 0.08)),
-              *(show.shape("box", (0.6, 1.1, 0.02), cells, at=-OFFSET + [0.0, y, 0.0]) for y in (-1.0, 1.0)),
-              show.shape("cylinder", (0.02, 1.0), steel, at=-OFFSET, along="y")]  # fmt: skip
+    white, grey, cells, steel, dark = (0.88, 0.88, 0.86), (0.36, 0.38, 0.42), (0.05, 0.10, 0.33), (0.66, 0.68, 0.71), (0.15, 0.16, 0.18)
+    shapes = [show.shape("box", (0.5, 0.5, 0.6), white, at=-OFFSET), show.shape("box", (0.36, 0.51, 0.44), grey, at=-OFFSET),
+              show.shape("capsule", (0.012, 0.16), steel, along="x"), show.shape("box", (0.22, 0.06, 0.02), dark, at=(0.0, 0.0, 0.2)),
+              *(show.shape("cylinder", (0.01, 0.2), steel, at=(x, 0.0, 0.1)) for x in (-0.08, 0.08)),
+              show.shape("cylinder", (0.015, 1.6), steel, at=-OFFSET, along="y"),
+              *(show.shape("box", (0.4, 0.3, 0.015), cells, at=-OFFSET + [0.0, y, 0.0]) for y in (-0.78, -0.46, 0.46, 0.78))]  # fmt: skip
     builder = engine.Builder("target")
     builder.add_link("target", visuals=tuple(shapes))
     T, V, Vdot = (np.array(x) for x in zip(*map(motion, t), strict=True))
@@ -120,7 +120,7 @@ def main() -> None:
     data = trajectory.save(options.out / "capture.h5", overwrite=True)
     plot(trajectory, gap, turned, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, [trajectory, target(motion, t)], speed=2.0)
+    show.show(options, [trajectory, target(motion, t)], speed=2.0, view=(-0.8, 0.35))
 
 
 def plot(trajectory, gap, turned, path: Path) -> None:

@@ -118,8 +118,8 @@ def main() -> None:
     print(f"wrote {options.out / 'satellite_lqr.png'}")
     t = DT * np.arange(STEPS + 1)
     path = engine.StateTrajectory(satellite, t, x, u)
-    scattered = engine.StateTrajectory(satellite, t, np.swapaxes(others, 0, 1)[:20], np.zeros((20, STEPS, 6)))
-    ghosts = engine.viewer.Actor(show.body(scattered, "others", looks()), color=(1.0, 1.0, 1.0, 0.25))
+    scattered = engine.StateTrajectory(satellite, t, np.swapaxes(others, 0, 1)[:10], np.zeros((10, STEPS, 6)))
+    ghosts = engine.viewer.Actor(show.body(scattered, "others", looks()), color=(1.0, 1.0, 1.0, 0.2))
     show.show(options, [show.body(path, "satellite", looks()), ghosts])
 
 

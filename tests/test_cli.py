@@ -146,8 +146,10 @@ def test_starting_is_light():
 
 FLYER = Path(__file__).parents[1] / "assets/free_flyer/free_flyer.urdf"
 SHARE = '<inertial><origin xyz="0.2 0 0.1"/><mass value="{}"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial>'
-ROBOT = f"""<robot name="arm"><link name="base">{SHARE.format(5)}</link><link name="upper">{SHARE.format(2)}</link>
-<link name="fore">{SHARE.format(1)}</link>
+SHAPE = '<visual><origin xyz="0.2 0 0"/><geometry><box size="0.4 0.1 0.1"/></geometry></visual>'
+SHAPE += SHAPE.replace("visual", "collision").replace("0.1 0.1", "0.12 0.12")
+ROBOT = f"""<robot name="arm"><link name="base">{SHARE.format(5)}</link><link name="upper">{SHARE.format(2)}{SHAPE}</link>
+<link name="fore">{SHARE.format(1)}{SHAPE}</link>
 <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/><dynamics damping="0.1"/></joint>
 <joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" velocity="5" effort="3"/></joint></robot>"""
@@ -200,7 +202,7 @@ def commands() -> dict[str, str]:
 
 
 def test_the_help_lists_every_command_with_examples(capsys):
-    assert {*commands()} == {"info", "simulate", "resume", "torques", "plot", "export"}
+    assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export"}
     assert run("--help") == 0
     top = capsys.readouterr().out
     for name in commands():
@@ -213,7 +215,8 @@ EXAMPLES = [line.partition("  ")[0] for text in commands().values() for line in 
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_in_the_help_work(here, example, capsys):
+def test_examples_in_the_help_work(here, example, monkeypatch, capsys):
+    monkeypatch.setattr(engine, "view", lambda source, **options: engine.viewer.Scene(source, options["environment"], options["geometry"]))
     shutil.copy("robot.urdf", "arm.urdf")
     Path("arm.urdf").write_text(ROBOT)
     (here / "home").mkdir()
@@ -286,6 +289,18 @@ WRONG = [
     ("torques robot.urdf motion.csv --smooth 6", "'--smooth': 6; expected an odd number of rows from 5"),
     ("torques robot.urdf robot.urdf --rollout 0", "'robot.urdf' is no recording; expected no --rollout"),
     ("plot run.h5 --rollout -1", "'--rollout'"),
+    ("view", "Missing argument 'FILE'"),
+    ("view robot.urdf --environment spce", "there is no 'spce' (did you mean 'space'?)"),
+    ("view robot.urdf --rollout 1", "'robot.urdf' is no recording; expected no --rollout"),
+    ("view run.h5 --floating", "'run.h5' is a recording, and holds its robot; expected no --floating"),
+    ("render robot.urdf", "Missing argument 'OUT'"),
+    ("render robot.urdf x.png --size 640", "'640'; expected WIDTHxHEIGHT in pixels, such as 1280x720"),
+    ("render robot.urdf x.png --size 0x480", "'0x480'; expected WIDTHxHEIGHT"),
+    ("render robot.urdf x.png --view font", "there is no 'font' (did you mean 'front'?)"),
+    ("render robot.urdf x.mp4 --fps 0", "'--fps': 0; expected a number greater than zero"),
+    ("render robot.urdf x.mp4 --speed -1", "'--speed': -1; expected a number greater than zero"),
+    ("render run.h5 x.mp4 --time 1", "--time is for a picture, and 'x.mp4' is a film"),
+    ("export run.h5 x.html --fps nan", "'--fps': nan; expected a number greater than zero"),
     ("export run.h5", "Missing argument"),
     ("info", "Missing argument 'FILE'"),
 ]  # fmt: skip
@@ -305,6 +320,12 @@ def broken(here) -> Path:
     Path("binary.csv").write_bytes(bytes(range(256)) * 20)
     Path("binary.urdf").write_bytes(bytes(range(256)) * 20)
     Path("folder").mkdir()
+    Path("robot.png").write_bytes(b"a picture")
+    Path("bare.urdf").write_text('<robot name="bare"><link name="base"/></robot>')
+    lost = '<visual><geometry><mesh filename="lost.stl"/></geometry></visual>'
+    Path("lost.urdf").write_text(f'<robot name="lost"><link name="base">{lost}</link></robot>')
+    q = np.array([[0.0, 0.0], [np.nan, 0.0]])
+    engine.Trajectory(load_urdf("robot.urdf"), (0, 0, -9.81), np.array([0.0, 1.0]), q, 0 * q, 0 * q, 0 * q).save("nan.h5")
     run("simulate", "robot.urdf", "--duration", 0.01, "--out", "run.h5")
     Path("cut.h5").write_bytes(Path("run.h5").read_bytes()[:3000])
     import h5py
@@ -339,6 +360,25 @@ FAULTS = [
     ("plot run.h5 --out /proc/x.png", "'/proc/x.png' cannot be written"),
     ("export run.h5 robot.urdf", "'robot.urdf' exists"),
     ("export run.h5 run.h5 --overwrite", "'run.h5' is the file to read"),
+    ("view robot.urdf", "there is no display"),
+    ("view robot.urdf --follow upr", "no link 'upr' in 'arm' (did you mean 'upper'?)"),
+    ("view lost.urdf", "mesh 'lost.stl' is not there"),
+    ("render none.urdf x.png", "none.urdf: there is no such file"),
+    ("render bare.urdf x.png", "the links of 'bare' have no visual shapes; expected some to show"),
+    ("render lost.urdf x.png", "mesh 'lost.stl' is not there"),
+    ("render robot.urdf x.avi", "'x.avi' ends in '.avi'; expected .png, .mp4 or .gif"),
+    ("render robot.urdf robot.png", "'robot.png' exists; expected a new path, or --overwrite"),
+    ("render robot.urdf folder", "'folder' ends in ''"),
+    ("render robot.urdf /proc/x.mp4", "'/proc/x.mp4' cannot be written"),
+    ("render run.h5 x.gif --fps 90", "at most 50 in a .gif"),
+    ("render run.h5 x.mp4 --follow fort", "no link 'fort' in 'arm' (did you mean 'fore'?)"),
+    ("render run.h5 x.png --time 7", "--time 7: 'run.h5' lasts from 0 to 0.01 s; expected a time within"),
+    ("render run.h5 x.png --rollout 1", "'run.h5' holds a single one"),
+    ("render nan.h5 x.mp4", "the trajectory of 'arm' is not finite from t = 1 s"),
+    ("export nan.h5 x.html", "the trajectory of 'arm' is not finite from t = 1 s"),
+    ("export bare.urdf x.glb", "the links of 'bare' have no visual shapes"),
+    ("export run.h5 /proc/x.html", "'/proc/x.html' cannot be written"),
+    ("export run.h5 run.h5.html --rollout 1", "'run.h5' holds a single one"),
     *[(f"{c} {f}{' x.csv' * (c == 'export')}", text) for c in ("info", "resume", "plot", "export") for f, text in (
         ("none.h5", "there is no file 'none.h5'"), ("text.h5", "'text.h5' is not an HDF5 file"),
         ("cut.h5", "'cut.h5' is cut short or damaged"), ("other.h5", "'other.h5' is an HDF5 file of something else"))],
@@ -903,3 +943,116 @@ def test_rollouts(here, capsys):
                        (["--rollout", 6], "--rollout 6: 'batch.h5' holds 6 rollouts; expected one from 0 to 5")):  # fmt: skip
         assert run("export", "batch.h5", "b.csv", *more) == 1
         assert text in capsys.readouterr().err and not Path("b.csv").exists()
+
+
+# ---------------------------------------------------------------- view, render, and export of what is seen
+
+
+def pixels(path) -> np.ndarray:
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        return np.array(picture.convert("RGB")).astype(int)
+
+
+def swung(name="run.h5", duration=0.5) -> engine.Trajectory:
+    """A recorded fall of the arm, whose joints turn by much."""
+    engine.Simulator(load_urdf("robot.urdf")).run([0.3, -0.5], [2.0, 1.0], duration, out=name)
+    return load_trajectory(name)
+
+
+def test_view_is_what_the_library_shows(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append((source, options)))
+    trajectory = swung()
+    options = "--collision --environment plain --view left --follow fore"
+    assert run("view", "robot.urdf", "--floating") == run("view", "run.h5", *options.split()) == 0
+    (model, plain), (motion, chosen) = seen
+    assert model.nq == 9 and not any(value for name, value in plain.items() if name != "geometry") and plain["geometry"] == "visual"
+    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore"}
+    assert same(motion, trajectory)
+
+
+def test_view_shows_all_rollouts_or_one(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
+    engine.Simulator(load_urdf("robot.urdf")).run(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2), 0.02, out="batch.h5")
+    assert run("view", "batch.h5") == run("view", "batch.h5", "--rollout", 2) == 0
+    assert seen[0].q.shape == (3, 21, 2) and np.array_equal(seen[1].q, seen[0].q[2])
+
+
+def test_a_long_recording_is_shown_thinned(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "PLOTTED", 100)
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
+    whole = swung()
+    assert run("view", "run.h5") == 0 and same(seen[0], whole[::6])
+
+
+def test_render_a_picture(here, capsys):
+    trajectory = swung()
+    small = ("--size", "160x120", "--environment", "plain")
+    assert run("render", "run.h5", "end.png", *small) == run("render", "run.h5", "new/begin.png", "--time", 0, *small) == 0
+    assert capsys.readouterr().out == "end.png: a picture of 160 × 120 pixels\nnew/begin.png: a picture of 160 × 120 pixels\n"
+    own = engine.render(trajectory, size=(160, 120), environment="plain")
+    assert np.array_equal(pixels("end.png"), own) and (pixels("new/begin.png") != own).any()
+    assert run("render", "run.h5", "end.png", "--view", "left", "--overwrite", *small) == 0 and (pixels("end.png") != own).any()
+    assert run("render", "run.h5", "shapes.png", "--view", "left", "--collision", *small) == 0
+    assert (pixels("shapes.png") != pixels("end.png")).any()
+    assert {p.name for p in here.iterdir()} == {"robot.urdf", "run.h5", "end.png", "shapes.png", "new"}
+
+
+def test_render_a_film(here, capsys):
+    import av
+
+    swung()
+    assert run("render", "run.h5", "run.mp4", "--size", "160x120", "--fps", 20, "--speed", 0.5, "--follow", "fore") == 0
+    assert capsys.readouterr().out == "run.mp4: 21 frames, 1.05 s of 160 × 120 pixels\n"
+    with av.open("run.mp4") as film:
+        frames = [f.to_ndarray(format="rgb24").astype(int) for f in film.decode(video=0)]
+        assert film.streams.video[0].average_rate == 20
+    assert len(frames) == 21 and frames[0].shape == (120, 160, 3) and abs(frames[0] - frames[-1]).max() > 50
+    assert run("render", "run.h5", "f%02d.png", "--size", "80x60", "--fps", 4) == 0
+    assert sorted(p.name for p in here.glob("f*.png")) == ["f00.png", "f01.png", "f02.png"]
+
+
+def test_a_terminal_sees_how_far_a_film_is(here):
+    swung(duration=0.1)
+    own, other = pty.openpty()
+    with subprocess.Popen([sys.executable, "-m", "engine", "render", "run.h5", "run.gif", "--size", "80x60"], stdout=other) as process:
+        os.close(other)
+        text = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(own, 1000):
+                text += piece
+        assert process.wait() == 0
+    os.close(own)
+    assert b"4/4 frames" in text and b"run.gif: 4 frames" in text
+
+
+def test_a_film_that_is_interrupted_leaves_what_was_there(here, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    Path("run.mp4").write_bytes(b"an older film")
+    swung(duration=0.1)
+    monkeypatch.setattr(engine, "render", interrupted)
+    assert run("render", "run.h5", "run.mp4", "--overwrite") == 130 and capsys.readouterr().err == "engine: interrupted\n"
+    assert Path("run.mp4").read_bytes() == b"an older film" and {p.name for p in here.iterdir()} == {"robot.urdf", "run.h5", "run.mp4"}
+
+
+def test_export_what_is_seen(here, capsys):
+    trajectory = swung()
+    assert run("export", "run.h5", "run.html") == run("export", "run.h5", "run.glb", "--fps", 10) == run("export", "robot.urdf", "arm.glb") == 0
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == ["run.html", "run.glb", "arm.glb"]
+    assert Path("run.html").read_bytes() == engine.export(trajectory, "own.html").read_bytes()
+    assert Path("run.glb").read_bytes() == engine.export(trajectory, "own.glb", 10).read_bytes()
+    assert Path("arm.glb").read_bytes() == engine.export(load_urdf("robot.urdf"), "own.glb").read_bytes()
+
+
+def test_a_texture_that_is_not_there_is_a_note(here, capsys):
+    Path("box.obj").write_text("mtllib none.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    Path("box.urdf").write_text(ROBOT.replace('<box size="0.4 0.1 0.1"/>', '<mesh filename="box.obj"/>'))
+    assert run("render", "box.urdf", "box.png", "--size", "80x60") == 0
+    out, err = capsys.readouterr()
+    assert out == "box.png: a picture of 80 × 60 pixels\n" and err.startswith("note: ") and "none.mtl" in err and err.count("\n") == 1

@@ -38,7 +38,7 @@ from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.storage import Recorder, Recording, aside
+from engine.simulation.storage import Recorder, Recording, aside, require_free
 from engine.simulation.trajectory import Trajectory, header_of, marked
 from engine.spatial.manifold import product, vector
 
@@ -584,6 +584,7 @@ class Simulator:
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         if out is not None:
+            require_free(Path(out), overwrite)                  # said before anything is computed
 
             def begin() -> Recorder:
                 batch, n = x.shape[:-1], self._x.n

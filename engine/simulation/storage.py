@@ -322,8 +322,7 @@ class Recorder:
         short, long = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
         try:
-            if path.exists() and not (overwrite and path.is_file()):
-                raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if path.is_file() else ''}")
+            require_free(path, overwrite)
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
                 os.close(opened(path, os.O_RDWR))  # nobody is writing it
@@ -508,6 +507,12 @@ class Recorder:
     def _shut(self) -> None:
         shut(self._store, self._file)
         self._file, self._buffers = None, {}
+
+
+def require_free(path: Path, overwrite: bool) -> None:
+    """Refuse a path where a file is already, or a folder."""
+    if path.exists() and not (overwrite and path.is_file()):
+        raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if path.is_file() else ''}")
 
 
 @contextlib.contextmanager

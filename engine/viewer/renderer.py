@@ -22,7 +22,7 @@ from engine.viewer.surface import Surface
 
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
-LEVELS = tuple(100 * 2**k for k in range(10))      # triangles of a surface's coarser stand-ins
+LEVELS = (2, *(50 * 2**k for k in range(11)))      # triangles of a surface's coarser stand-ins
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
 MANY = 1000                                 # instances, above which they are taken together
@@ -173,12 +173,12 @@ class Renderer:
             gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
-        solid = seen.opacity > 0.995
+        solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         self.target.bind()
         gl.glEnable(gl.GL_DEPTH_TEST)
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
-        self._pass(self._fill(self.rows, drawing, seen, solid, pixels), shade)
+        self._pass(self._fill(self.rows, drawing, seen, solid & ~marks, pixels), shade)
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
         gl.glDisable(gl.GL_CULL_FACE)
         if drawing.environment == "ground":
@@ -195,6 +195,7 @@ class Renderer:
             gl.glDepthMask(True)
             gl.glDisable(gl.GL_BLEND)
             gl.glDisable(gl.GL_CULL_FACE)
+        self._marks(drawing, seen, solid & marks, pixels, shade)
         self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
         self.target.copy_to(self.picture.id)
         if not self.samples:
@@ -212,6 +213,24 @@ class Renderer:
         assert self.picture is not None
         self.picture.bind()
         self.painter.draw(canvas, self.picture.size)
+
+    def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any]) -> None:
+        """Draw what explains a scene, and faintly where a surface hides it."""
+        if not chosen.any():
+            return
+        runs = self._fill(self.rows, drawing, seen, chosen, pixels)
+        gl.glEnable(gl.GL_CULL_FACE)
+        gl.glDepthFunc(gl.GL_GREATER)
+        gl.glDepthMask(False)
+        gl.glEnable(gl.GL_BLEND)
+        gl.glBlendColor(0.0, 0.0, 0.0, 0.4)
+        gl.glBlendFunc(gl.GL_CONSTANT_ALPHA, gl.GL_ONE_MINUS_CONSTANT_ALPHA)
+        self._pass(runs, shade)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glDepthMask(True)
+        gl.glDepthFunc(gl.GL_LEQUAL)
+        gl.glDisable(gl.GL_CULL_FACE)
+        self._pass(runs, shade)
 
     def pixels(self) -> Array:
         """The last picture (height, width, 3) uint8, first row on top."""
@@ -235,10 +254,11 @@ class Renderer:
         turned = drawing.poses[:, :3, :3]
         centres = (turned @ (0.5 * boxes.sum(axis=1))[:, :, None])[:, :, 0] + drawing.poses[:, :3, 3]
         radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1) * np.linalg.norm(turned, axis=1).max(axis=1)
-        if not len(centres):
+        c, r = centres[drawing.numbers > 0], radii[drawing.numbers > 0]
+        if not len(c):
             return Seen(centres, radii, opacity, np.zeros(3), 1.0)
-        middle = 0.5 * ((centres - radii[:, None]).min(axis=0) + (centres + radii[:, None]).max(axis=0))
-        return Seen(centres, radii, opacity, middle, float((np.linalg.norm(centres - middle, axis=1) + radii).max()))
+        middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
+        return Seen(centres, radii, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
 
     def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
         """Draw the maps of the key light and from above; returns the matrices from the world into them."""
@@ -246,7 +266,7 @@ class Renderer:
         gl.glEnable(gl.GL_DEPTH_TEST)
         gl.glDepthFunc(gl.GL_LEQUAL)
         gl.glClearColor(1.0, 1.0, 1.0, 1.0)
-        casting = seen.opacity > 0.5
+        casting = (seen.opacity > 0.5) & (drawing.numbers > 0)
         for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
             target.bind()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
@@ -270,7 +290,7 @@ class Renderer:
 
     def _fill(self, rows: Rows, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array) -> list[tuple[int, int, int]]:
         """Upload the chosen instances' rows, each at the level that its size in pixels asks for; (place, first, count) of every run."""
-        index = np.flatnonzero(chosen)
+        index = np.flatnonzero(chosen & (seen.radii * pixels > 0.5))        # a pixel across
         if not len(index):
             return []
         level = np.searchsorted(LEVELS, self.detail * (2.0 * seen.radii[index] * pixels[index]) ** 2)

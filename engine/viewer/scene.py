@@ -17,8 +17,8 @@ from engine.viewer.surface import Surface, surfaces
 
 Array = np.ndarray
 ENVIRONMENTS = ("ground", "space", "plain")
-#: times at which a motion is looked at before it is drawn
-LOOKS = 24
+#: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
+LOOKS, MANY = 24, 50_000
 
 
 class ViewerError(ValueError):
@@ -141,7 +141,8 @@ class Scene:
     def points(self) -> Array:
         """Where the robots come (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
         start, end = self.span
-        times = np.linspace(start, end, LOOKS) if end > start else [start]
+        first = self._instances(start)
+        times = np.linspace(start, end, max(2, min(LOOKS, MANY // len(first.which)))) if end > start else [start]
         return np.concatenate([self._instances(t).corners() for t in times])
 
     @cached_property

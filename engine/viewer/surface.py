@@ -313,6 +313,17 @@ def image_of(path: str) -> Array | None:
 # ---------------------------------------------------------------- simple shapes
 
 
+def boxed(surface: Surface) -> Surface:
+    """The box about a surface, in the mean of its colours."""
+    ((cube, _),) = box()
+    low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
+    tints = [x.reshape(-1, 4).mean(axis=0) for x in (surface.colors, surface.texture) if x is not None]
+    colors = np.tile(np.round(255 * np.prod([np.divide(x, 255) for x in tints], axis=0)), (len(cube.positions), 1)) if tints else None
+    return replace(cube, positions=((low + high) / 2 + cube.positions * (high - low)).astype(np.float32), color=surface.color, uv=None,
+                   colors=None if colors is None else colors.astype(np.uint8), metallic=surface.metallic, roughness=surface.roughness,
+                   name=surface.name)  # fmt: skip
+
+
 @lru_cache(maxsize=1)
 def box() -> tuple[Bare, ...]:
     """A cube of side 1 about the origin."""

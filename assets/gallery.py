@@ -1,0 +1,155 @@
+"""Makes the README's pictures: ``python assets/gallery.py`` draws all of them into assets/gallery, or those that are named.
+
+    python assets/gallery.py capture flight     # some of them
+    python assets/gallery.py --robots           # every robot of example-robot-data: robots.png, and what is wrong in the others' files
+
+It takes the ``demos`` extra, and for --robots the package example-robot-data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+import sysconfig
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+import engine
+from engine.viewer import film
+
+HERE = Path(__file__).parent
+GALLERY, DEMOS = HERE / "gallery", HERE.parent / "demos"
+sys.path.insert(0, str(DEMOS))
+import show  # noqa: E402, I001
+
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+#: pixels of a robot in the contact sheet, and robots in a row
+TILE, COLUMNS = 120, 8
+SIZE = (960, 540)
+
+
+# ---------------------------------------------------------------- files that are small
+
+
+def quantised(picture: Any, path: Path) -> None:
+    """Write a picture as PNG in 256 colours."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    colors = Image.fromarray(np.asarray(picture)).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.FLOYDSTEINBERG)
+    colors.save(path, optimize=True)
+
+
+def animated(source: Any, path: Path, size: tuple[int, int], fps: float, speed: float, **look: Any) -> None:
+    """A GIF, drawn at twice its size and made smaller."""
+    scene = engine.viewer.Scene(source, look.pop("environment", None))
+    with tempfile.TemporaryDirectory() as folder:
+        engine.render(scene, Path(folder) / "%04d.png", size=(2 * size[0], 2 * size[1]), fps=fps, speed=speed, progress=True, **look)
+        frames = [np.array(Image.open(file).resize(size, Image.Resampling.LANCZOS)) for file in sorted(Path(folder).iterdir())]
+    film.write(path, frames, size, fps)
+
+
+def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:
+    """What a demo shows, and how it looks at it."""
+    seen: list[tuple[Any, dict[str, Any]]] = []
+    plain, given = show.show, sys.argv
+    with tempfile.TemporaryDirectory() as out:
+        sys.argv = [f"{demo}.py", "--out", out, "--video", "gallery.png", *arguments]
+        show.show = lambda options, source, speed=1.0, **look: seen.append((source, look))
+        try:
+            runpy.run_path(str(DEMOS / f"{demo}.py"), run_name="__main__")
+        finally:
+            show.show, sys.argv = plain, given
+    return seen[0]
+
+
+# ---------------------------------------------------------------- the pictures
+
+
+def capture(path: Path) -> None:
+    """python demos/capture.py --video capture.gif"""
+    source, look = shown_by("capture")
+    animated(source, path.with_suffix(".gif"), (480, 270), 7, 4.0, **look)
+
+
+def flight(path: Path) -> None:
+    """python demos/flight.py"""
+    module = runpy.run_path(str(DEMOS / "flight.py"))
+    motion = module["flown"](module["simulator"](), module["mission"], *module["standing"](), 31.0)
+    animated(motion[::6], path.with_suffix(".gif"), (360, 360), 8, 4.0, environment="ground", view=(-1.2, 0.1))
+
+
+def dzhanibekov(path: Path) -> None:
+    """python demos/dzhanibekov.py --view"""
+    source, look = shown_by("dzhanibekov", "--duration", "5")
+    quantised(engine.render(source, t=2.0, size=SIZE, **look), path.with_suffix(".png"))
+
+
+def scatter(path: Path) -> None:
+    """python demos/satellite_lqr.py --video satellite.mp4"""
+    source, look = shown_by("satellite_lqr")
+    quantised(engine.render(source, t=2.5, size=SIZE, **look), path.with_suffix(".png"))
+
+
+def panda(path: Path) -> None:
+    """engine render panda.urdf panda.png"""
+    model = engine.load_urdf(ROBOTS / "panda_description/urdf/panda.urdf")
+    q = model.neutral()
+    q[:7] = [0.4, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8]
+    quantised(engine.render(engine.viewer.Actor(model, q=q), size=SIZE, samples=4), path.with_suffix(".png"))
+
+
+PICTURES = (capture, flight, dzhanibekov, scatter, panda)
+
+
+# ---------------------------------------------------------------- the contact sheet
+
+
+def robots(path: Path, tile: int = TILE) -> None:
+    """Every robot of example-robot-data as it is read from its file, and what is wrong where it cannot be shown."""
+    pictures = []
+    files = sorted(ROBOTS.rglob("*.urdf"))
+    for file in files:
+        name = str(file.relative_to(ROBOTS))
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            try:
+                pictures.append((file.stem, Image.fromarray(engine.render(engine.load_urdf(file), size=(2 * tile, 2 * tile)))))
+                print(name, *(f"\n  note: {note.message}" for note in notes))
+            except ValueError as problem:
+                print(f"{name}: not shown\n  {str(problem).removeprefix(f'{file}:')}")
+    sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * tile))
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(tile / 14)
+    for k, (name, picture) in enumerate(pictures):
+        x, y = k % COLUMNS * tile, k // COLUMNS * tile
+        sheet.paste(picture.resize((tile, tile), Image.Resampling.LANCZOS), (x, y))
+        draw.text((x + tile // 2, y + tile - 3), name, (40, 44, 52), font, anchor="ms")
+    quantised(sheet, path)
+    print(f"{path}: {len(pictures)} of {len(files)} robots")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [picture.__name__ for picture in PICTURES]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(names)} (default: all)")
+    parser.add_argument("--robots", action="store_true", help="the contact sheet of every robot of example-robot-data")
+    parser.add_argument("--tile", type=int, default=TILE, help=f"pixels of a robot in it (default: {TILE})")
+    parser.add_argument("--out", type=Path, default=GALLERY, help="folder for the pictures (default: assets/gallery)")
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in names:
+            parser.error(f"there is no picture '{name}'; expected some of {', '.join(names)}")
+    if options.robots:
+        robots(options.out / "robots.png", options.tile)
+    for picture in PICTURES:
+        if picture.__name__ in options.names or not (options.names or options.robots):
+            picture(options.out / picture.__name__)
+            print(f"{options.out / picture.__name__}: {picture.__doc__}")
+
+
+if __name__ == "__main__":
+    main()
