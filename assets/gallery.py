@@ -3,7 +3,7 @@
     python assets/gallery.py capture flight     # some of them
     python assets/gallery.py --robots           # every robot of example-robot-data: robots.png, and what is wrong in the others' files
 
-It takes the ``demos`` extra, and for --robots the package example-robot-data.
+It takes the ``demos`` extra, a display for the picture of the window (xvfb-run makes one), and for --robots the package example-robot-data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.viewer import film
 HERE = Path(__file__).parent
 GALLERY, DEMOS = HERE / "gallery", HERE.parent / "demos"
 sys.path.insert(0, str(DEMOS))
-import show  # noqa: E402, I001
+import show  # noqa: E402
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 #: pixels of a robot in the contact sheet, and robots in a row
@@ -83,27 +83,20 @@ def flight(path: Path) -> None:
     animated(motion[::6], path.with_suffix(".gif"), (360, 360), 8, 4.0, environment="ground", view=(-1.2, 0.1))
 
 
-def dzhanibekov(path: Path) -> None:
-    """python demos/dzhanibekov.py --view"""
-    source, look = shown_by("dzhanibekov", "--duration", "5")
-    quantised(engine.render(source, t=2.0, size=SIZE, **look), path.with_suffix(".png"))
+def window(path: Path) -> None:
+    """engine view run.h5"""
+    source, look = shown_by("capture")
+    viewer = engine.Viewer(source, size=(960, 600), signals=("q.elbow_pitch", "tau.elbow_pitch"), **look)
+    viewer.playback.pause()
+    viewer.scrub(18.0)
+    viewer.picked = (viewer.scene.actors[0], 0, "gripper")
+    for _ in range(3):
+        viewer.frame()
+    quantised(viewer.picture(), path.with_suffix(".png"))
+    viewer.close()
 
 
-def scatter(path: Path) -> None:
-    """python demos/satellite_lqr.py --video satellite.mp4"""
-    source, look = shown_by("satellite_lqr")
-    quantised(engine.render(source, t=2.5, size=SIZE, **look), path.with_suffix(".png"))
-
-
-def panda(path: Path) -> None:
-    """engine render panda.urdf panda.png"""
-    model = engine.load_urdf(ROBOTS / "panda_description/urdf/panda.urdf")
-    q = model.neutral()
-    q[:7] = [0.4, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8]
-    quantised(engine.render(engine.viewer.Actor(model, q=q), size=SIZE, samples=4), path.with_suffix(".png"))
-
-
-PICTURES = (capture, flight, dzhanibekov, scatter, panda)
+PICTURES = (capture, flight, window)
 
 
 # ---------------------------------------------------------------- the contact sheet

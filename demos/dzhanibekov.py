@@ -67,7 +67,7 @@ def main() -> None:
 
 def looks() -> dict[str, list[engine.Geometry]]:
     """Shapes of those that primitives can show."""
-    orange, white, steel, dark, blue = (0.93, 0.50, 0.12), (0.92, 0.92, 0.90), (0.62, 0.65, 0.69), (0.15, 0.16, 0.18), (0.13, 0.36, 0.72)
+    orange, white, steel, dark, blue = (0.93, 0.50, 0.12), (0.82, 0.82, 0.80), (0.62, 0.65, 0.69), (0.15, 0.16, 0.18), (0.13, 0.36, 0.72)
     return {
         "box": [show.shape("box", (0.3, 0.2, 0.1), white), show.shape("box", (0.302, 0.05, 0.102), orange, at=(0.0, 0.0751, 0.0))],
         "T-handle": [show.shape("cylinder", BAR, steel, at=BAR_AT, along="x"), show.shape("cylinder", STEM, orange, at=STEM_AT, along="y"),

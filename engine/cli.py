@@ -1184,6 +1184,7 @@ def told() -> Iterator[None]:
     import warnings
 
     with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: print(f"note: {' '.join(str(message).split())}", file=sys.stderr)
         yield
 
@@ -1221,8 +1222,8 @@ def film(file: str, out: str, size: tuple[int, int], fps: float, speed: float, a
         raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")
     frames = len(film_times(span, fps / speed)) if moves(out) else 1
     with contextlib.nullcontext(Path(out)) if "%" in Path(out).name else written(out, file, overwrite) as path, told():
-        engine.render(source, path, at, size, fps, speed, side, None, follow, environment, "collision" if collision else "visual", samples=samples,
-                      progress=moves(out) and sys.stdout.isatty())  # fmt: skip
+        engine.render(source, path, at, size, fps, speed, side, follow=follow, environment=environment, samples=samples,
+                      geometry="collision" if collision else "visual", progress=moves(out) and sys.stdout.isatty())  # fmt: skip
     kind = f"{frames} frames, {frames / fps:.3g} s" if moves(out) else "a picture"
     print(f"{out}: {kind} of {size[0]} × {size[1]} pixels")
     return 0

@@ -154,7 +154,7 @@ class Pack:
 
     def space(self) -> dict[str, Any]:
         """Stars, and the Earth below."""
-        from engine.viewer.space import AIR, DIP, STARS, pattern, stars
+        from engine.viewer.heavens import AIR, DIP, STARS, pattern, stars
 
         catalogue = np.hstack(stars(STARS)).astype(np.float32)
         return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}

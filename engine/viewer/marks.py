@@ -80,8 +80,8 @@ class Shown:
                     self.labels, self.forces, self.trails))  # fmt: skip
 
 
-def mark(scene: Scene, t: float, shown: Shown, picked: str | None = None) -> Drawing:
-    """The drawing of a scene at a time, s, with what is shown besides; a picked link stands out.
+def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | None = None) -> Drawing:
+    """The drawing of a scene at a time, s, with what is shown besides; a picked link, of an instance of an actor, stands out.
 
     Raises
     ------
@@ -90,9 +90,9 @@ def mark(scene: Scene, t: float, shown: Shown, picked: str | None = None) -> Dra
     check(scene, shown)
     drawing = replace(scene.drawing(t), wireframe=shown.wireframe)
     if shown.transparent or picked is not None:
-        names = [a.model.links[p.link].name for a in scene.actors for _ in range(instances(a)) for p in a.parts]
         colors = drawing.colors * [1.0, 1.0, 1.0, 0.3 if shown.transparent else 1.0]
-        colors[[name == picked for name in names]] *= PICKED
+        every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(instances(a)) for p in a.parts] if picked else []
+        colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     if not shown:
         return drawing

@@ -387,8 +387,8 @@ class Renderer:
         gl.glScissor(x, size[1] - 1 - y, 1, 1)
         gl.glClearBufferuiv(gl.GL_COLOR, 0, (gl.GLuint * 4)(0, 0, 0, 0))
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
-        n = len(drawing.which)
-        runs = self._fill(self.rows, drawing, self._seen(drawing), np.ones(n, bool), np.full(n, np.inf))
+        exactly = np.full(len(drawing.which), np.inf)
+        runs = self._fill(self.rows, drawing, self._seen(drawing), drawing.numbers > 0, exactly)
         self.number.use(matrix=camera.matrix(size[0] / size[1]), rows=0)
         self.rows.bind(0)
         for number, first, count in runs:
@@ -417,8 +417,8 @@ class Renderer:
 def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
     """The least and the greatest coordinates (2), along axes (2, 2), of the ground under the instances and in their shadows, and a margin."""
     points = drawing.corners()
-    drop = (points[:, 2] - drawing.floor)[:, None] * light.key[:2] / light.key[2]
-    spread = np.concatenate([points[:, :2], points[:, :2] - np.maximum(drop, 0.0)]) @ axes.T
+    drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
+    spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
     low, high = spread.min(axis=0), spread.max(axis=0)
     margin = 0.12 * (high - low).max()
     return low - margin, high + margin

@@ -88,7 +88,8 @@ class Actor:
             if self._at is None or self._at[:2] != (self.trajectory, t):       # asked for several times in a picture
                 now = self.trajectory
                 now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
-                state = now.q[..., -1, :].reshape(-1, self.model.nq), now.v[..., -1, :].reshape(-1, self.model.nv)
+                count = int(np.prod(now.q.shape[:-2]))
+                state = now.q[..., -1, :].reshape(count, self.model.nq), now.v[..., -1, :].reshape(count, self.model.nv)
                 self._at = self.trajectory, t, state
             return self._at[2]
         if self.live is not None:

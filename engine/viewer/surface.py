@@ -314,12 +314,14 @@ def image_of(path: str) -> Array | None:
 
 
 def boxed(surface: Surface) -> Surface:
-    """The box about a surface, in the mean of its colours."""
+    """A box in the middle of a surface, as large as the one about it but with no more area than the surface, in the mean of its colours."""
     ((cube, _),) = box()
     low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
+    sides, area = high - low, 0.5 * float(np.linalg.norm(crossed(surface.positions, surface.faces), axis=1).sum())
+    sides = sides * min(1.0, float(np.sqrt(area / max(2.0 * (sides * np.roll(sides, 1)).sum(), 1e-30))))
     tints = [x.reshape(-1, 4).mean(axis=0) for x in (surface.colors, surface.texture) if x is not None]
     colors = np.tile(np.round(255 * np.prod([np.divide(x, 255) for x in tints], axis=0)), (len(cube.positions), 1)) if tints else None
-    return replace(cube, positions=((low + high) / 2 + cube.positions * (high - low)).astype(np.float32), color=surface.color, uv=None,
+    return replace(cube, positions=((low + high) / 2 + cube.positions * sides).astype(np.float32), color=surface.color, uv=None,
                    colors=None if colors is None else colors.astype(np.uint8), metallic=surface.metallic, roughness=surface.roughness,
                    name=surface.name)  # fmt: skip
 

@@ -100,6 +100,7 @@ class Viewer:
         self.live = next((a.live for a in self.scene.actors if a.live is not None), None)
         self.pilot, self.shown, self.followed = keys, shown or Shown(), follow
         self.picked: tuple[Actor, int, str] | None = None
+        self._particulars: Readings | None = None
         self.toast, self.helping, self.display = "", False, True
         name = title or ", ".join(dict.fromkeys(a.model.name for a in self.scene.actors))
         self.window = open_window(True, width=size[0], height=size[1], caption=name, resizable=True)
@@ -166,7 +167,7 @@ class Viewer:
         lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{self._rate:.0f} /s")]
         if live is not None:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
-        card = self.picked and Readings(*self.picked[:2]).card(self.picked[2], t)
+        card = None if self.picked is None or self._particulars is None else self._particulars.card(self.picked[2], t)
         events = actor.trajectory.events if actor.trajectory is not None else ()
         rows = [*((name.strip("_").capitalize(), meaning) for name, (meaning, _, _) in KEYS.items()), *MOUSE] if self.helping else ()
         return Facts(
@@ -184,7 +185,7 @@ class Viewer:
 
     def drawing(self) -> Drawing:
         """What is shown now."""
-        return mark(self.scene, self.t, self.shown, None if self.picked is None else self.picked[2])
+        return mark(self.scene, self.t, self.shown, self.picked)
 
     def picture(self) -> Array:
         """The picture that is shown (h, w, 3), uint8, with the display."""
@@ -453,10 +454,14 @@ class Viewer:
         actor, instance, part = self.scene.found(number)
         return actor, instance, actor.model.links[part.link].name, point
 
+    def _choose(self, found: tuple[Actor, int, str, Array] | None) -> None:
+        self.picked = None if found is None else found[:3]
+        self._particulars = None if found is None else Readings(*found[:2])
+
     def _click(self, x: int, y: int) -> None:
         found = self.pick(x, y)
         now = time.perf_counter()
-        self.picked = None if found is None else found[:3]
+        self._choose(found)
         if found is not None and now - self._clicked < DOUBLE:
             self.camera.target = found[3]
         self._clicked = now
@@ -468,7 +473,7 @@ class Viewer:
         if found is None:
             return
         actor, instance, link, point = found
-        self.picked = actor, instance, link
+        self._choose(found)
         T = actor.poses(self.t)[instance, actor.model.link_index(link)]
         self._grip = (actor, instance, link, T[:3, :3].T @ (point - T[:3, 3]), point)
 

@@ -5,16 +5,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+from PIL import Image
+
 import engine
 
 ROOT = Path(__file__).parents[2]
 
 
 def run(name, tmp_path, *arguments):
-    command = [sys.executable, f"demos/{name}.py", "--out", str(tmp_path), *map(str, arguments)]
+    picture = tmp_path / "seen" / f"{name}.png"
+    command = [sys.executable, f"demos/{name}.py", "--out", str(tmp_path), "--video", str(picture), *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert f"wrote {picture}\n" in done.stdout and not done.stderr and colors(picture) > 100
     return done.stdout
+
+
+def colors(picture):
+    """How many there are in the middle of a picture, where the robot is."""
+    with Image.open(picture) as image:
+        assert image.size == (1280, 720)
+        return len(image.convert("RGB").crop((320, 180, 960, 540)).getcolors(1 << 20))
 
 
 def number(pattern, text):

@@ -293,7 +293,7 @@ def test_of_a_batch_the_first_are_explained() -> None:
 def test_labels_transparency_wireframe_and_what_is_picked() -> None:
     scene = Scene(MOTION)
     plain = scene.drawing(0.0)
-    drawing = mark(scene, 0.0, Shown(labels=("arm", "fin"), transparent=True, wireframe=True), "fin")
+    drawing = mark(scene, 0.0, Shown(labels=("arm", "fin"), transparent=True, wireframe=True), (scene.actors[0], 0, "fin"))
     assert [text for _, text, _ in drawing.labels] == ["arm", "fin"] and drawing.wireframe
     assert np.allclose(drawing.colors[:, 3], 0.3 * plain.colors[:, 3])
     fin = [p.link == MECHANISM.link_index("fin") for p in scene.actors[0].parts]

@@ -29,7 +29,7 @@ float sky_light(vec3 world) {
   vec2 m = texture(sky_map, p.xy).rg;
   float d = max(min(p.z, 1.0) - m.x - 0.004, 0.0), above = p.z - m.x;      // beyond the map nothing is above
   float variance = max(m.y - m.x * m.x, 2e-5);
-  return 1.0 - d * d / (variance + d * d) / (1.0 + 9.0 * above * above);
+  return 1.0 - d * d / (variance + d * d) / (1.0 + 3.0 * above * above);
 }
 
 // The light that leaves a surface towards the eye.
