@@ -1,11 +1,11 @@
 """Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
 
-A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups)``. Memory is an array of lane vectors: input k of all W samples stands
-at ``in + k``; the inputs of the next group of W samples follow, and so do outputs and work. A long program is cut into segments,
-functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched once for several groups; values that cross
-a border, the arguments and the results of calls live in ``work``. Sines and cosines of inputs, the joints' angles, are made first and
-together. Only IEEE operations are emitted and none may be reordered, so lanes are independent bit for bit of W, of the batch and of the
-threads.
+A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane
+vectors: input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs
+and work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is
+fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
+of calls live in ``work``. Sines and cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and
+none may be reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from engine.compiler.vecmath import intrinsic, literal, splat, vector
 SEGMENT = 500
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
+SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
 PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 
 
@@ -69,7 +70,7 @@ head:
   %go = and i1 %some, %more
   br i1 %go, label %again, label %end
 again:
-  call void {body}(ptr %in, ptr %out, ptr %work, i64 1)
+  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)
   call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
   %next = add i64 %i, 1
   br label %head
@@ -131,25 +132,35 @@ end:
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
-            bodies.append(body)
+            bodies.append((body, -1))
         for part in parts:
             body = Body(self, nodes, slot, place, boolean)
             for i in part:
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
                     body.store(body.number(i), "%out", k)
-            bodies.append(body)
-        stride = [self.bytes(n) for n in (program.n_in, len(outputs), size)]
-        text = [f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %groups) nounwind {{", "entry:", "  br label %s0"]
-        for s, body in enumerate(bodies):  # a segment serves all groups before the next one is fetched
+            bodies.append((body, part[-1]))
+        text = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:"]
+        start = "entry"
+
+        def moved(base: str, offset: str) -> str:
+            text.append(f"  %p{len(text)} = getelementptr i8, ptr {base}, i64 {offset}")
+            return text[-1].split()[0]
+
+        for s, (body, last) in enumerate(bodies):  # a segment serves all groups before the next one is fetched
             head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
             self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
-            text += [f"s{s}:", f"  %g{s} = phi i64 [0, %{'entry' if s == 0 else f's{s - 1}'}], [%n{s}, %s{s}]"]
-            for p, n in zip(("in", "out", "work"), stride, strict=True):
-                text += [f"  %{p}.o{s} = mul i64 %g{s}, {n}", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
+            text += [f"  br label %s{s}", f"s{s}:", f"  %g{s} = phi i64 [0, %{start}], [%n{s}, %s{s}]"]
+            for p in ("in", "out", "work"):
+                text += [f"  %{p}.o{s} = mul i64 %g{s}, %{p}.s", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
             text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s})", f"  %n{s} = add i64 %g{s}, 1",
-                     f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %s{s + 1}"]  # fmt: skip
-        self.text.append("\n".join([*text, f"s{len(bodies)}:", "  ret void", "}"]))
+                     f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %e{s}", f"e{s}:"]  # fmt: skip
+            start = f"e{s}"
+            if last >= 0 and nodes[last][0] == "call":
+                f = callees[nodes[last][1]][0]
+                places = [moved("%work", str(self.bytes(k))) for k in (arguments, place[last], callee_work)]
+                text.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 %groups{', i64 %work.s' * 3})")
+        self.text.append("\n".join([*text, "  ret void", "}"]))
         return name, size
 
     def __str__(self) -> str:
@@ -215,11 +226,10 @@ class Body:
         if op in ("call", "loop"):
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
-            places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-            f, times = callees[node[1]][0], 1
             if op == "loop":
-                f, times = m.loop(f, len(program.functions[node[1]].outputs)), node[2]
-            self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {times})")
+                places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
+                f = m.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
+                self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {node[2]})")
             return
         if op in ("input", "const") or (i in self.place and i not in self.slot):
             return

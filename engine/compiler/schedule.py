@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container
 from typing import Any
 
@@ -56,10 +57,14 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
 
 def segments(nodes: list[Node], limit: int) -> list[range]:
-    """Consecutive ranges of at most ``limit`` nodes each, about equally long."""
-    count = max(1, -(-len(nodes) // limit))
-    size = -(-len(nodes) // count)
-    return [range(k, min(k + size, len(nodes))) for k in range(0, len(nodes), max(size, 1))]
+    """Consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
+    ends = [i + 1 for i, node in enumerate(nodes) if node[0] == "call"]
+    parts = []
+    for start, end in itertools.pairwise([0, *ends, len(nodes)]):
+        count = max(1, -(-(end - start) // limit))
+        size = -(-(end - start) // count)
+        parts += [range(k, min(k + size, end)) for k in range(start, end, max(size, 1))]
+    return parts
 
 
 #: below this many, sines and cosines are faster where they are used (measured: 9 joints 5–15 % slower together, 29 joints 15 % faster)
