@@ -4,23 +4,28 @@ A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64
 vectors: input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs
 and work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is
 fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
-of calls live in ``work``. Sines and cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and
-none may be reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
+of calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.schedule` plans that, and LLVM follows. Sines and
+cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and none may be reordered, so lanes are
+independent bit for bit of W, of the batch and of the threads.
 """
 
 from __future__ import annotations
 
-from engine.compiler import vecmath
+from engine.compiler import machine, vecmath
 from engine.compiler.expr import BOOLEAN, COMPARISONS, LOGIC
-from engine.compiler.schedule import angles, crossing, fused, segments
+from engine.compiler.schedule import angles, fused, residence, segments
 from engine.compiler.trace import Program, operands
 from engine.compiler.vecmath import intrinsic, literal, splat, vector
 
-#: nodes in one segment: longer ones cost compile time, shorter ones run time (flat from 300 to 1000)
-SEGMENT = 500
+#: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
+SEGMENT = 200
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
+#: registers that are not planned with: what an operation overwrites must be copied first
+SPARE = 2
+#: parameters of a function, and of its segments
 SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
+INSIDE = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work, ptr noalias readonly %constants"
 PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 
 
@@ -32,6 +37,7 @@ class Module:
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
+        self.constants: dict[str, int] = {}  # as LLVM writes them -> where they stand in their table
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
 
     def once(self, name: str, text: str) -> str:
@@ -114,7 +120,7 @@ end:
         for i, node in enumerate(nodes):
             if node[0] in ("sin", "cos") and node[1] in turned:
                 place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-        slot, slots = crossing(nodes, parts, place)
+        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
@@ -136,35 +142,35 @@ end:
         for part in parts:
             body = Body(self, nodes, slot, place, boolean)
             for i in part:
+                for j in leaving.get(i, ()):
+                    body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
                     body.store(body.number(i), "%out", k)
             bodies.append((body, part[-1]))
         text = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:"]
-        start = "entry"
-
-        def moved(base: str, offset: str) -> str:
-            text.append(f"  %p{len(text)} = getelementptr i8, ptr {base}, i64 {offset}")
-            return text[-1].split()[0]
-
+        before = "entry"
         for s, (body, last) in enumerate(bodies):  # a segment serves all groups before the next one is fetched
-            head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
-            self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
-            text += [f"  br label %s{s}", f"s{s}:", f"  %g{s} = phi i64 [0, %{start}], [%n{s}, %s{s}]"]
+            self.text.append("\n".join([f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{", *body.lines, "  ret void", "}"]))
+            text += [f"  br label %s{s}", f"s{s}:", f"  %g{s} = phi i64 [0, %{before}], [%n{s}, %s{s}]"]
             for p in ("in", "out", "work"):
                 text += [f"  %{p}.o{s} = mul i64 %g{s}, %{p}.s", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
-            text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s})", f"  %n{s} = add i64 %g{s}, 1",
-                     f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %e{s}", f"e{s}:"]  # fmt: skip
-            start = f"e{s}"
+            text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s}, ptr @constants)",
+                     f"  %n{s} = add i64 %g{s}, 1", f"  %more{s} = icmp slt i64 %n{s}, %groups",
+                     f"  br i1 %more{s}, label %s{s}, label %e{s}", f"e{s}:"]  # fmt: skip
+            before = f"e{s}"
             if last >= 0 and nodes[last][0] == "call":
-                f = callees[nodes[last][1]][0]
-                places = [moved("%work", str(self.bytes(k))) for k in (arguments, place[last], callee_work)]
-                text.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 %groups{', i64 %work.s' * 3})")
+                for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
+                    text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")
+                places = f"ptr %from{s}, ptr %to{s}, ptr %with{s}"
+                text.append(f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})")
         self.text.append("\n".join([*text, "  ret void", "}"]))
         return name, size
 
     def __str__(self) -> str:
-        return "\n".join(self.text)
+        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.constants)
+        table = f"@constants = internal constant [{len(self.constants)} x {self.D}] [{rows}]"
+        return "\n".join([table, *self.text])
 
 
 def kinds(nodes) -> list[bool]:
@@ -196,22 +202,30 @@ class Body:
         return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
     def load(self, base: str, k: int) -> str:
-        return self.put(f"load {self.module.D}, ptr {self.at(base, k)}")
+        """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        return self.put(f"load volatile {self.module.D}, ptr {self.at(base, k)}")
 
     def store(self, value: str, base: str, k: int) -> None:
         self.lines.append(f"  store {self.module.D} {value}, ptr {self.at(base, k)}")
 
     def value(self, i: int) -> str:
-        """Operand for node i: what this segment has, or a constant, or a load."""
+        """Operand for node i: what is in a register, or a load."""
         if i in self.have:
             return self.have[i]
         op, *args = self.nodes[i]
-        W, m = self.module.width, self.module
-        if op == "const":
-            return splat("i1", W, str(int(args[0]))) if isinstance(args[0], bool) else splat("double", W, literal(args[0]))
-        value = self.load("%in", args[0]) if op == "input" else self.load("%work", self.place[i])
+        m = self.module
+        if op == "neg":  # made where it is read: most are part of a fused multiply-add
+            return self.put(f"fneg {m.D} {self.value(args[0])}")
+        if op == "const" and self.boolean[i]:
+            return splat("i1", m.width, str(int(args[0])))
+        if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
+            value = self.load("%constants", m.constants.setdefault(literal(args[0]), len(m.constants)))
+        elif op == "input":
+            value = self.load("%in", args[0])
+        else:
+            value = self.load("%work", self.place[i])
         if self.boolean[i]:
-            value = self.put(f"fcmp une {m.D} {value}, {splat('double', W, literal(0.0))}")
+            value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
         return value
 
@@ -231,7 +245,7 @@ class Body:
                 f = m.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
                 self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {node[2]})")
             return
-        if op in ("input", "const") or (i in self.place and i not in self.slot):
+        if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
             return
         args = [self.value(j) for j in operands(node)]
         if op in BINARY:

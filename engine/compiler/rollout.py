@@ -42,19 +42,20 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     second = put(f"getelementptr {D}, ptr {first}, i64 {GROUPS * state}")
     record = put(f"getelementptr {D}, ptr {second}, i64 {GROUPS * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {GROUPS * n_record}")
-    names = (f"groups{k}" for k in itertools.count())
+    names, block = (f"groups{k}" for k in itertools.count()), "load"
 
     @contextlib.contextmanager
     def each_group() -> Iterator[tuple[str, str, str]]:
-        """The instructions written within it, for every group: its number, its first row, and how many rows it has."""
-        before, name = current[0], next(names)
-        lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{before}], [%n{name}, %{name}]"])
+        """What is written within is run for every group: gives its number, its first row, and how many rows it has."""
+        nonlocal block
+        name = next(names)
+        lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{block}], [%n{name}, %{name}]"])
         done = put(f"mul i64 %g{name}, {width}")
         rest = put(f"sub i64 %left, {done}")
         yield f"%g{name}", put(f"add i64 %row, {done}"), put(f"select i1 {put(f'icmp slt i64 {rest}, {width}')}, i64 {rest}, i64 {width}")
         lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
                       f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
-        current[0] = f"after{name}"
+        block = f"after{name}"
 
     def vector_of(pointer: str, group: str, size: int, k: int) -> str:
         here = put(f"mul i64 {group}, {size}")
@@ -63,7 +64,6 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     def core(n: int, stride: str) -> str:
         return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
 
-    current = ["load"]
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
               f"  %full = icmp sgt i64 %left, {GROUPS * width}", f"  %taken = select i1 %full, i64 {GROUPS * width}, i64 %left",
@@ -77,8 +77,9 @@ def rollout(step: Program, observe: Program, width: int) -> str:
         to = vector_of(first, g, state, 3)
         lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
-    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{current[0]}], [%nextj, %endlook]",
-              f"  %now = phi ptr [{first}, %{current[0]}], [%at, %endlook]", f"  %other = phi ptr [{second}, %{current[0]}], [%away, %endlook]",
+    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{block}], [%nextj, %endlook]",
+              f"  %now = phi ptr [{first}, %{block}], [%at, %endlook]",
+              f"  %other = phi ptr [{second}, %{block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
     counts_j = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
     counted = put(f"load double, ptr {counts_j}")
@@ -89,15 +90,15 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 3")
     lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
-    current[0] = "again"
+    block = "again"
     with each_group() as (g, _, _):
-        k = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
-        one_more = put(f"fadd {D} {k}, {splat('double', width, literal(1.0))}")
+        now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
+        one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
         lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
     lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
               f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
-    current[0] = "look"
+    block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[5]}, i64 {put(f'mul i64 {i}, {outer[5]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
