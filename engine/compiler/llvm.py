@@ -22,7 +22,7 @@ SEGMENT = 200
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
 #: registers that are not planned with: what an operation overwrites must be copied first
-SPARE = 2
+SPARE = 1
 #: parameters of a function, and of its segments
 SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
 INSIDE = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work, ptr noalias readonly %constants"
@@ -146,7 +146,7 @@ end:
                     body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
-                    body.store(body.number(i), "%out", k)
+                    body.store(body.result(i), "%out", k)
             bodies.append((body, part[-1]))
         text = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:"]
         before = "entry"
@@ -233,6 +233,11 @@ class Body:
         """Operand for node i as a number: truth as 1 and 0."""
         value = self.value(i)
         return self.put(f"uitofp {self.module.B} {value} to {self.module.D}") if self.boolean[i] else value
+
+    def result(self, i: int) -> str:
+        """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
+        x = self.nodes[i][1]
+        return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
 
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
         node, m = self.nodes[i], self.module

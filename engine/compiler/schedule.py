@@ -97,7 +97,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
 
     def wanted(i: int) -> list[int]:
         if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in ("call", "loop")):
-            return [source(i)] if i in final else []
+            return [source(i)] if i in final and nodes[i][0] != "const" else []
         return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
 
     wants = [wanted(i) for i in range(len(nodes))]

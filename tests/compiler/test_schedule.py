@@ -89,7 +89,7 @@ def loads(nodes, outputs, parts, placed, registers):
             held -= set(leaving.get(i, ()))
             op = nodes[i][0]
             read = {source(nodes, j) for j in operands(nodes[i])} if op not in ("neg", "input", "const") else set()
-            if op in ("neg", "input", "const") and i in outputs:
+            if op in ("neg", "input") and i in outputs:
                 read = {source(nodes, i)}
             for j in read - held:
                 assert nodes[j][0] in ("const", "input") or j in placed or memory[slot[j]] == j
