@@ -18,14 +18,20 @@ from engine.compiler.trace import Program, operands
 from engine.compiler.vecmath import intrinsic, literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
-SEGMENT = 200
+SEGMENT = 250
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
 #: registers that are not planned with: what an operation overwrites must be copied first
 SPARE = 1
 #: parameters of a function, and of its segments
 SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
-INSIDE = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work, ptr noalias readonly %constants"
+INSIDE = ("ptr noalias readonly %in.0, ptr noalias %out.0, ptr noalias %work.0, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s, "
+          "ptr noalias readonly %constants")  # fmt: skip
+#: a segment serves one group after another, and all of them before the next segment is fetched
+FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.n, %group]",
+         *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %group]" for p in ("in", "out", "work"))]  # fmt: skip
+NEXT = [*(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
+        "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
 PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 
 
@@ -148,17 +154,10 @@ end:
                 for k in writes.get(i, ()):
                     body.store(body.result(i), "%out", k)
             bodies.append((body, part[-1]))
-        text = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:"]
-        before = "entry"
-        for s, (body, last) in enumerate(bodies):  # a segment serves all groups before the next one is fetched
-            self.text.append("\n".join([f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{", *body.lines, "  ret void", "}"]))
-            text += [f"  br label %s{s}", f"s{s}:", f"  %g{s} = phi i64 [0, %{before}], [%n{s}, %s{s}]"]
-            for p in ("in", "out", "work"):
-                text += [f"  %{p}.o{s} = mul i64 %g{s}, %{p}.s", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
-            text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s}, ptr @constants)",
-                     f"  %n{s} = add i64 %g{s}, 1", f"  %more{s} = icmp slt i64 %n{s}, %groups",
-                     f"  br i1 %more{s}, label %s{s}, label %e{s}", f"e{s}:"]  # fmt: skip
-            before = f"e{s}"
+        text = [f"define internal void {name}({SIGNATURE}) nounwind {{"]
+        for s, (body, last) in enumerate(bodies):
+            self.text.append("\n".join([f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *body.lines, *NEXT]))
+            text.append(f"  call void {name}.{s}({SIGNATURE}, ptr @constants)")
             if last >= 0 and nodes[last][0] == "call":
                 for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
                     text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")

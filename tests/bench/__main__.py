@@ -170,13 +170,13 @@ def steps(table: Table) -> None:
             table.add("steps", f"{name} (nv {model.nv}), {method} against RK4", ratio, "x MuJoCo", f">= {least}", ratio >= least,
                       ours_us=t / n * 1e6, theirs_us=u / n * 1e6)  # fmt: skip
         assert data.nefc == 0
-        rows, few, fewer = 4096, 20, 256  # the peer goes through its rollouts one by one
+        rows, few, fewer = 4096, 100, 64  # the peer goes through its rollouts one by one
         Q, V = np.tile(q, (rows, 1)), 0.05 * v * np.linspace(0.5, 1.5, rows)[:, None]
         start = np.zeros(mujoco.mj_stateSize(peer, mujoco.mjtState.mjSTATE_FULLPHYSICS))
         mujoco.mj_getState(peer, data, start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         starts = np.tile(start, (fewer, 1))
         t, u = in_turn(lambda s=simulator: s.run(Q, V, few * dt, record_every=few),
-                       lambda: rollout.rollout(peer, data, starts, nstep=few), rounds=9)  # fmt: skip
+                       lambda: rollout.rollout(peer, data, starts, nstep=few), rounds=5)  # fmt: skip
         t, u = t / (rows * few), u / (fewer * few)
         table.add("steps", f"{name}, {rows} rollouts by rkmk4, per step", u / t, "x mujoco.rollout", ">= 30", u / t >= 30,
                   ours_ns=t * 1e9, theirs_ns=u * 1e9)  # fmt: skip
