@@ -27,7 +27,7 @@ ITEMS = tuple.__basicsize__  # a tuple's items
 DATA, ND, DIMS, DESCR, FLAGS = (HEADER + k for k in (0, 8, 16, 40, 48))
 BYTEORDER, TYPE_NUM = HEADER + 10, HEADER + 12
 CARRAY, DOUBLE = 0x0101, 12  # C-contiguous and aligned; float64
-GROUPS = 2  # of W samples that a segment serves at once: a long program's code is fetched half as often
+GROUPS = 4  # of W samples that a segment serves at once: a long program's code is fetched a quarter as often
 STACK = 65536  # bytes that a single call takes from the stack; what needs more is taken from the heap
 
 
@@ -100,8 +100,9 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
               f"  %firstg = mul i64 %g, {width}", "  %any = icmp slt i64 %firstg, %left", "  %fill = and i1 %room, %any",
               "  br i1 %fill, label %fetch, label %compute", "fetch:"]  # fmt: skip
     transfer("%g", range(n_in), inputs, program.n_in, "pack", "gather")
+    between = ", ".join(f"i64 {m.bytes(n)}" for n in (program.n_in, n_out, work))
     lines += ["  br label %loaded", "loaded:", "  %nextg = add i64 %g, 1", "  br label %load", "compute:",
-              f"  call void {name}(ptr {inputs}, ptr {results}, ptr {scratch}, i64 %g)", "  br label %store", "store:",
+              f"  call void {name}(ptr {inputs}, ptr {results}, ptr {scratch}, i64 %g, {between})", "  br label %store", "store:",
               "  %h = phi i64 [0, %compute], [%nexth, %stored]", f"  %worst = phi {D} [%bad, %compute], [%worse, %stored]",
               "  %full = icmp slt i64 %h, %g", "  br i1 %full, label %put, label %tail", "put:"]  # fmt: skip
     worst = "%worst"
@@ -334,7 +335,7 @@ def single(program: Program, strict: bool = False) -> str:
         copy(byte(memory, here * 8), pointer, n)
     straight = not several and bool(arrays[0])  # one array: computed in place
     target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)
-    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1)")
+    lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1, i64 0, i64 0, i64 0)")
     put_finite(m)
     finite = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
     if strict:

@@ -1,25 +1,37 @@
 """Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
 
-A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups)``. Memory is an array of lane vectors: input k of all W samples stands
-at ``in + k``; the inputs of the next group of W samples follow, and so do outputs and work. A long program is cut into segments,
-functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched once for several groups; values that cross
-a border, the arguments and the results of calls live in ``work``. Sines and cosines of inputs, the joints' angles, are made first and
-together. Only IEEE operations are emitted and none may be reordered, so lanes are independent bit for bit of W, of the batch and of the
-threads.
+A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane
+vectors: input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs
+and work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is
+fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
+of calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.schedule` plans that, and LLVM follows. Sines and
+cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and none may be reordered, so lanes are
+independent bit for bit of W, of the batch and of the threads.
 """
 
 from __future__ import annotations
 
-from engine.compiler import vecmath
+from engine.compiler import machine, vecmath
 from engine.compiler.expr import BOOLEAN, COMPARISONS, LOGIC
-from engine.compiler.schedule import angles, crossing, fused, segments
+from engine.compiler.schedule import angles, fused, residence, segments
 from engine.compiler.trace import Program, operands
 from engine.compiler.vecmath import intrinsic, literal, splat, vector
 
-#: nodes in one segment: longer ones cost compile time, shorter ones run time (flat from 300 to 1000)
-SEGMENT = 500
+#: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
+SEGMENT = 250
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
+#: registers that are not planned with: what an operation overwrites must be copied first
+SPARE = 1
+#: parameters of a function, and of its segments
+SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
+INSIDE = ("ptr noalias readonly %in.0, ptr noalias %out.0, ptr noalias %work.0, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s, "
+          "ptr noalias readonly %constants")  # fmt: skip
+#: a segment serves one group after another, and all of them before the next segment is fetched
+FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.n, %group]",
+         *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %group]" for p in ("in", "out", "work"))]  # fmt: skip
+NEXT = [*(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
+        "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
 PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 
 
@@ -31,6 +43,7 @@ class Module:
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
+        self.constants: dict[str, int] = {}  # as LLVM writes them -> where they stand in their table
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
 
     def once(self, name: str, text: str) -> str:
@@ -69,7 +82,7 @@ head:
   %go = and i1 %some, %more
   br i1 %go, label %again, label %end
 again:
-  call void {body}(ptr %in, ptr %out, ptr %work, i64 1)
+  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)
   call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
   %next = add i64 %i, 1
   br label %head
@@ -113,7 +126,7 @@ end:
         for i, node in enumerate(nodes):
             if node[0] in ("sin", "cos") and node[1] in turned:
                 place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-        slot, slots = crossing(nodes, parts, place)
+        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
@@ -131,29 +144,32 @@ end:
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
-            bodies.append(body)
+            bodies.append((body, -1))
         for part in parts:
             body = Body(self, nodes, slot, place, boolean)
             for i in part:
+                for j in leaving.get(i, ()):
+                    body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
-                    body.store(body.number(i), "%out", k)
-            bodies.append(body)
-        stride = [self.bytes(n) for n in (program.n_in, len(outputs), size)]
-        text = [f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %groups) nounwind {{", "entry:", "  br label %s0"]
-        for s, body in enumerate(bodies):  # a segment serves all groups before the next one is fetched
-            head = f"define internal void {name}.{s}(ptr noalias readonly %in, ptr noalias %out, ptr noalias %work) noinline nounwind {{"
-            self.text.append("\n".join([head, *body.lines, "  ret void", "}"]))
-            text += [f"s{s}:", f"  %g{s} = phi i64 [0, %{'entry' if s == 0 else f's{s - 1}'}], [%n{s}, %s{s}]"]
-            for p, n in zip(("in", "out", "work"), stride, strict=True):
-                text += [f"  %{p}.o{s} = mul i64 %g{s}, {n}", f"  %{p}{s} = getelementptr i8, ptr %{p}, i64 %{p}.o{s}"]
-            text += [f"  call void {name}.{s}(ptr %in{s}, ptr %out{s}, ptr %work{s})", f"  %n{s} = add i64 %g{s}, 1",
-                     f"  %more{s} = icmp slt i64 %n{s}, %groups", f"  br i1 %more{s}, label %s{s}, label %s{s + 1}"]  # fmt: skip
-        self.text.append("\n".join([*text, f"s{len(bodies)}:", "  ret void", "}"]))
+                    body.store(body.result(i), "%out", k)
+            bodies.append((body, part[-1]))
+        text = [f"define internal void {name}({SIGNATURE}) nounwind {{"]
+        for s, (body, last) in enumerate(bodies):
+            self.text.append("\n".join([f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *body.lines, *NEXT]))
+            text.append(f"  call void {name}.{s}({SIGNATURE}, ptr @constants)")
+            if last >= 0 and nodes[last][0] == "call":
+                for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
+                    text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")
+                places = f"ptr %from{s}, ptr %to{s}, ptr %with{s}"
+                text.append(f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})")
+        self.text.append("\n".join([*text, "  ret void", "}"]))
         return name, size
 
     def __str__(self) -> str:
-        return "\n".join(self.text)
+        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.constants)
+        table = f"@constants = internal constant [{len(self.constants)} x {self.D}] [{rows}]"
+        return "\n".join([table, *self.text])
 
 
 def kinds(nodes) -> list[bool]:
@@ -185,22 +201,30 @@ class Body:
         return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
     def load(self, base: str, k: int) -> str:
-        return self.put(f"load {self.module.D}, ptr {self.at(base, k)}")
+        """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        return self.put(f"load volatile {self.module.D}, ptr {self.at(base, k)}")
 
     def store(self, value: str, base: str, k: int) -> None:
         self.lines.append(f"  store {self.module.D} {value}, ptr {self.at(base, k)}")
 
     def value(self, i: int) -> str:
-        """Operand for node i: what this segment has, or a constant, or a load."""
+        """Operand for node i: what is in a register, or a load."""
         if i in self.have:
             return self.have[i]
         op, *args = self.nodes[i]
-        W, m = self.module.width, self.module
-        if op == "const":
-            return splat("i1", W, str(int(args[0]))) if isinstance(args[0], bool) else splat("double", W, literal(args[0]))
-        value = self.load("%in", args[0]) if op == "input" else self.load("%work", self.place[i])
+        m = self.module
+        if op == "neg":  # made where it is read: most are part of a fused multiply-add
+            return self.put(f"fneg {m.D} {self.value(args[0])}")
+        if op == "const" and self.boolean[i]:
+            return splat("i1", m.width, str(int(args[0])))
+        if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
+            value = self.load("%constants", m.constants.setdefault(literal(args[0]), len(m.constants)))
+        elif op == "input":
+            value = self.load("%in", args[0])
+        else:
+            value = self.load("%work", self.place[i])
         if self.boolean[i]:
-            value = self.put(f"fcmp une {m.D} {value}, {splat('double', W, literal(0.0))}")
+            value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
         return value
 
@@ -209,19 +233,23 @@ class Body:
         value = self.value(i)
         return self.put(f"uitofp {self.module.B} {value} to {self.module.D}") if self.boolean[i] else value
 
+    def result(self, i: int) -> str:
+        """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
+        x = self.nodes[i][1]
+        return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
+
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
         node, m = self.nodes[i], self.module
         op, D, B = node[0], m.D, m.B
         if op in ("call", "loop"):
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
-            places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-            f, times = callees[node[1]][0], 1
             if op == "loop":
-                f, times = m.loop(f, len(program.functions[node[1]].outputs)), node[2]
-            self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {times})")
+                places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
+                f = m.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
+                self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {node[2]})")
             return
-        if op in ("input", "const") or (i in self.place and i not in self.slot):
+        if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
             return
         args = [self.value(j) for j in operands(node)]
         if op in BINARY:

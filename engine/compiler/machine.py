@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def width() -> int:
     """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2."""
     features = llvm().get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
+
+
+@functools.cache
+def registers() -> int:
+    """Vector registers."""
+    return 32 if llvm().get_host_cpu_features().get("avx512f") or platform.machine() in ("arm64", "aarch64") else 16
 
 
 @functools.cache

@@ -7,7 +7,11 @@ time is t0 + k dt without adding up rounding errors. Each lane is a rollout of i
 
 from __future__ import annotations
 
-from engine.compiler.entry import ALL_FLAGS, Writer, strided
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from engine.compiler.entry import ALL_FLAGS, GROUPS, Writer, strided
 from engine.compiler.llvm import Module
 from engine.compiler.trace import Program
 from engine.compiler.vecmath import literal, splat, vector
@@ -31,44 +35,77 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     base = [element("%args", k, "ptr") for k in range(6)]
     outer = [element("%steps", k, "i64") for k in range(6)]
     step_counts, step_x, step_record, step_column = (element("%steps", 6 + k, "i64") for k in range(4))
-    state = n + 3
-    raw = put(f"call ptr @malloc(i64 {(2 * state + n_record + max(work_step, work_observe) + 1) * width * 8 + 64})")
+    state, work = n + 3, max(work_step, work_observe)
+    raw = put(f"call ptr @malloc(i64 {m.bytes(GROUPS * (2 * state + n_record + work) + 1) + 64})")
     above = put(f"add i64 {put(f'ptrtoint ptr {raw} to i64')}, 63")
     first = put(f"inttoptr i64 {put(f'and i64 {above}, -64')} to ptr")
-    second = put(f"getelementptr {D}, ptr {first}, i64 {state}")
-    record = put(f"getelementptr {D}, ptr {first}, i64 {2 * state}")
-    scratch = put(f"getelementptr {D}, ptr {record}, i64 {n_record}")
-    lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
-              "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
-              f"  %few = icmp slt i64 %left, {width}", f"  %lanes = select i1 %few, i64 %left, i64 {width}"]  # fmt: skip
-    row = [put(f"getelementptr i8, ptr {b}, i64 {put(f'mul i64 %row, {o}')}") for b, o in zip(base, outer, strict=True)]
+    second = put(f"getelementptr {D}, ptr {first}, i64 {GROUPS * state}")
+    record = put(f"getelementptr {D}, ptr {second}, i64 {GROUPS * state}")
+    scratch = put(f"getelementptr {D}, ptr {record}, i64 {GROUPS * n_record}")
+    names, block = (f"groups{k}" for k in itertools.count()), "load"
+
+    @contextlib.contextmanager
+    def each_group() -> Iterator[tuple[str, str, str]]:
+        """What is written within is run for every group: gives its number, its first row, and how many rows it has."""
+        nonlocal block
+        name = next(names)
+        lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{block}], [%n{name}, %{name}]"])
+        done = put(f"mul i64 %g{name}, {width}")
+        rest = put(f"sub i64 %left, {done}")
+        yield f"%g{name}", put(f"add i64 %row, {done}"), put(f"select i1 {put(f'icmp slt i64 {rest}, {width}')}, i64 {rest}, i64 {width}")
+        lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
+                      f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
+        block = f"after{name}"
+
+    def vector_of(pointer: str, group: str, size: int, k: int) -> str:
+        here = put(f"mul i64 {group}, {size}")
+        return put(f"getelementptr {D}, ptr {pointer}, i64 {put(f'add i64 {here}, {k}')}")
 
     def core(n: int, stride: str) -> str:
         return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
 
-    for buffer in (first, second):
-        for k in range(3):
-            to = put(f"getelementptr {D}, ptr {buffer}, i64 {k}")
-            lines.append(f"  call void @gather(ptr {row[1 + k]}, i64 {outer[1 + k]}, i64 %lanes, {core(1, '0')}, ptr {to})")
-    x = put(f"getelementptr {D}, ptr {first}, i64 3")
-    lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 %lanes, {core(n, step_x)}, ptr {x})")
-    lines += ["  br label %records", "records:", "  %j = phi i64 [0, %load], [%nextj, %look]",
-              f"  %now = phi ptr [{first}, %load], [%at, %look]", f"  %other = phi ptr [{second}, %load], [%away, %look]",
+    lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
+              "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
+              f"  %full = icmp sgt i64 %left, {GROUPS * width}", f"  %taken = select i1 %full, i64 {GROUPS * width}, i64 %left",
+              f"  %up = add i64 %taken, {width - 1}", f"  %groups = sdiv i64 %up, {width}"]  # fmt: skip
+    with each_group() as (g, i, lanes):
+        row = [put(f"getelementptr i8, ptr {b}, i64 {put(f'mul i64 {i}, {o}')}") for b, o in zip(base, outer, strict=True)]
+        for buffer in (first, second):
+            for k in range(3):
+                to = vector_of(buffer, g, state, k)
+                lines.append(f"  call void @gather(ptr {row[1 + k]}, i64 {outer[1 + k]}, i64 {lanes}, {core(1, '0')}, ptr {to})")
+        to = vector_of(first, g, state, 3)
+        lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
+    counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
+    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{block}], [%nextj, %endlook]",
+              f"  %now = phi ptr [{first}, %{block}], [%at, %endlook]",
+              f"  %other = phi ptr [{second}, %{block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
-    counts_j = put(f"getelementptr i8, ptr {row[0]}, i64 {put(f'mul i64 %j, {step_counts}')}")
+    counts_j = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
     counted = put(f"load double, ptr {counts_j}")
     count = put(f"fptosi double {counted} to i64")
-    lines += ["  br label %advance", "advance:", "  %i = phi i64 [0, %count], [%nexti, %again]",
-              "  %at = phi ptr [%now, %count], [%away, %again]", "  %away = phi ptr [%other, %count], [%at, %again]",
+    lines += ["  br label %advance", "advance:", "  %i = phi i64 [0, %count], [%nexti, %endagain]",
+              "  %at = phi ptr [%now, %count], [%away, %endagain]", "  %away = phi ptr [%other, %count], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
-    lines.append(f"  call void {f_step}(ptr %at, ptr {put(f'getelementptr {D}, ptr %away, i64 3')}, ptr {scratch}, i64 1)")
-    k_here, k_there = put(f"getelementptr {D}, ptr %at, i64 1"), put(f"getelementptr {D}, ptr %away, i64 1")
-    one_more = put(f"fadd {D} {put(f'load {D}, ptr {k_here}')}, {splat('double', width, literal(1.0))}")
-    lines += [f"  store {D} {one_more}, ptr {k_there}", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
-              f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 1)"]  # fmt: skip
-    where = put(f"getelementptr i8, ptr {row[5]}, i64 {put(f'mul i64 %j, {step_record}')}")
-    lines += [f"  call void @scatter(ptr {where}, i64 {outer[5]}, i64 %lanes, {core(n_record, step_column)}, ptr {record})",
-              "  %nextj = add i64 %j, 1", "  br label %records", "endrow:", f"  %nextrow = add i64 %row, {width}", "  br label %rows",
+    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
+    x = put(f"getelementptr {D}, ptr %away, i64 3")
+    lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
+    block = "again"
+    with each_group() as (g, _, _):
+        now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
+        one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
+        lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
+    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
+    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
+              f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
+    block = "look"
+    with each_group() as (g, i, lanes):
+        where = put(f"getelementptr i8, ptr {base[5]}, i64 {put(f'mul i64 {i}, {outer[5]}')}")
+        where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
+        source = vector_of(record, g, n_record, 0)
+        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[5]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
+    lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
+              "endrow:", f"  %nextrow = add i64 %row, {GROUPS * width}", "  br label %rows",
               "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
     return "\n".join([str(m), *externals, *lines])

@@ -1,7 +1,8 @@
-"""Between tracing and lowering: choose fused multiply-adds, order the nodes, and cut a long program into segments."""
+"""Between tracing and lowering: choose fused multiply-adds, cut a long program into segments, and share out the registers."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container
 from typing import Any
 
@@ -56,10 +57,14 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
 
 def segments(nodes: list[Node], limit: int) -> list[range]:
-    """Consecutive ranges of at most ``limit`` nodes each, about equally long."""
-    count = max(1, -(-len(nodes) // limit))
-    size = -(-len(nodes) // count)
-    return [range(k, min(k + size, len(nodes))) for k in range(0, len(nodes), max(size, 1))]
+    """Consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
+    ends = [i + 1 for i, node in enumerate(nodes) if node[0] == "call"]
+    parts = []
+    for start, end in itertools.pairwise([0, *ends, len(nodes)]):
+        count = max(1, -(-(end - start) // limit))
+        size = -(-(end - start) // count)
+        parts += [range(k, min(k + size, end)) for k in range(start, end, max(size, 1))]
+    return parts
 
 
 #: below this many, sines and cosines are faster where they are used (measured: 9 joints 5–15 % slower together, 29 joints 15 % faster)
@@ -75,27 +80,70 @@ def angles(nodes: list[Node]) -> dict[int, int]:
     return turned if len(turned) >= MANY_ANGLES else {}
 
 
-def crossing(nodes: list[Node], parts: list[range], placed: Container[int] = ()) -> tuple[dict[int, int], int]:
-    """Slots for the values that one segment makes and a later one reads, and how many slots there are.
+def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int
+              ) -> tuple[dict[int, int], int, dict[int, list[int]]]:  # fmt: skip
+    """Which values stand in memory (node -> slot), how many slots that takes, and what leaves the registers before each node.
 
-    A slot is used again once the last segment that reads it is past. Nodes that are ``placed`` need none.
+    Of all that is in a register, what is read again last leaves first (Belady's rule: no other choice loads less often); nothing stays
+    there beyond its segment. What is loaded again later gets a slot when it is made, until its last load; inputs, constants and what is
+    ``placed`` stand in memory anyway. A ``neg`` is part of the operations that read it.
     """
-    segment = {i: s for s, part in enumerate(parts) for i in part}
-    last = dict(segment)
-    for i, node in enumerate(nodes):
-        for j in operands(node):
-            last[j] = max(last[j], segment[i])
+    final = set(outputs)
+
+    def source(i: int) -> int:
+        while nodes[i][0] == "neg":
+            i = nodes[i][1]
+        return i
+
+    def wanted(i: int) -> list[int]:
+        if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in ("call", "loop")):
+            return [source(i)] if i in final and nodes[i][0] != "const" else []
+        return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
+
+    wants = [wanted(i) for i in range(len(nodes))]
+    readers: dict[int, list[int]] = {}
+    for i in reversed(range(len(nodes))):
+        for j in wants[i]:
+            readers.setdefault(j, []).append(i)                                # the next one last
+    leaving: dict[int, list[int]] = {}
+    loaded: dict[int, int] = {}                                                # value -> where it is loaded last
+
+    def next_reader(j: int) -> int:
+        return readers[j][-1]
+
+    for part in parts:
+        held: set[int] = set()
+
+        def make_room(before: int, needed: list[int]) -> None:
+            while len(held) >= registers and not held.issubset(needed):
+                held.remove(out := max(held.difference(needed), key=next_reader))
+                leaving.setdefault(before, []).append(out)
+
+        for i in part:
+            for j in wants[i]:
+                if j not in held:
+                    if nodes[i][0] not in ("call", "loop"):                    # whose arguments pass on to memory, one by one
+                        make_room(i, wants[i])
+                        held.add(j)
+                    if j != i and nodes[j][0] not in ("const", "input") and j not in placed:
+                        loaded[j] = i
+            for j in wants[i]:
+                readers[j].pop()
+                if not readers[j] or readers[j][-1] not in part:
+                    held.discard(j)
+            if i in readers and readers[i] and readers[i][-1] in part and i not in placed and nodes[i][0] not in ("const", "input"):
+                make_room(i + 1, [])
+                held.add(i)
     slot: dict[int, int] = {}
     free: list[int] = []
     ending: dict[int, list[int]] = {}
     total = 0
-    for s, part in enumerate(parts):
-        free += [slot[i] for i in ending.pop(s - 1, [])]
-        for i in part:
-            if last[i] > s and nodes[i][0] not in ("const", "input") and i not in placed:
-                if not free:
-                    free.append(total)
-                    total += 1
-                slot[i] = free.pop()
-                ending.setdefault(last[i], []).append(i)
-    return slot, total
+    for i in range(len(nodes)):
+        if i in loaded:
+            if not free:
+                free.append(total)
+                total += 1
+            slot[i] = free.pop()
+            ending.setdefault(loaded[i], []).append(slot[i])
+        free += ending.pop(i, [])
+    return slot, total, leaving

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.model import Model
-from engine.spatial import inertia, quaternion
+from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 #: the state that holds it
@@ -27,21 +27,40 @@ def floats(model: Model) -> bool:
     return bool(first) and first[0].kind.name == "floating" and rigid and dynamics.total_mass(model) > 0
 
 
-def at_home(q: Array) -> Array:
-    """q with the base's frame as the world's."""
-    return np.concatenate([np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), q[7:]])
+def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
+    """Inertia, first moment, and momentum [l; f], of a mass m, seen from the frame in which their own has the pose T."""
+    R, p = se3.rotation(T), se3.position(T)
+    h, l, f = R @ h, R @ l, R @ f
+    w = h + 0.5 * m * p
+    shift = 2.0 * (w @ p) * np.eye(3) - np.outer(w, p) - np.outer(p, w)        # −[p] [h] − [h] [p] − m [p]²
+    return inertia.mirrored(inertia.rotated(R, I) + shift), h + m * p, l + ops.cross(p, f), f
 
 
-def attitude_and_center(model: Model, q: Array) -> tuple[Array, Array]:
-    """R of the base, and the centre of mass in the base's frame."""
-    return quaternion.to_matrix(q[:4]), dynamics.center_of_mass(model, at_home(q))
+def whole(model: Model, q: Array, v: Array) -> tuple[Array, Array, Any, Array, Array]:
+    """Of all bodies, in the base's axes: inertia about the centre of mass I (3×3), that centre c (3) from the base's origin, mass m, and
+    the momentum [l about c; f] that is due to the joints' motion alone, with the base at rest.
+
+    From the leaves on, by sums of rigid bodies' inertias: a third of the operations that composite 6×6 matrices and twists take.
+    """
+    bodies = model.bodies
+    I, h, m = ([part(b.inertia) for b in bodies] for part in (lambda G: G[:3, :3], inertia.first_moment, inertia.mass))
+    l: list[Any] = [np.zeros(3) for _ in bodies]
+    f: list[Any] = [np.zeros(3) for _ in bodies]
+    for i, body in reversed(list(enumerate(bodies[1:], 1))):
+        p, V = body.parent, body.subspace(q) @ v[body.v]
+        carried = I[i], h[i], m[i], l[i] + I[i] @ V[:3] + ops.cross(h[i], V[3:]), f[i] + m[i] * V[3:] + ops.cross(V[:3], h[i])
+        for T in (body.joint_pose(q), body.placement):                         # one by one: each has zeros that their product has not
+            I_p, h_p, l_p, f_p = moved(T, *carried)
+            carried = I_p, h_p, m[i], l_p, f_p
+        I[p], h[p], m[p], l[p], f[p] = I[p] + I_p, h[p] + h_p, m[p] + m[i], l[p] + l_p, f[p] + f_p
+    c = h[0] / m[0]
+    return I[0] - (h[0] @ c) * np.eye(3) + np.outer(h[0], c), c, m[0], l[0] - ops.cross(c, f[0]), f[0]
 
 
 def central_momentum(model: Model, q: Array, v: Array) -> Array:
     """[angular momentum about the centre of mass; linear; the centre of mass] in world axes (9)."""
-    R, c = attitude_and_center(model, q)
-    P = dynamics.momentum(model, at_home(q), v)
-    return np.concatenate([R @ (P[:3] - ops.cross(c, P[3:])), R @ P[3:], q[4:7] + R @ c])
+    R, (I, c, m, l, f) = quaternion.to_matrix(q[:4]), whole(model, q, v)
+    return np.concatenate([R @ (I @ v[:3] + l), R @ (m * (v[3:6] + ops.cross(v[:3], c)) + f), q[4:7] + R @ c])
 
 
 def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
@@ -50,15 +69,13 @@ def momentum_rate(model: Model, q: Array, tau: Array, gravity: Any, wrenches: Ar
     F = tau[:6] - dynamics.rnea(model, q, rest, rest, gravity, wrenches)[:6]
     if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):
         return np.zeros(6)
-    R, c = attitude_and_center(model, q)
+    R, c = quaternion.to_matrix(q[:4]), whole(model, q, rest)[1]
     return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:]])
 
 
 def with_momentum(model: Model, q: Array, v: Array, P: Array) -> tuple[Array, Array]:
     """q and v with the base's place and twist such that the whole has the centre of mass and the momentum P, integrated by themselves."""
-    R, c = attitude_and_center(model, q)
-    p = R.T @ P[3:6]
-    wanted = np.concatenate([R.T @ P[:3] + ops.cross(c, p), p])
-    off = wanted - dynamics.momentum(model, at_home(q), v)
-    V = v[:6] + ops.solve(dynamics.crba(model, q)[:6, :6], off)
-    return np.concatenate([q[:4], P[6:] - R @ c, q[7:]]), np.concatenate([V, v[6:]])
+    R, (I, c, m, l, f) = quaternion.to_matrix(q[:4]), whole(model, q, v)
+    w = ops.solve(I, R.T @ P[:3] - l)
+    V = (R.T @ P[3:6] - f) / m - ops.cross(w, c)
+    return np.concatenate([q[:4], P[6:] - R @ c, q[7:]]), np.concatenate([w, V, v[6:]])

@@ -54,13 +54,18 @@ class Pair:
         return order
 
 
-def pair(name: str) -> Pair:
-    """A benchmark robot; mimic relations are taken off, as the peer ignores them."""
-    path, floating = FILES[name]
+def load(path: Path, floating: bool) -> engine.Model:
+    """A benchmark robot; mimic relations are taken off, which the peers ignore or hold by constraints."""
     graph = engine.load_urdf(path).graph.copy()
     for parent, child, joint in list(graph.edges.data("joint")):
         graph.edges[parent, child]["joint"] = replace(joint, mimic=None)
-    model = engine.Model.from_graph(graph, floating_base=floating)
+    return engine.Model.from_graph(graph, floating_base=floating)
+
+
+def pair(name: str) -> Pair:
+    """A benchmark robot in both libraries."""
+    path, floating = FILES[name]
+    model = load(path, floating)
     peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(path))
     assert (model.nq, model.nv) == (peer.nq, peer.nv)
     return Pair(name, model, peer, floating)
@@ -78,7 +83,10 @@ def chain(n: int) -> engine.Model:
 
 
 def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
-    """A URDF as a contact-free MuJoCo model with a free root link (or the robot as it stands), zero gravity and RK4."""
+    """A URDF as a MuJoCo model with a free root link (or the robot as it stands), zero gravity and RK4: the equations of motion alone.
+
+    Contacts, limits, friction and mimic joints, which its solver would turn to in every step, are switched off, and so is damping.
+    """
     text = re.sub(r"<(visual|collision)\b.*?</\1>", "", path.read_text(), flags=re.S)
     opening = re.search(r"<robot[^>]*>", text).group(0)
     free = f'<link name="space"/><joint name="free" type="floating"><parent link="space"/><child link="{root}"/></joint>'
@@ -87,7 +95,8 @@ def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
     model.opt.gravity[:] = 0.0
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     model.opt.timestep = dt
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    model.dof_damping[:] = 0.0
     return model
 
 

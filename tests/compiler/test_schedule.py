@@ -6,7 +6,7 @@ import pytest
 from engine import ops
 from engine.compiler import interpret, llvm, trace, verify
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.schedule import angles, crossing, fused, segments
+from engine.compiler.schedule import angles, fused, residence, segments
 from engine.compiler.trace import Program, calling, operands
 from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
 
@@ -54,6 +54,13 @@ def test_what_is_fused(f, expected):
     assert kinds(fused(program)[0]) == expected
 
 
+def test_a_call_ends_a_segment():
+    nodes = fused(trace(calls, [(4,)]))[0]
+    parts = segments(nodes, 10)
+    assert [i for part in parts for i in part] == list(range(len(nodes)))
+    assert all(nodes[i][0] != "call" for part in parts for i in part[:-1]) and all(0 < len(p) <= 10 for p in parts)
+
+
 @pytest.mark.parametrize("length", [0, 1, 2, 9, 10, 11, 1000, 1001])
 @pytest.mark.parametrize("limit", [1, 3, 10, 500])
 def test_segments_cover_everything_evenly(length, limit):
@@ -64,36 +71,61 @@ def test_segments_cover_everything_evenly(length, limit):
     assert all(n == sizes[0] for n in sizes[:-1])
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 40, 10_000])
-@pytest.mark.parametrize("seed", range(10))
-def test_a_slot_holds_a_value_until_its_last_reader_and_is_then_used_again(seed, limit):
-    nodes, _ = fused(trace(random_function(seed, 120), [(4,)], fold=False))
-    parts = segments(nodes, limit)
-    slot, size = crossing(nodes, parts)
-    where = {i: s for s, part in enumerate(parts) for i in part}
-    last = dict(where)
-    for i, node in enumerate(nodes):
-        for j in operands(node):
-            last[j] = max(last[j], where[i])
-    memory = [None] * size
-    for s, part in enumerate(parts):
+def source(nodes, i):
+    while nodes[i][0] == "neg":
+        i = nodes[i][1]
+    return i
+
+
+def loads(nodes, outputs, parts, placed, registers):
+    """Loads of a program that keeps to its plan; asserts that what is loaded is there, and that the registers suffice."""
+    slot, size, leaving = residence(nodes, outputs, parts, placed, registers)
+    memory, count = [None] * size, 0
+    readers = {j: {i for i, node in enumerate(nodes) if node[0] != "neg" and j in [source(nodes, k) for k in operands(node)]}
+               for j in range(len(nodes))}  # fmt: skip
+    for part in parts:
+        held = set()
         for i in part:
-            for j in operands(nodes[i]):
-                assert where[j] == s or nodes[j][0] in ("const", "input") or memory[slot[j]] == j
+            held -= set(leaving.get(i, ()))
+            op = nodes[i][0]
+            read = {source(nodes, j) for j in operands(nodes[i])} if op not in ("neg", "input", "const") else set()
+            if op in ("neg", "input") and i in outputs:
+                read = {source(nodes, i)}
+            for j in read - held:
+                assert nodes[j][0] in ("const", "input") or j in placed or memory[slot[j]] == j
+                count += 1
+            held |= read
+            alive = {j for j in held if readers[j].intersection(range(i, part.stop))} | read
+            assert len(alive) <= max(registers, len(read))
             if i in slot:
                 memory[slot[i]] = i
-    crossed = [i for i in range(len(nodes)) if last[i] > where[i] and nodes[i][0] not in ("const", "input")]
-    assert sorted(slot) == crossed
-    most = max(sum(where[i] <= s <= last[i] for i in crossed) for s in range(len(parts)))
-    assert size == most  # no more memory than is alive at once
+            if op not in ("neg", "input", "const"):
+                held.add(i)
+    return count, slot, size
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 40, 10_000])
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_read_is_in_a_register_or_in_memory(seed, limit):
+    nodes, outputs = fused(trace(random_function(seed, 120), [(4,)], fold=False))
+    parts = segments(nodes, limit)
+    few, slot, size = loads(nodes, outputs, parts, (), 4)
+    many, *_ = loads(nodes, outputs, parts, (), 1000)
+    assert many <= few and len(slot) >= size
+    where = {i: s for s, part in enumerate(parts) for i in part}
+    crossed = {source(nodes, j) for i, node in enumerate(nodes) for j in operands(node) if node[0] != "neg"
+               and where[source(nodes, j)] < where[i] and nodes[source(nodes, j)][0] not in ("const", "input")}  # fmt: skip
+    assert crossed <= set(slot)
+    if limit == 10_000:  # one segment, and registers for everything: inputs and constants are loaded once, and nothing else
+        assert not residence(nodes, outputs, parts, (), 1000)[0]
 
 
 def test_placed_nodes_get_no_slot():
-    nodes, _ = fused(trace(lambda x: np.array([ops.sin(x[0]) + x[1], ops.sin(x[0]) * x[1], ops.sin(x[0])]), [(2,)]))
+    nodes, outputs = fused(trace(lambda x: np.array([ops.sin(x[0]) + x[1], ops.sin(x[0]) * x[1], ops.sin(x[0])]), [(2,)]))
     parts = segments(nodes, 1)
     turned = next(i for i, n in enumerate(nodes) if n[0] == "sin")
-    assert turned in crossing(nodes, parts)[0]
-    assert turned not in crossing(nodes, parts, {turned})[0]
+    assert turned in residence(nodes, outputs, parts, (), 4)[0]
+    assert turned not in residence(nodes, outputs, parts, {turned}, 4)[0]
 
 
 def test_angles_are_the_inputs_that_are_turned(monkeypatch):
