@@ -314,8 +314,11 @@ def test_wrong_command_lines_end_in_two(here, command, text, capsys):
 
 
 @pytest.fixture
-def broken(here) -> Path:
-    """Files that are not what they should be."""
+def broken(here, monkeypatch) -> Path:
+    """Files that are not what they should be, and no display."""
+    import pyglet
+
+    monkeypatch.setattr(pyglet.options, "headless", True)
     Path("text.h5").write_text("no HDF5")
     Path("binary.csv").write_bytes(bytes(range(256)) * 20)
     Path("binary.urdf").write_bytes(bytes(range(256)) * 20)

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.model import Model
+from engine.simulation.component import SimulationError
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
@@ -25,6 +26,15 @@ def floats(model: Model) -> bool:
     first = model.bodies[:1]
     rigid = all(inertia.is_rigid(b.inertia) for b in model.bodies)
     return bool(first) and first[0].kind.name == "floating" and rigid and dynamics.total_mass(model) > 0
+
+
+def require_rigid(name: str, G: Array) -> None:
+    """Refuse a parameter of inertias (..., 6, 6) that no rigid body has: what floats is taken for a sum of rigid bodies."""
+    if not name.startswith("inertia."):
+        return
+    rigid = [inertia.is_rigid(g) for g in G.reshape(-1, 6, 6)]
+    if not all(rigid):
+        raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")
 
 
 def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:

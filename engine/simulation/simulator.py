@@ -31,7 +31,7 @@ from engine.simulation.checks import (
     require_countable,
 )
 from engine.simulation.component import Called, Component, Effect, Force, Law, SimulationError, Situation
-from engine.simulation.floating_momentum import MOMENTUM, central_momentum, floats, momentum_rate, with_momentum
+from engine.simulation.floating_momentum import MOMENTUM, central_momentum, floats, momentum_rate, require_rigid, with_momentum
 from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.parameters import checked_parameters, moving, require_inertial
 from engine.simulation.parts import Parts
@@ -131,6 +131,9 @@ class Simulator:
             if isinstance(c, Motor):
                 self.armature[c.j] += c.armature
         self._floats = floats(model) and self.method.takes != "free body"
+        if self._floats:
+            for name, x in self.parameters.items():
+                require_rigid(name, x)
         memories = {c.name: c.memory.shape for c in self.components if c.memory.size}
         states = {c.name: c.state.shape for c in self.components if c.state.size}
         self._commands = self._command_shapes()
@@ -436,6 +439,8 @@ class Simulator:
             if given[name].shape[given[name].ndim - len(shape) :] != shape:
                 raise SimulationError(f"parameter '{name}' has shape {given[name].shape}; expected (..., {', '.join(map(str, shape))})")
             require_inertial(name, given[name])
+            if self._floats:
+                require_rigid(name, given[name])
         return given
 
     def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> Array:

@@ -415,7 +415,7 @@ class Renderer:
 
 
 def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
-    """The least and the greatest coordinates (2), along axes (2, 2), of the ground under the instances and in their shadows, and a margin."""
+    """The least and the greatest coordinates (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
     points = drawing.corners()
     drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
     spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T

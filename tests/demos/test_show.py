@@ -67,17 +67,20 @@ def test_options(show, motions, tmp_path, monkeypatch, capsys):
     show.show(options(show), source, view="left")
     assert not drawn and not viewed
     show.show(options(show, "--view", "--video", tmp_path / "new" / "x.mp4"), source, speed=2.0, view="left")
-    (what, path, look), = drawn
+    ((what, path, look),) = drawn
     assert what is source and path == tmp_path / "new" / "x.mp4" and path.parent.is_dir()
     assert look == {"speed": 2.0, "progress": False, "view": "left"} and viewed == [(source, {"view": "left"})]
     assert capsys.readouterr().out == f"wrote {path}\n"
 
 
-def test_what_cannot_be_shown_is_one_sentence(show, motions, tmp_path):
+def test_what_cannot_be_shown_is_one_sentence(show, motions, tmp_path, monkeypatch):
+    import pyglet
+
+    monkeypatch.setattr(pyglet.options, "headless", True)
     source = show.body(motions[0], "brick", [show.shape("box", (0.3, 0.2, 0.1), (1.0, 0.0, 0.0))])
     with pytest.raises(SystemExit, match=r"^error: '.*x\.avi' ends in '\.avi'; expected"):
         show.show(options(show, "--video", tmp_path / "x.avi"), source)
-    with pytest.raises(SystemExit, match="^error: there is no display"):
+    with pytest.raises(SystemExit, match=r"^error: there is no display"):
         show.show(options(show, "--view"), source)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import engine
 from engine import dynamics
 from engine.simulation.floating_momentum import central_momentum, with_momentum
 from tests.trees import random_tree
@@ -26,3 +27,17 @@ def test_momentum_about_the_centre_of_mass_and_the_base_that_has_it(seed):
     other[:6] += rng.standard_normal(6)
     q1, v1 = with_momentum(model, moved, other, found)
     assert np.abs(q1 - q).max() < 1e-11 * scale and np.abs(v1 - v).max() < 1e-10 * scale
+
+
+def test_an_inertia_that_no_rigid_body_has_is_refused():
+    """What floats is summed as rigid bodies: an added mass among its parameters would be projected wrongly, so it is said."""
+    builder = engine.Builder("stone")
+    builder.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    model = builder.model(floating_base=True)
+    G = np.array(model.link("stone").inertia)
+    G[5, 5] += 0.5
+    with pytest.raises(engine.SimulationError, match=r"parameter 'inertia.stone' is no rigid body's inertia"):
+        engine.Simulator(model, parameters={"inertia.stone": G})
+    simulator = engine.Simulator(model, parameters={"inertia.stone": model.link("stone").inertia})
+    with pytest.raises(engine.SimulationError, match="is no rigid body's inertia"):
+        simulator.start(model.neutral(), np.zeros(6), {"inertia.stone": G})
