@@ -13,6 +13,7 @@ import runpy
 import sys
 import sysconfig
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,10 @@ SIZE = (960, 540)
 
 
 def quantised(picture: Any, path: Path) -> None:
-    """Write a picture as PNG in 256 colours."""
+    """Write a picture as PNG in few colours, the rare ones among them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    colors = Image.fromarray(np.asarray(picture)).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.FLOYDSTEINBERG)
-    colors.save(path, optimize=True)
+    few = Image.fromarray(np.asarray(picture)).quantize(176, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 def animated(source: Any, path: Path, size: tuple[int, int], fps: float, speed: float, **look: Any) -> None:
@@ -88,10 +89,13 @@ def window(path: Path) -> None:
     source, look = shown_by("capture")
     viewer = engine.Viewer(source, size=(960, 600), signals=("q.elbow_pitch", "tau.elbow_pitch"), **look)
     viewer.playback.pause()
+    viewer.camera.dolly(1.15)
+    viewer.camera.pan(0.12, 0.0)
     viewer.scrub(18.0)
     viewer.picked = (viewer.scene.actors[0], 0, "gripper")
-    for _ in range(3):
+    for _ in range(40):                                                        # until it knows how many it draws in a second
         viewer.frame()
+        time.sleep(1 / 60)
     quantised(viewer.picture(), path.with_suffix(".png"))
     viewer.close()
 
@@ -116,11 +120,11 @@ def robots(path: Path, tile: int = TILE) -> None:
             except ValueError as problem:
                 print(f"{name}: not shown\n  {str(problem).removeprefix(f'{file}:')}")
     sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * tile))
-    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(tile / 14)
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(tile / 15)
     for k, (name, picture) in enumerate(pictures):
         x, y = k % COLUMNS * tile, k // COLUMNS * tile
         sheet.paste(picture.resize((tile, tile), Image.Resampling.LANCZOS), (x, y))
-        draw.text((x + tile // 2, y + tile - 3), name, (40, 44, 52), font, anchor="ms")
+        draw.text((x + tile // 2, y + tile - 3), name[:22], (40, 44, 52), font, anchor="ms")
     quantised(sheet, path)
     print(f"{path}: {len(pictures)} of {len(files)} robots")
 

@@ -30,14 +30,13 @@ ROOMS = {
     "compiler": ({"ops"}, {"llvmlite"}),
     "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "simulation": (BELOW, {"h5py", "rich", "scipy", "matplotlib", "pandas", "xarray"}),
-    "viewer": ({"ops", "spatial", "model", "io", "dynamics", "simulation"},
-               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "rich"}),  # fmt: skip
+    "viewer": ({*PHYSICS, "io", "dynamics", "simulation"}, {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "rich"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer", "rich"}),
     "engine": ({*BELOW, "simulation", "viewer", "rigid_body"}, set()),
 }
 #: what is loaded where it is used, and never by ``import engine``
-LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas", "xarray",
-         "collada", "pinocchio", "mujoco"}  # fmt: skip
+LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
+         "xarray", "collada", "pinocchio", "mujoco"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

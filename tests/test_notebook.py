@@ -6,7 +6,7 @@ import pytest
 import engine
 
 BOX = engine.Geometry("box", (0.4, 0.1, 0.1), material=engine.Material("red", (0.8, 0.1, 0.1, 1.0)))
-LOST = engine.Geometry("mesh", (1.0, 1.0, 1.0), uri="lost.stl", fault="it is not there; expected a file")
+LOST = engine.Geometry("mesh", (1.0, 1.0, 1.0), fault="mesh 'lost.stl' is not there; expected a file")
 
 
 def arm(*shapes) -> engine.Model:
@@ -33,7 +33,7 @@ def test_a_page_in_a_frame(make):
 
 
 @pytest.mark.parametrize("make", [lambda model: model, swing], ids=["model", "trajectory"])
-@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((BOX, LOST), "lost.stl")], ids=["bare", "lost"])
+@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((BOX, LOST), "&#x27;lost.stl&#x27; is not there")], ids=["bare", "lost"])
 def test_what_cannot_be_seen_is_a_table_and_says_why(make, shapes, text):
     shown = make(arm(*shapes))._repr_html_()
     assert "<iframe" not in shown and text in shown and "<table" in shown

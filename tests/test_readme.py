@@ -13,7 +13,7 @@ def test_examples(monkeypatch, tmp_path):
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
         for block in blocks:
@@ -22,7 +22,18 @@ def test_examples(monkeypatch, tmp_path):
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
     assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"scatter.h5", "flight.png", "flight.html"}
     assert names["f"](names["np"].ones((1000, 3)), names["np"].eye(3)[:2]).shape == (1000, 2)
+
+
+def test_pictures_are_there_and_small():
+    from PIL import Image
+
+    pictures = [ROOT / name for name in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())]
+    assert {p.parent for p in pictures} == {ROOT / "assets/gallery"} and {*pictures} == {*(ROOT / "assets/gallery").iterdir()}
+    for picture in pictures:
+        with Image.open(picture) as image:
+            assert image.width <= 960 and picture.stat().st_size < (600_000 if image.format == "GIF" else 170_000)
 
 
 def test_gate_runs_these_commands():

@@ -24,7 +24,9 @@ class Drawing:
     numbers (n) : what picking returns; 0 cannot be picked
     lines : segments (m, 2, 3), m, their colours (m, 4) and widths in pixels (m)
     labels : points (3), texts and colours (4)
-    environment : "ground", "space" or "plain"; floor : height of the ground, m; wireframe : whether surfaces are drawn as lines
+    environment : "ground", "space" or "plain"; floor : height of the ground, m
+    extent : middle (3) and radius of a sphere about the whole motion, m
+    wireframe : whether surfaces are drawn as lines
     """
 
     surfaces: list[Surface]
@@ -36,6 +38,7 @@ class Drawing:
     labels: list[tuple[Array, str, tuple[float, float, float, float]]] = field(default_factory=list)
     environment: str = "ground"
     floor: float = 0.0
+    extent: tuple[Array, float] = (np.zeros(3), 1.0)
     wireframe: bool = False
 
     def corners(self) -> Array:

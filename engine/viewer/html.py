@@ -54,9 +54,10 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     light |= {"open_color": OPEN_COLOR, "shares": SHARES}
     space = pack.space() if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
+    extent = [scene.extent[0].tolist(), scene.extent[1]]
     header = {"play": play, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
-              "floor": scene.floor, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces, "images": pack.images,
-              "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
+              "floor": scene.floor, "extent": extent, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
+              "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": text("page/page.css"), "script": "".join(text(f"page/{name}") for name in SCRIPTS),
               "scene": json.dumps(header, separators=(",", ":")).replace("<", "\\u003c"), "data": pack.data()}  # fmt: skip
     pieces = text("page/page.html").split("@")

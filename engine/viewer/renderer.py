@@ -153,6 +153,9 @@ class Renderer:
         self.sky_map = Framebuffer((SKY, SKY), gl.GL_RG32F)
         self.sky_blurred = Framebuffer((SKY, SKY), gl.GL_RG32F, depth=False)
         self.target: Framebuffer | None = None
+        self.behind: Framebuffer | None = None
+        self._seen_from: Any = None
+        self._behind_key: Any = None
         self.picture: Framebuffer | None = None
 
     # ------------------------------------------------------------ the picture
@@ -174,16 +177,22 @@ class Renderer:
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
+        there = self._kept(drawing, light, camera, size, shade)
         self.target.bind()
         gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDepthFunc(gl.GL_LEQUAL)
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
         self._pass(self._fill(self.rows, drawing, seen, solid & ~marks, pixels), shade)
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
         gl.glDisable(gl.GL_CULL_FACE)
         if drawing.environment == "ground":
-            self._floor(drawing, camera, light, seen, shade)
-        self._background(drawing, light, camera, size)
+            self._shaded(drawing, camera, light, shade)
+            gl.glColorMask(*[not there] * 4)
+            self._ground(drawing, camera, light, shade)
+            gl.glColorMask(True, True, True, True)
+        if not there:
+            self._background(drawing, light, camera, size)
         clear = np.flatnonzero(~solid)
         if len(clear):                                          # from the back to the front
             clear = clear[np.argsort(-depth[clear])]
@@ -202,7 +211,8 @@ class Renderer:
             self._smooth(drawing, camera)
         if drawing.labels:
             canvas = Canvas(self.scale)
-            for (x, y), (_, text, color) in zip(camera.project([p for p, _, _ in drawing.labels], size), drawing.labels, strict=True):
+            places = camera.project([p for p, _, _ in drawing.labels], size)
+            for (x, y), (_, text, color) in zip(places, drawing.labels, strict=True):
                 if np.isfinite(x):
                     canvas.text(x / self.scale, y / self.scale, text, color, 12.0, "center", halo=True)
             self.overlay(canvas)
@@ -328,22 +338,54 @@ class Renderer:
         self.sky.use(rays=turn @ back, horizon=light.horizon, zenith=light.zenith)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
-    def _floor(self, drawing: Drawing, camera: Camera, light: Light, seen: Seen, shade: dict[str, Any]) -> None:
-        """The ground: a rectangle that may lie in shadow, and around it a wide one that does not."""
-        middle, radius = seen.middle, seen.radius
-        reach = 14.0 * max(radius, 0.5 * camera.distance)
-        grid = 10.0 ** np.floor(np.log10(max(radius, 1e-6)))
+    def _kept(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int], shade: dict[str, Any]) -> bool:
+        """Copy what is behind the robots from where it was kept: as long as the camera stands still it is drawn once. False where not."""
+        assert self.target is not None
+        key = (size, drawing.environment, drawing.floor, *drawing.extent[0], drawing.extent[1], *camera.eye, *camera.target, camera.fov)
+        same, self._seen_from = self._seen_from == key, key
+        if self.samples or not same:
+            self._behind_key = None
+            return False
+        if self.behind is None or self.behind.size != size:
+            if self.behind is not None:
+                self.behind.delete()
+            self.behind = Framebuffer(size, gl.GL_RGBA8)
+            self._behind_key = None
+        if self._behind_key != key:
+            self.behind.bind()
+            gl.glEnable(gl.GL_DEPTH_TEST)
+            gl.glDepthFunc(gl.GL_LEQUAL)
+            gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
+            if drawing.environment == "ground":
+                self._ground(drawing, camera, light, shade)
+            self._background(drawing, light, camera, size)
+            self._behind_key = key
+        self.behind.copy_to(self.target.id)
+        return True
+
+    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
+        """The ground as far as it is seen, without shadows, and a little behind where it is."""
+        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
+        gl.glPolygonOffset(0.0, 8.0)
+        self._square(self.ground, drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
+        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
+
+    def _square(self, program: Program, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
+                halves: Array) -> None:  # fmt: skip
+        """A rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
+        around, radius = drawing.extent
+        grid = (*around[:2], far(drawing, camera), 10.0 ** np.floor(np.log10(max(radius, 1e-6))))
+        program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=OPEN_COLOR, shares=SHARES,
+                    middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
+        gl.glBindVertexArray(self.shelf.array)
+        gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
+
+    def _shaded(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
+        """A rectangle of the ground that may lie in shadow."""
         along = -light.key[:2] / np.linalg.norm(light.key[:2])
         axes = np.array([along, [-along[1], along[0]]])
         low, high = shaded(drawing, light, axes)
-        near, half = 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes
-        own = {"grid": (*middle[:2], reach, grid), "horizon": np.sqrt(light.horizon), "open_color": OPEN_COLOR, "shares": SHARES}
-        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
-        for program, place, halves, offset in ((self.shaded_ground, near, half, 0.0), (self.ground, middle[:2], reach * np.eye(2), 8.0)):
-            gl.glPolygonOffset(0.0, offset)
-            program.use(**shade, **own, middle=(*place, drawing.floor), halves=halves.reshape(-1))
-            gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
-        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
+        self._square(self.shaded_ground, drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
 
     def _smooth(self, drawing: Drawing, camera: Camera) -> None:
         """Without samples: smooth the edges of the picture, where the instances are."""
@@ -407,11 +449,14 @@ class Renderer:
 
     def delete(self) -> None:
         """Give back what lies on the graphics card."""
-        for owned in (self.surface, self.textured, self.depth, self.moments, self.number, self.blur, self.smooth, self.sky, self.ground,
-                      self.shaded_ground, self.shadow_map, self.sky_map, self.sky_blurred, self.target, self.picture, self.shelf, self.rows,
-                      self.casters, self.lines, self.painter, self.space):  # fmt: skip
-            if owned is not None:
+        for owned in vars(self).values():
+            if hasattr(owned, "delete"):
                 owned.delete()
+
+
+def far(drawing: Drawing, camera: Camera) -> float:
+    """How far the ground is seen, m."""
+    return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
 
 
 def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:

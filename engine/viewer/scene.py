@@ -152,6 +152,12 @@ class Scene:
         low, high = self.points.min(axis=0), self.points.max(axis=0)
         return 0.0 if low[2] > -0.02 * np.linalg.norm(high - low) else float(low[2])
 
+    @cached_property
+    def extent(self) -> tuple[Array, float]:
+        """Middle (3) and radius of a sphere about the whole motion, m."""
+        middle = 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        return middle, float(np.linalg.norm(self.points - middle, axis=1).max())
+
     def _instances(self, t: float) -> Drawing:
         surfaces: dict[Surface, int] = {}
         which, poses, colors = [], [], []
@@ -168,7 +174,7 @@ class Scene:
 
     def drawing(self, t: float) -> Drawing:
         """What is to be drawn at a time; its numbers count the parts of every instance of every actor, from 1."""
-        return replace(self._instances(t), environment=self.environment, floor=self.floor)
+        return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
 
     def found(self, number: int) -> tuple[Actor, int, Part]:
         """The actor, its instance, and the part that a number of a drawing stands for."""

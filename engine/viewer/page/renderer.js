@@ -257,16 +257,17 @@ class Renderer {
   // The ground: a wide square without shadows, and over it a smaller one with them.
   floor(camera, light, {middle, radius}, shade) {
     const gl = this.gl, floor = this.scene.floor;
-    const reach = 14 * Math.max(radius, 0.5 * camera.distance);
-    const side = 10 ** Math.floor(Math.log10(Math.max(radius, 1e-6)));
+    const [around, wide] = this.scene.extent;             // of the whole motion
+    const reach = 14 * Math.max(wide, 0.5 * camera.distance);
+    const side = 10 ** Math.floor(Math.log10(Math.max(wide, 1e-6)));
     const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
     const shadow = [0, 1].map(i => middle[i] - light.key[i] * fall);
     const low = [0, 1].map(i => Math.min(middle[i] - radius, shadow[i] - long)), high = [0, 1].map(i => Math.max(middle[i] + radius, shadow[i] + long));
     const near = [0, 1].map(i => 0.5 * (low[i] + high[i])), half = 0.5 * Math.max(high[0] - low[0], high[1] - low[1]);
-    const own = {grid: [middle[0], middle[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
+    const own = {grid: [around[0], around[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
     gl.bindVertexArray(this.empty);
     gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
-    for (const [program, place, half_side] of [[this.ground, [middle[0], middle[1], floor], reach], [this.shaded_ground, [...near, floor], half]]) {
+    for (const [program, place, half_side] of [[this.ground, [around[0], around[1], floor], reach], [this.shaded_ground, [...near, floor], half]]) {
       this.use(program, {...shade, ...own, middle: place, halves: [half_side, 0, 0, half_side]});
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }

@@ -36,7 +36,7 @@ float sky_light(vec3 world) {
 vec3 lit(vec3 albedo, float metallic, float roughness, vec3 N, vec3 world, float shadow, float sky) {
   vec3 V = normalize(eye - world);
   float nv = dot(N, V);
-  N = normalize(N - min(2.0 * nv, 0.0) * V);          // seen from behind: the normal's mirror image
+  N -= min(2.0 * nv, 0.0) * V;                         // seen from behind: the normal's mirror image
   nv = abs(nv) + 1e-4;
   vec3 H = normalize(key + V);
   float nl = max(dot(N, key), 0.0), nh = max(dot(N, H), 0.0), lh = max(dot(key, H), 0.0);
