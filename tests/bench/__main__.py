@@ -289,6 +289,69 @@ def precision(table: Table) -> None:
         draw(work)
 
 
+def pictures(table: Table) -> None:
+    """Pictures to the second at 1280 × 720 off screen, robots moving under a camera that stands still; to the first picture; a film; and
+    how fast a simulation runs in a process whose window is open."""
+    import engine
+    from engine.viewer.context import open_window
+    from engine.viewer.picture import placed
+    from engine.viewer.scene import Scene
+    from tests.bench.robots import FILES, FREE_FLYER, ROBOTS
+
+    rng, size = np.random.default_rng(0), (1280, 720)
+    panda = engine.load_urdf(FILES["Panda"][0])
+    talos = engine.load_urdf(ROBOTS / "talos_data/robots/talos_full_v2.urdf", floating_base=True)
+    flyer = engine.load_urdf(FREE_FLYER, floating_base=True)
+
+    def motion(model: engine.Model, duration: float, batch: tuple[int, ...] = ()) -> engine.Trajectory:
+        q, v = np.broadcast_to(model.neutral(), (*batch, model.nq)).copy(), 0.3 * rng.standard_normal((*batch, model.nv))
+        if batch:
+            q[..., 4:7] = rng.uniform(-25.0, 25.0, (*batch, 3))
+        simulator = engine.Simulator(model, dt=2e-3, gravity=(0, 0, 0), joint_dynamics=False)
+        return simulator.run(q, v, duration, record_every=max(round(duration * 50), 5) if batch else 5)
+
+    window = open_window(visible=False, width=16, height=16)
+    from engine.viewer.renderer import Renderer
+
+    for name, trajectory, least in (("Panda", motion(panda, 4.0), 30), ("TALOS", motion(talos, 4.0), 15),
+                                    ("1000 free-flyers", motion(flyer, 2.0, (1000,)), 5)):  # fmt: skip
+        scene = Scene(trajectory, environment="ground" if name != "1000 free-flyers" else None)
+        camera, renderer = placed(scene, size), Renderer(0)
+        taken = []
+        for t in np.linspace(*scene.span, 12 if least == 5 else 60):
+            begun = time.perf_counter()
+            renderer.draw(scene.drawing(t), camera, size)
+            renderer.pixels()
+            taken.append(time.perf_counter() - begun)
+        rate = 1 / statistics.median(taken[2:])
+        table.add("pictures", f"{name}, 1280 x 720", rate, "pictures/s", f">= {least}", rate >= least)
+        renderer.delete()
+    window.close()
+
+    code = ("import time; t = time.perf_counter(); import engine; "
+            f"engine.render(engine.load_urdf({str(FILES['Panda'][0])!r}), samples=0); print(time.perf_counter() - t)")  # fmt: skip
+    first = statistics.median(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+                              for _ in range(3))  # fmt: skip
+    table.add("pictures", "Panda, from a file to the first picture", first, "s", "< 3", first < 3)
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        engine.render(motion(panda, 10.0), Path(folder) / "film.mp4")
+        taken_film = time.perf_counter() - begun
+    table.add("pictures", "Panda, a film of 10 s, 30 pictures/s", taken_film, "s", "< 30", taken_film < 30)
+
+    code = ("import numpy as np, time, engine; from engine.simulation import Live; "
+            f"model = engine.load_urdf({str(FILES['Panda'][0])!r}); simulator = engine.Simulator(model, dt=1e-3); "
+            "live = Live(simulator, model.neutral(), np.zeros(model.nv)); window = engine.Viewer(live) if {window} else None\n"
+            "def wait(s):\n    end = time.perf_counter() + s\n    while time.perf_counter() < end:\n"
+            "        window.frame() if window else time.sleep(0.01)\n"
+            "wait(3); t, begun = live.state.t, time.perf_counter(); wait(6)\n"
+            "print((live.state.t - t) / (time.perf_counter() - begun)); (window or live).close()")  # fmt: skip
+    display = ["xvfb-run", "-a", "-s", "-screen 0 1400x1000x24", sys.executable, "-c"]
+    alone, watched = (float(subprocess.run([*display, code.replace("{window}", w)], capture_output=True, text=True, check=True).stdout)
+                      for w in ("False", "True"))  # fmt: skip
+    table.add("pictures", "a live Panda with its window open", watched / alone, "x without", ">= 0.9", watched >= 0.9 * alone)
+
+
 def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     """Error against time, on paper."""
     import matplotlib
@@ -309,7 +372,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, precision)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, precision, pictures)}
 
 
 def main() -> int:

@@ -1,0 +1,119 @@
+"""Pictures and films from Python: what is written, when, and what is refused before anything is drawn."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import engine
+from engine.viewer import Actor, Camera, Scene
+from engine.viewer.picture import film_times
+
+SMALL = (96, 64)
+
+
+@pytest.fixture(scope="module")
+def model():
+    builder = engine.Builder("arm")
+    box = engine.Geometry("box", (0.2, 0.2, 0.2), material=engine.Material(color=(0.9, 0.1, 0.1, 1.0)))
+    rod = engine.Geometry("box", (1.0, 0.1, 0.1), engine.spatial.se3.pose(np.eye(3), np.array([0.5, 0, 0])))
+    builder.add_link("base", visuals=(box,))
+    builder.add_link("rod", inertia=engine.spatial.inertia.box(1.0, (1.0, 0.1, 0.1)), visuals=(rod,))
+    builder.add_joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0))
+    return builder.model()
+
+
+@pytest.fixture(scope="module")
+def swing(model):
+    return engine.Simulator(model, dt=0.01).run([0.0], [2.0], 1.0)
+
+
+def test_without_a_path_the_picture_is_returned(model, swing):
+    picture = engine.render(model, size=SMALL)
+    assert picture.shape == (64, 96, 3) and picture.dtype == np.uint8
+    assert not np.array_equal(engine.render(swing, t=0.0, size=SMALL), engine.render(swing, size=SMALL))
+
+
+def test_a_film_lasts_as_long_as_the_motion(swing, tmp_path):
+    import av
+
+    for speed, count in ((1.0, 11), (2.0, 6), (0.5, 21)):
+        path = engine.render(swing, tmp_path / "swing.mp4", size=SMALL, fps=10, speed=speed)
+        with av.open(str(path)) as film:
+            assert sum(1 for _ in film.decode(video=0)) == count
+    np.testing.assert_allclose(film_times((0.0, 1.0), 10), np.arange(11) / 10)
+    assert len(film_times((0.0, 0.0), 30)) == 1
+
+
+def test_pictures_of_a_sequence_move(swing, tmp_path):
+    from PIL import Image
+
+    engine.render(swing, tmp_path / "%03d.png", size=SMALL, fps=3)
+    files = sorted(tmp_path.glob("*.png"))
+    pictures = [np.asarray(Image.open(f)) for f in files]
+    assert len(files) == 4 and all(not np.array_equal(a, b) for a, b in pairwise(pictures))
+
+
+def test_a_camera_that_goes_along_keeps_the_link_where_it_is(tmp_path):
+    """A ball that falls: followed it stays in the middle of the picture, otherwise it leaves it."""
+    from PIL import Image
+
+    builder = engine.Builder("ball")
+    ball = engine.Geometry("sphere", (0.1,), material=engine.Material(color=(1.0, 0.0, 0.0, 1.0)))
+    builder.add_link("ball", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=(ball,))
+    model = builder.model(floating_base=True)
+    q = model.neutral()
+    q[6] = 10.0
+    fall = engine.Simulator(model, dt=0.01).run(q, np.zeros(6), 1.0)
+    middles = {}
+    for follow in ("ball", None):
+        camera = Camera(np.array([0, 0, 10.0]), 8.0, 0.0, 0.0)
+        engine.render(fall, tmp_path / "%d.png", size=SMALL, fps=2, camera=camera, follow=follow, environment="plain")
+        pictures = [np.asarray(Image.open(tmp_path / f"{k}.png")).astype(float) for k in range(3)]
+        red = [np.nonzero(p[:, :, 0] - p[:, :, 1] > 60)[0] for p in pictures]
+        middles[follow] = [rows.mean() if len(rows) else np.inf for rows in red]
+    assert np.ptp(middles["ball"]) < 1.0 < np.ptp(np.clip(middles[None], 0, 1e3))
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"path": "x.bmp"}, "'x.bmp' ends in '.bmp'; expected .mp4, .gif, .png"),
+    ({"path": "nowhere/x.png"}, "there is no folder 'nowhere'"),
+    ({"path": "x.mp4", "fps": 0}, "fps is 0"),
+    ({"path": "x.png", "size": (0, 10)}, "the size is"),
+    ({"view": "above"}, "view 'above' is not known; expected one of front, back"),
+    ({"environment": "sea"}, "environment 'sea' is not known; expected one of ground, space, plain"),
+    ({"geometry": "pretty"}, "geometry 'pretty' is not known; expected 'visual' or 'collision'"),
+    ({"geometry": "collision"}, "the links of 'arm' have no collision shapes"),
+])  # fmt: skip
+def test_what_is_refused(model, arguments, said):
+    with pytest.raises(engine.ViewerError) as caught:
+        engine.render(model, **arguments)
+    assert said in str(caught.value)
+
+
+def test_motions_that_cannot_be_shown(model, swing):
+    bad = swing.q.copy()
+    bad[7:] = np.nan
+    with pytest.raises(engine.ViewerError, match=r"the trajectory of 'arm' is not finite from t = 0.07 s"):
+        engine.render(replace(swing, q=bad))
+    with pytest.raises(engine.ViewerError, match="holds no states"):
+        engine.render(swing[:0])
+    with pytest.raises(engine.ViewerError, match="cannot show a str"):
+        engine.render("robot.urdf")
+    with pytest.raises(engine.ViewerError, match="there is nothing to show"):
+        engine.render([])
+    with pytest.raises(ValueError, match=r"no link 'rob' .*did you mean 'rod'"):
+        engine.render(swing, follow="rob")
+
+
+def test_a_scene_stands_on_the_ground_or_above_it(model):
+    assert Scene(model).floor < -0.05                           # half of the box is below its origin
+    free = engine.Builder("ball")
+    free.add_link("ball", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=(engine.Geometry("sphere", (0.1,)),))
+    ball = free.model(floating_base=True)
+    q = ball.neutral()
+    q[6] = 3.0
+    assert Scene(Actor(ball, q=q)).floor == 0.0
+    weightless = engine.Simulator(ball, gravity=(0, 0, 0)).run(q, np.zeros(6), 0.1)
+    assert Scene(weightless).environment == "space" and Scene(ball).environment == "ground"
