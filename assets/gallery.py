@@ -32,17 +32,19 @@ import show  # noqa: E402
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 #: pixels of a robot in the contact sheet, and robots in a row
 TILE, COLUMNS = 120, 8
-SIZE = (960, 540)
+#: files whose visuals are turned for viewers that apply the up axis of COLLADA, as the engine and ROS's viewers do not
+TURNED = ("icub_description/robots/icub.urdf", "icub_description/robots/icub_reduced.urdf")
 
 
 # ---------------------------------------------------------------- files that are small
 
 
-def quantised(picture: Any, path: Path) -> None:
-    """Write a picture as PNG in few colours, the rare ones among them."""
+def quantised(picture: Any, path: Path, dithered: bool) -> None:
+    """Write a picture as PNG in few colours, the rare ones among them; a dither hides the steps between them, and doubles the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    few = Image.fromarray(np.asarray(picture)).quantize(176, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    image = Image.fromarray(np.asarray(picture))
+    few = image.quantize(200 if dithered else 128, Image.Quantize.MAXCOVERAGE, kmeans=2)
+    (image.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG) if dithered else few).save(path, optimize=True)
 
 
 def animated(source: Any, path: Path, size: tuple[int, int], fps: float, speed: float, **look: Any) -> None:
@@ -96,7 +98,7 @@ def window(path: Path) -> None:
     for _ in range(40):                                                        # until it knows how many it draws in a second
         viewer.frame()
         time.sleep(1 / 60)
-    quantised(viewer.picture(), path.with_suffix(".png"))
+    quantised(viewer.picture(), path.with_suffix(".png"), dithered=True)
     viewer.close()
 
 
@@ -112,6 +114,9 @@ def robots(path: Path, tile: int = TILE) -> None:
     files = sorted(ROBOTS.rglob("*.urdf"))
     for file in files:
         name = str(file.relative_to(ROBOTS))
+        if name in TURNED:
+            print(f"{name}: not shown\n  its visuals are turned for viewers that apply the up axis of COLLADA")
+            continue
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             try:
@@ -119,13 +124,13 @@ def robots(path: Path, tile: int = TILE) -> None:
                 print(name, *(f"\n  note: {note.message}" for note in notes))
             except ValueError as problem:
                 print(f"{name}: not shown\n  {str(problem).removeprefix(f'{file}:')}")
-    sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * tile))
+    sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * tile), (190, 191, 197))
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(tile / 15)
     for k, (name, picture) in enumerate(pictures):
         x, y = k % COLUMNS * tile, k // COLUMNS * tile
         sheet.paste(picture.resize((tile, tile), Image.Resampling.LANCZOS), (x, y))
         draw.text((x + tile // 2, y + tile - 3), name[:22], (40, 44, 52), font, anchor="ms")
-    quantised(sheet, path)
+    quantised(sheet, path, dithered=False)
     print(f"{path}: {len(pictures)} of {len(files)} robots")
 
 

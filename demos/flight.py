@@ -277,7 +277,7 @@ def main() -> None:
     motion = flown(simulator(), mission, *standing(), 32.0)
     report(motion)
     if options.video is not None:
-        engine.render(motion, options.video, environment="ground", follow="craft")
+        engine.render(motion, options.video, environment="ground", view=(-1.2, 0.1))
         print(f"wrote {options.video}")
 
 

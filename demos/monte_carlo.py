@@ -69,8 +69,7 @@ def main() -> None:
     if options.video or options.view:                                          # only the ends of the others have been recorded
         masses = {name: x[:12] for name, x in true.items()}
         some = simulator.run(model.manifold.plus(q0, d[:12]), v[:12], capture.MEET + 5.0, record_every=4, parameters=masses)
-        ghosts = engine.viewer.Actor(some, color=(1.0, 1.0, 1.0, 0.4))
-        show.show(options, [ghosts, capture.target(motion, some.t)], speed=2.0, view=(-0.8, 0.35))
+        show.show(options, [some, capture.target(motion, some.t)], speed=2.0, view=(-0.8, 0.35))
 
 
 def by_design(controller, model: engine.Model):

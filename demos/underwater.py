@@ -77,7 +77,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(energies, dragged, rest, options.out / "underwater.png")
     print(f"wrote {options.out / 'underwater.png'}")
-    show.show(options, show.body(rest, "vehicle", looks()), speed=2.0, environment="plain")
+    show.show(options, show.body(rest, "vehicle", looks()), speed=2.0, environment="plain", follow="vehicle")
 
 
 def looks() -> list[engine.Geometry]:

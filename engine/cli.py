@@ -335,7 +335,7 @@ def application() -> Any:
         collision: Collision = False,
         floating: Floating = False,
         rollout: Rollout = None,
-        samples: Annotated[int | None, typer.Option("--samples", metavar="N", min=0, max=16, help="Of a pixel: 4 smooth the edges "
+        samples: Annotated[int | None, typer.Option("--samples", metavar="N", min=0, max=4, help="Of a pixel: 4 smooth the edges "
                                                     "(pictures), 0 do it afterwards, and faster (films).")] = None,
         package_dir: Packages = None,
         overwrite: Overwrite = False,
@@ -1165,9 +1165,9 @@ def shown(file: str, floating: bool, rollout: int | None, package_dirs: Sequence
     if floating or package_dirs:
         raise Failure(f"'{file}' is a recording, and holds its robot; expected no {'--floating' if floating else '--package-dir'}", 2)
     with Recording.open(file) as recording:
-        batch, n = recording.batch, len(recording)
+        n = len(recording)
     step = -(-n // PLOTTED) if n else 1
-    return load_trajectory(file, step=step) if n and batch and rollout is None else one_rollout(file, rollout, step=step)
+    return load_trajectory(file, step=step) if n and rollout is None else one_rollout(file, rollout, step=step)
 
 
 def linked(source: "Model | Trajectory", link: str | None) -> None:

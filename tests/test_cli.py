@@ -296,6 +296,7 @@ WRONG = [
     ("render robot.urdf", "Missing argument 'OUT'"),
     ("render robot.urdf x.png --size 640", "'640'; expected WIDTHxHEIGHT in pixels, such as 1280x720"),
     ("render robot.urdf x.png --size 0x480", "'0x480'; expected WIDTHxHEIGHT"),
+    ("render robot.urdf x.png --samples 8", "'--samples'"),
     ("render robot.urdf x.png --view font", "there is no 'font' (did you mean 'front'?)"),
     ("render robot.urdf x.mp4 --fps 0", "'--fps': 0; expected a number greater than zero"),
     ("render robot.urdf x.mp4 --speed -1", "'--speed': -1; expected a number greater than zero"),

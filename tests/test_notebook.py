@@ -33,7 +33,8 @@ def test_a_page_in_a_frame(make):
 
 
 @pytest.mark.parametrize("make", [lambda model: model, swing], ids=["model", "trajectory"])
-@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((BOX, LOST), "&#x27;lost.stl&#x27; is not there")], ids=["bare", "lost"])
+@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((BOX, LOST), "lost.stl&#x27; is not there")],
+                         ids=["bare", "lost"])  # fmt: skip
 def test_what_cannot_be_seen_is_a_table_and_says_why(make, shapes, text):
     shown = make(arm(*shapes))._repr_html_()
     assert "<iframe" not in shown and text in shown and "<table" in shown

@@ -25,8 +25,9 @@ SHADOW, SKY = 1024, 192                     # texels along the side of the key l
 LEVELS = (2, *(50 * 2**k for k in range(11)))      # triangles of a surface's coarser stand-ins
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
+SMALL, COPIES = 100, 32                     # triangles of a surface that lies in the buffers several times over, and how many times
 MANY = 1000                                 # instances, above which they are taken together
-VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2)])
+VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2), ("copy", "<f4", 1)])
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a surface lies in the vertex and index buffers."""
+    """Where a surface lies in the vertex and index buffers, and how many times over: instances cost more than a few triangles do."""
 
     base: int
     start: int
     count: int
+    copies: int
 
 
 class Shelf:
@@ -85,10 +87,13 @@ class Shelf:
         data["color"] = 255 if surface.colors is None else surface.colors
         if surface.uv is not None:
             data["uv"] = surface.uv * [1, -1] + [0, 1]
-        base = self.places[-1].base + len(self._parts[-1][0]) if self.places else 0
-        start = self.places[-1].start + self.places[-1].count if self.places else 0
-        self.places.append(Placed(base, start, 3 * len(surface.faces)))
-        self._parts.append((data, np.ascontiguousarray(surface.faces, np.uint32).ravel()))
+        copies = COPIES if len(surface.faces) <= SMALL else 1
+        base, start = (sum(len(part[k]) for part in self._parts) for k in range(2))
+        self.places.append(Placed(base, start, 3 * len(surface.faces), copies))
+        copy = np.arange(copies, dtype=np.uint32)
+        data = np.tile(data, copies)
+        data["copy"][:, 0] = np.repeat(copy, len(surface.positions))
+        self._parts.append((data, (surface.faces.reshape(-1).astype(np.uint32) + copy[:, None] * len(surface.positions)).ravel()))
         self.closed.append(surface.closed)
         self.textures.append(None if surface.texture is None or surface.uv is None else Texture(surface.texture))
         self._dirty = True
@@ -108,11 +113,16 @@ class Shelf:
                 owned.delete()
         gl.glDeleteVertexArrays(1, byref(c_uint(self.array)))
 
-    def draw(self, number: int, instances: int) -> None:
-        """Draw instances of a place; of the outside of a solid only what faces the eye."""
+    def draw(self, program: Program, number: int, first: int, instances: int) -> None:
+        """Draw instances of a place, whose rows begin at the first; of the outside of a solid only what faces the eye."""
         (gl.glEnable if self.closed[number] else gl.glDisable)(gl.GL_CULL_FACE)
         p = self.places[number]
-        gl.glDrawElementsInstancedBaseVertex(gl.GL_TRIANGLES, p.count, gl.GL_UNSIGNED_INT, 4 * p.start, instances, p.base)
+        program.set("copies", p.copies)
+        whole, rest = divmod(instances, p.copies)
+        for begin, of, count in ((first, p.copies, whole), (first + whole * p.copies, rest, 1)):
+            if of and count:
+                program.set("first", begin)
+                gl.glDrawElementsInstancedBaseVertex(gl.GL_TRIANGLES, of * p.count, gl.GL_UNSIGNED_INT, 4 * p.start, count, p.base)
 
 
 class Renderer:
@@ -285,8 +295,7 @@ class Renderer:
             program.use(matrix=matrix, rows=0)
             self.casters.bind(0)
             for number, first, count in runs:
-                program.set("first", first)
-                self.shelf.draw(number, count)
+                self.shelf.draw(program, number, first, count)
         gl.glDisable(gl.GL_DEPTH_TEST)
         gl.glDisable(gl.GL_CULL_FACE)
         for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
@@ -416,8 +425,7 @@ class Renderer:
                 current = program
             if texture is not None:
                 texture.bind(3)
-            program.set("first", first)
-            self.shelf.draw(number, count)
+            self.shelf.draw(program, number, first, count)
 
     def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
         """The number of the instance at a pixel (from the upper left corner), 0 where there is none, and the point there (3), m."""
@@ -434,8 +442,7 @@ class Renderer:
         self.number.use(matrix=camera.matrix(size[0] / size[1]), rows=0)
         self.rows.bind(0)
         for number, first, count in runs:
-            self.number.set("first", first)
-            self.shelf.draw(number, count)
+            self.shelf.draw(self.number, number, first, count)
         gl.glDisable(gl.GL_SCISSOR_TEST)
         gl.glDisable(gl.GL_CULL_FACE)
         found, depth = gl.GLuint(), gl.GLfloat()

@@ -39,6 +39,7 @@ def test_a_body_moves_as_it_was_simulated(show, motions):
         seen = show.body(motion, "brick", shapes)
         assert np.allclose(seen.pose("brick"), motion.poses(), atol=1e-12)
         assert np.allclose(seen.energy()[0], motion.kinetic_energy(), rtol=1e-12) and seen.model.link("brick").mass == 2.0
+        assert np.allclose(seen.momentum(), motion.momentum(), atol=1e-12)
         middle = seen.at(motion.t[:-1] + 0.005).pose("brick")                  # between the states, too
         assert np.allclose(middle[..., :3, 3], (motion.poses()[..., :-1, :3, 3] + motion.poses()[..., 1:, :3, 3]) / 2, atol=1e-4)
 
