@@ -43,9 +43,13 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     moving = path is not None and (Path(path).suffix.lower() != ".png" or "%" in Path(path).name or Path(path).is_dir())
     if path is not None:
         film.checked(path, size, fps)
+    if not 0 < speed < np.inf:
+        raise ViewerError(f"speed is {speed!r}; expected seconds of motion in a second of film, above zero")
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-    camera = camera or placed(scene, size, view)
-    times = film_times(scene.span, fps * 1.0 / speed) if moving else [scene.span[1] if t is None else t]
+    times = film_times(scene.span, fps / speed) if moving else [scene.span[1] if t is None else t]
+    camera = camera or placed(scene, size, view, None if follow is None else scene.drawing(times[0]).corners())
+    if follow is not None:
+        scene.carrier(follow)
     frames = pictures(scene, times, camera, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples)
     if path is None:
         return next(frames)
@@ -57,8 +61,8 @@ def film_times(span: tuple[float, float], rate: float) -> Array:
     return span[0] + np.arange(max(int((span[1] - span[0]) * rate + 1e-9) + 1, 1)) / rate
 
 
-def placed(scene: Scene, size: tuple[int, int], view: str | tuple[float, float] | None = None) -> Camera:
-    """A camera that sees the whole motion."""
+def placed(scene: Scene, size: tuple[int, int], view: str | tuple[float, float] | None = None, points: Any = None) -> Camera:
+    """A camera that sees points (n, 3), m; the whole motion by default."""
     camera = Camera()
     if isinstance(view, str):
         if view not in VIEWS:
@@ -66,7 +70,7 @@ def placed(scene: Scene, size: tuple[int, int], view: str | tuple[float, float] 
         camera.look(view)
     elif view is not None:
         camera.azimuth, camera.elevation = (float(a) for a in view)
-    camera.fit(scene.points, size[0] / size[1])
+    camera.fit(scene.points if points is None else points, size[0] / size[1])
     return camera
 
 
@@ -82,7 +86,7 @@ def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], fo
         renderer, before = Renderer(samples), None
         for t in times:
             if follow is not None:
-                actor = scene.actors[0]
+                actor = scene.carrier(follow)
                 now = actor.poses(t)[0, actor.model.link_index(follow), :3, 3]
                 camera.target = camera.target + (now - before if before is not None else 0.0)
                 before = now

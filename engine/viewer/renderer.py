@@ -22,7 +22,7 @@ from engine.viewer.surface import Surface
 
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
-LEVELS = (2, *(50 * 2**k for k in range(11)))      # triangles of a surface's coarser stand-ins
+LEVELS = (4, 20, *(50 * 2**k for k in range(11)))      # triangles of a surface's coarser stand-ins
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
 SMALL, COPIES = 100, 32                     # triangles of a surface that lies in the buffers several times over, and how many times
@@ -61,6 +61,7 @@ class Shelf:
         self.textures: list[Texture | None] = []
         self.closed: list[bool] = []
         self.found: dict[tuple[Surface, int], int] = {}
+        self.stands: dict[tuple[Surface, int], Surface] = {}
         self._parts: list[tuple[Array, Array]] = []
         self._dirty = False
         gl.glBindVertexArray(self.array)
@@ -78,7 +79,10 @@ class Shelf:
             level = len(LEVELS)
         key = (surface, level)
         if key not in self.found:
-            self.found[key] = self._added(surface if level == len(LEVELS) else decimated(surface, LEVELS[level]))
+            finer = next((k for k in range(level + 1, len(LEVELS)) if (surface, k) in self.stands), None)
+            source = surface if finer is None else self.stands[surface, finer]
+            self.stands[key] = surface if level == len(LEVELS) else decimated(source, LEVELS[level])
+            self.found[key] = self._added(self.stands[key])
         return self.found[key]
 
     def _added(self, surface: Surface) -> int:
@@ -137,7 +141,9 @@ class Renderer:
     def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
         self.scale = scale                                      # device pixels of a pixel of text
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
-        self.samples = (0 if software else 4) if samples is None else samples
+        most = gl.GLint()
+        gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
+        self.samples = min((0 if software else 4) if samples is None else samples, most.value)
         self.detail = DETAIL * (8.0 if self.samples else 1.0)
         self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
         self.lines, self.painter = Lines(), Painter()
@@ -176,6 +182,10 @@ class Renderer:
         assert self.target is not None and self.picture is not None
         light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
         seen = self._seen(drawing)
+        depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
+        pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
+        solid, marks = seen.opacity > 0.995, drawing.numbers == 0
+        runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
         shade = self._shadows(drawing, seen, light) | {
             "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
             "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
@@ -184,16 +194,13 @@ class Renderer:
         for unit_, texture in ((1, self.shadow_map.depth), (2, self.sky_map.color)):
             gl.glActiveTexture(gl.GL_TEXTURE0 + unit_)
             gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
-        depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
-        pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
-        solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         there = self._kept(drawing, light, camera, size, shade)
         self.target.bind()
         gl.glEnable(gl.GL_DEPTH_TEST)
         gl.glDepthFunc(gl.GL_LEQUAL)
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
-        self._pass(self._fill(self.rows, drawing, seen, solid & ~marks, pixels), shade)
+        self._pass(runs, shade)
         gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
         gl.glDisable(gl.GL_CULL_FACE)
         if drawing.environment == "ground":
@@ -416,6 +423,7 @@ class Renderer:
     def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""
         current: Program | None = None
+        self.shelf.bind()
         for number, first, count in runs:
             texture = self.shelf.textures[number]
             program = self.surface if texture is None else self.textured

@@ -176,6 +176,18 @@ class Scene:
         """What is to be drawn at a time; its numbers count the parts of every instance of every actor, from 1."""
         return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
 
+    def carrier(self, link: str) -> Actor:
+        """The first actor that has a link of that name.
+
+        Raises
+        ------
+        ModelError : there is none
+        """
+        having = [a for a in self.actors if any(x.name == link for x in a.model.links)]
+        if not having:
+            self.actors[0].model.link_index(link)
+        return having[0]
+
     def found(self, number: int) -> tuple[Actor, int, Part]:
         """The actor, its instance, and the part that a number of a drawing stands for."""
         number -= 1

@@ -60,6 +60,8 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
 }
 MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "closer or farther"), ("click", "pick a link"),
          ("double click", "look at it"), ("Ctrl + drag", "move a joint at rest; pull a link that runs"))  # fmt: skip
+#: keys that are not a pilot's; and what the arrows do then
+OURS, PILOTED = ("H", "TAB", "ESCAPE"), {"arrows": ("turn the camera",), "others": ("the pilot's",)}
 #: pixels that the mouse may move within a click
 STILL = 4
 #: rad for a pixel; s between two clicks of a double click
@@ -94,7 +96,10 @@ class Viewer:
                  follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
                  title: str | None = None) -> None:  # fmt: skip
         self.scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-        self.camera = placed(self.scene, size, view)
+        start = None if follow is None else self.scene.drawing(self.scene.span[0]).corners()
+        self.camera = placed(self.scene, size, view, start)
+        if follow is not None:
+            self.scene.carrier(follow)
         self.playback = Playback(self.scene.span, loop=True)
         self.playback.playing = self.scene.span[1] > self.scene.span[0]
         self.live = next((a.live for a in self.scene.actors if a.live is not None), None)
@@ -116,7 +121,7 @@ class Viewer:
         self._grip: tuple[Actor, int, str, Array, Array] | None = None
         self._before: Array | None = None
         self._mouse: tuple[float, float] | None = None
-        self._now, self._rate, self._toasted = time.perf_counter(), 0.0, -np.inf
+        self._now, self._period, self._toasted = time.perf_counter(), 1 / 60, -np.inf
 
     # ------------------------------------------------------------ frames
 
@@ -134,7 +139,7 @@ class Viewer:
         """Take what the keyboard and the mouse did, and draw one picture."""
         now = time.perf_counter()
         elapsed, self._now = now - self._now, now
-        self._rate = 0.9 * self._rate + 0.1 / max(elapsed, 1e-6)
+        self._period += 0.1 * (elapsed - self._period)
         self.window.switch_to()
         self.window.dispatch_events()
         if self.closed:
@@ -164,12 +169,13 @@ class Viewer:
         live, t = self.live, self.t
         running = live is not None and not self._looking_back
         actor = self.scene.actors[0]
-        lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{self._rate:.0f} /s")]
+        lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")]
         if live is not None:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
         card = None if self.picked is None or self._particulars is None else self._particulars.card(self.picked[2], t)
         events = actor.trajectory.events if actor.trajectory is not None else ()
-        rows = [*((name.strip("_").capitalize(), meaning) for name, (meaning, _, _) in KEYS.items()), *MOUSE] if self.helping else ()
+        keys = {n: k for n, k in KEYS.items() if self.pilot is None or n in OURS} | ({} if self.pilot is None else PILOTED)
+        rows = [*((name.strip("_").capitalize(), meaning) for name, (meaning, *_) in keys.items()), *MOUSE] if self.helping else ()
         return Facts(
             title=self.window.caption, lines=lines, span=self.playback.span, t=t, speed=self.playback.speed * self.playback.direction,
             playing=not live.paused if running and live is not None else self.playback.playing, loop=self.playback.loop, live=running,
@@ -225,7 +231,7 @@ class Viewer:
     def _follow(self) -> None:
         if self.followed is None:
             return
-        actor = next(a for a in self.scene.actors if self.followed in {link.name for link in a.model.links})
+        actor = self.scene.carrier(self.followed)
         now = actor.poses(self.t)[0, actor.model.link_index(self.followed), :3, 3]
         self.camera.target = self.camera.target + (now - self._before if self._before is not None else 0.0)
         self._before = now
@@ -371,7 +377,7 @@ class Viewer:
 
         name = key.symbol_string(symbol)
         self._held.add(name)
-        if self.pilot is not None and name not in ("H", "TAB", "ESCAPE"):
+        if self.pilot is not None and name not in OURS:
             self._pressed = name
             return True
         if name in KEYS:
