@@ -276,11 +276,12 @@ class Renderer:
 
     def _seen(self, drawing: Drawing) -> Seen:
         """Spheres about the instances, and about everything."""
-        boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)[drawing.which]
+        boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)
         opacity = drawing.colors[:, 3] * np.array([measure(s).opacity for s in drawing.surfaces])[drawing.which]
         turned = drawing.poses[:, :3, :3]
-        centres = (turned @ (0.5 * boxes.sum(axis=1))[:, :, None])[:, :, 0] + drawing.poses[:, :3, 3]
-        radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1) * np.linalg.norm(turned, axis=1).max(axis=1)
+        centres = np.einsum("nij,nj->ni", turned, 0.5 * boxes.sum(axis=1)[drawing.which]) + drawing.poses[:, :3, 3]
+        scales = np.sqrt(np.einsum("nij,nij->nj", turned, turned).max(axis=1))
+        radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1)[drawing.which] * scales
         c, r = centres[drawing.numbers > 0], radii[drawing.numbers > 0]
         if not len(c):
             return Seen(centres, radii, opacity, np.zeros(3), 1.0)
