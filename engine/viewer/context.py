@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-import sys
 from typing import Any
 
 from engine.viewer.scene import ViewerError
 
 VERSION = (3, 3)
 ADVICE = "expected OpenGL 3.3 or newer; on Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card"
-
-
-def has_display() -> bool:
-    """Whether a window could be opened here."""
-    if not sys.platform.startswith("linux"):
-        return True
-    name = ctypes.util.find_library("X11")
-    if name is None:
-        return False
-    xlib = ctypes.CDLL(name)
-    xlib.XOpenDisplay.restype, xlib.XOpenDisplay.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
-    xlib.XCloseDisplay.argtypes = [ctypes.c_void_p]
-    display = xlib.XOpenDisplay(None)
-    if display:
-        xlib.XCloseDisplay(display)
-    return bool(display)
 
 
 def open_window(visible: bool, **options: Any) -> Any:
@@ -38,18 +19,17 @@ def open_window(visible: bool, **options: Any) -> Any:
     """
     import pyglet
 
-    if "pyglet.window" not in sys.modules:
-        pyglet.options.shadow_window = False
-        pyglet.options.debug_gl = False
-        pyglet.options.headless = pyglet.options.headless or not has_display()
+    try:
+        from engine.viewer.opengl import gl
+    except ImportError as e:
+        raise ViewerError(f"no OpenGL library is found here ({e}); {ADVICE}") from None
     if visible and pyglet.options.headless:
         raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), "
                           "or engine.render(…, 'out.png')")  # fmt: skip
     try:
-        import pyglet.gl
         import pyglet.window
 
-        made: Any = pyglet.gl.Config                             # the platform's
+        made: Any = gl.Config                                    # the platform's
         config = made(double_buffer=True, major_version=VERSION[0], minor_version=VERSION[1], forward_compatible=True)
         window = pyglet.window.Window(visible=visible, config=config, **options)
     except Exception as e:  # whatever drivers and loaders raise, ImportError of a missing library among them

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyglet import gl
+
+from engine.viewer.opengl import gl
 
 Array = np.ndarray
 SHADERS = Path(__file__).parent / "shaders"

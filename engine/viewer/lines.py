@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from pyglet import gl
 
 from engine.viewer.gl import Program, Rows, made
+from engine.viewer.opengl import gl
 
 Array = np.ndarray
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ctypes import byref, c_uint
 
 import numpy as np
-from pyglet import gl
 
 from engine.viewer.canvas import ATLAS, VERTEX, Canvas
 from engine.viewer.gl import Buffer, Program, Texture, made
+from engine.viewer.opengl import gl
 
 
 class Painter:

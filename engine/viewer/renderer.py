@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pyglet import gl
 
 from engine.viewer.camera import Camera
 from engine.viewer.canvas import Canvas
@@ -16,6 +15,7 @@ from engine.viewer.gl import Buffer, Framebuffer, Program, Rows, Texture, made
 from engine.viewer.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
 from engine.viewer.lines import Lines
 from engine.viewer.lod import decimated
+from engine.viewer.opengl import gl
 from engine.viewer.painter import Painter
 from engine.viewer.space import Space
 from engine.viewer.surface import Surface

