@@ -130,12 +130,12 @@ class Shelf:
 
 
 class Renderer:
-    """Draws into a framebuffer of its own; its context must be current.
+    """Draws into a framebuffer of its own; its context (:func:`engine.viewer.context.open_window`) must be current.
 
-    >>> renderer = Renderer()                                           # doctest: +SKIP
-    >>> renderer.draw(drawing, camera, (1280, 720))                     # doctest: +SKIP
-    >>> renderer.pixels().shape                                         # doctest: +SKIP
-    (720, 1280, 3)
+    Parameters
+    ----------
+    samples : of a pixel, as many as the driver has at most; 0 smooths edges afterwards. By default 4, and 0 where OpenGL is software
+    scale : device pixels of a pixel of text
     """
 
     def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
