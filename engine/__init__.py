@@ -1,6 +1,7 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
 from engine import compiler, dynamics, integrate, io, model, ops, rigid_body, simulation, spatial, viewer
+from engine.checks import EngineError
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
@@ -29,9 +30,10 @@ Trajectory._repr_html_ = trajectory_html              # type: ignore[attr-define
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits",
-    "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot", "RobotFileError",
-    "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError",
-    "check", "compile", "compiler", "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "io", "jacobian", "load_mesh",
-    "load_trajectory", "load_urdf", "model", "ops", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "EngineError", "Geometry", "Gufunc", "Joint", "Law",
+    "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot",
+    "RobotFileError", "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory",
+    "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "export", "get_threads", "gradient", "gufunc",
+    "integrate", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "render", "rigid_body",
+    "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -58,8 +58,8 @@ def application() -> Any:
     """The commands, as typer has them."""
     import typer
 
+    from engine.checks import nearest
     from engine.integrate import METHODS
-    from engine.model import nearest
     from engine.viewer.camera import VIEWS
     from engine.viewer.scene import ENVIRONMENTS
 
@@ -666,8 +666,7 @@ def first_state(model: "Model", start: str, seed: int, velocity: Sequence[str]) 
     """q0, v0, and what they are in words."""
     import numpy as np
 
-    from engine.model import nearest
-    from engine.simulation.trajectory import labels
+    from engine.checks import nearest
 
     rng = np.random.default_rng(seed)
     q, v, said = model.neutral(), np.zeros(model.nv), start
@@ -683,7 +682,7 @@ def first_state(model: "Model", start: str, seed: int, velocity: Sequence[str]) 
         n = len(next(iter(table.values())))
         said = f"{'the last line of ' * (n > 1)}{start}"
     if velocity and "zero" not in velocity and "random" not in velocity:
-        names, v = labels(model, "v"), np.zeros(model.nv)
+        names, v = model.labels("v"), np.zeros(model.nv)
         for text in velocity:
             name, equals, value = text.rpartition("=")
             if not equals:
@@ -893,10 +892,9 @@ def motion_of(model: "Model", table: Mapping[str, "np.ndarray"], file: str) -> t
 
     import numpy as np
 
-    from engine.model import nearest
-    from engine.simulation.trajectory import labels
+    from engine.checks import nearest
 
-    names = {w: labels(model, "q" if w == "q" else "v") for w in ("q", "v", "vdot")}
+    names = {w: model.labels(w) for w in ("q", "v", "vdot")}
     keys: dict[str, dict[str, str]] = {w: {} for w in names}
     for which, entries in names.items():
         for name in entries:
@@ -976,7 +974,6 @@ def inverse_dynamics(robot: str, file: str, out: str | None, floating: bool, gra
     from engine.dynamics import GRAVITY
     from engine.io import load_urdf
     from engine.simulation import compile
-    from engine.simulation.trajectory import labels
 
     model = load_urdf(robot, floating_base=floating)
     table, recorded = read_table(file, rollout)
@@ -1008,7 +1005,7 @@ def inverse_dynamics(robot: str, file: str, out: str | None, floating: bool, gra
     if out is not None:
         with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
             writer = csv.writer(opened)
-            writer.writerow(["t", *[f"tau.{n}" for n in labels(model, "v")]])
+            writer.writerow(["t", *[f"tau.{n}" for n in model.labels("v")]])
             writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([t, tau]))
     whose = " (the recording's)" if g is recorded else ""
     print(f"{model.name}: {len(t)} rows, {t[0]:g} … {t[-1]:g} s; gravity {numbers(g)} m/s²{whose}")
@@ -1066,13 +1063,12 @@ def print_peaks(model: "Model", t: "np.ndarray", tau: "np.ndarray") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from engine.simulation.trajectory import labels
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("", no_wrap=True, overflow="fold")
     for name in ("peak", "unit", "at t, s", "rms", "limit", "of it"):
         table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
-    names, over = labels(model, "v"), []
+    names, over = model.labels("v"), []
     for b in model.bodies:
         if b.mimics:
             continue

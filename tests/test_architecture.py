@@ -16,19 +16,20 @@ import engine
 TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
-PHYSICS = {"ops", "spatial", "model"}
+PHYSICS = {"checks", "ops", "spatial", "model"}
 BELOW = {*PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
-    "ops": (set(), set()),
-    "spatial": ({"ops"}, set()),
-    "model": ({"ops", "spatial"}, {"networkx"}),
+    "checks": (set(), set()),
+    "ops": ({"checks"}, set()),
+    "spatial": ({"checks", "ops"}, set()),
+    "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "integrate": (PHYSICS, set()),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
-    "compiler": ({"ops"}, {"llvmlite"}),
-    "io": ({"model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "compiler": ({"checks", "ops"}, {"llvmlite"}),
+    "io": ({"checks", "model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "simulation": (BELOW, {"h5py", "rich", "scipy", "matplotlib", "pandas", "xarray"}),
     "viewer": ({*PHYSICS, "io", "dynamics", "simulation"}, {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "rich"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer", "rich"}),

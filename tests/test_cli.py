@@ -20,7 +20,6 @@ import engine
 from engine import cli, load_trajectory, load_urdf
 from engine.cli import main
 from engine.simulation import Recorder, Recording
-from engine.simulation.trajectory import labels
 
 TENSOR = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 ARM = f"""<robot name="arm"><link name="base"><inertial><mass value="2"/>{TENSOR}</inertial></link>
@@ -687,8 +686,8 @@ def swing(model, t: np.ndarray) -> np.ndarray:
 
 def write_motion(path, model, t, prefix="", **arrays) -> None:
     """A CSV file of q, v, vdot."""
-    columns = {"t": t} | {f"{prefix}{n}": x for n, x in zip(labels(model, "q"), arrays.pop("q").T, strict=True)}
-    columns |= {f"{w}.{n}": x for w, a in arrays.items() for n, x in zip(labels(model, "v"), a.T, strict=True)}
+    columns = {"t": t} | {f"{prefix}{n}": x for n, x in zip(model.labels("q"), arrays.pop("q").T, strict=True)}
+    columns |= {f"{w}.{n}": x for w, a in arrays.items() for n, x in zip(model.labels("v"), a.T, strict=True)}
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([[*columns], *[[repr(float(x)) for x in row] for row in zip(*columns.values(), strict=True)]])
 
@@ -696,7 +695,7 @@ def write_motion(path, model, t, prefix="", **arrays) -> None:
 def torques_of(path, model) -> np.ndarray:
     """tau (T, nv) from a CSV file."""
     columns = table(path)
-    assert list(columns) == ["t", *[f"tau.{n}" for n in labels(model, "v")]]
+    assert list(columns) == ["t", *[f"tau.{n}" for n in model.labels("v")]]
     return np.stack(list(columns.values())[1:], axis=-1)
 
 
@@ -713,7 +712,7 @@ def test_torques_of_a_motion_with_rates(here, floating, prefix, capsys):
     assert np.array_equal(torques_of("tau.csv", model), tau) and np.array_equal(table("tau.csv")["t"], t)
     out = capsys.readouterr().out
     assert "arm: 3 rows, 0 … 0.7 s; gravity 0 2 -5 m/s²\nv and vdot from the file\n" in out and out.endswith("tau.csv: 3 rows\n")
-    for k, name in enumerate(labels(model, "v")):
+    for k, name in enumerate(model.labels("v")):
         at = int(np.argmax(abs(tau[:, k])))
         unit = "N" if name.startswith("floating_base.v") else "N·m"
         cells = [name, f"{tau[at, k]:.4g}", unit, f"{t[at]:.4g}", f"{np.sqrt((tau[:, k] ** 2).mean()):.4g}"]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
 
 #: op -> number of operands that are nodes. ``input k``, ``const x``, ``call f args``, ``loop f limit args`` and ``get c k`` hold other
 #: things, as does ``carry loop k``, what a loop's body sees while it is being traced.
@@ -34,7 +35,7 @@ COMMUTATIVE = {"add", "mul", "min", "max", "eq", "and", "or"}
 Node = tuple[Any, ...]
 
 
-class TraceError(ValueError):
+class TraceError(EngineError):
     """A function did something with a traced value that a straight-line program cannot do."""
 
 

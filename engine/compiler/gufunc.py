@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
+from engine.checks import EngineError
 from engine.compiler import entry, machine
 from engine.compiler.expr import Expr
 from engine.compiler.rollout import rollout
@@ -29,7 +30,7 @@ from engine.compiler.trace import Program, Shape, TraceError, calling, name_of, 
 WORTH_THREADS = 8_000_000
 
 
-class ArgumentError(ValueError):
+class ArgumentError(EngineError):
     """An argument of a compiled function has the wrong shape, type or value; the text says which and what was expected."""
 
 

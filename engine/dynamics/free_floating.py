@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import nearest
 from engine.dynamics.aba import require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
 from engine.dynamics.kinematics import GRAVITY, checked_gravity
 from engine.dynamics.rnea import bias, rnea
-from engine.model import Model, ModelError, StateError, nearest
+from engine.model import Model, ModelError, StateError
 from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import to_child
 

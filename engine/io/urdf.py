@@ -16,8 +16,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.checks import EngineError, nearest
 from engine.io.paths import Finder
-from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, nearest
+from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 from engine.spatial import inertia
 
 Array = np.ndarray
@@ -30,7 +31,7 @@ ZERO = (0.0, 0.0, 0.0)
 UNTURNED = np.eye(3)
 
 
-class RobotFileError(ValueError):
+class RobotFileError(EngineError):
     """A robot or mesh file that cannot be used: one sentence says which file, where in it, what is wrong and what was expected."""
 
     def __init__(self, reason: str, file: str = "", line: int = 0, place: str = "") -> None:

@@ -26,14 +26,20 @@ ZERO3 = np.zeros(3)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of joint: numbers of coordinates and velocities, and what they mean."""
+    """A kind of joint: its coordinates and velocities, what they are called and measured in, and how it moves.
+
+    A kind with one coordinate has no names for entries: the joint's own name says it.
+    """
 
     name: str
     manifold: Manifold                                    # of its coordinates: ⊕, ⊖ and the rest
+    units: tuple[str, ...]                                # of the motion along each velocity: "rad" or "m"
     pose: Callable[[Joint, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
     subspace: Callable[[Joint, Array], Array]             # S(q), 6×nv
     random: Callable[[Joint, np.random.Generator], Array]  # within the joint's limits
     subspace_rate: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
+    q_names: tuple[str, ...] = ("",)                      # of the entries of q, after the joint's name
+    v_names: tuple[str, ...] = ("",)                      # of the entries of v
 
     @property
     def nq(self) -> int:
@@ -44,6 +50,21 @@ class Kind:
     def nv(self) -> int:
         """Number of velocities."""
         return self.manifold.nv
+
+    @property
+    def floats(self) -> bool:
+        """Whether the child moves freely in all six directions."""
+        return self.manifold is manifold.MOTION
+
+    @property
+    def adds(self) -> bool:
+        """Whether the coordinates are numbers that add, q ⊕ d = q + d, so that limits are bounds on them."""
+        return self.manifold.flat
+
+    @property
+    def force_units(self) -> tuple[str, ...]:
+        """Of the force along each velocity: "N·m" or "N"."""
+        return tuple("N·m" if u == "rad" else "N" for u in self.units)
 
 
 def columns(*twists: Array) -> Array:
@@ -79,9 +100,11 @@ def screw_pose(joint: Joint, q: Array) -> Array:
     return se3.pose(so3.about(joint.axis, q[0]), joint.axis * (joint.pitch * q[0]))
 
 
-def line(kind: str, reach: float, pose: Callable[..., Array], twist: Callable[[Joint], Array]) -> Kind:
-    """A joint with one coordinate q, one velocity q̇ and a constant twist."""
-    return Kind(kind, manifold.vector(1), pose, lambda j, q: columns(twist(j)), lambda j, rng: np.array([within_limits(j, rng, reach)]))
+def line(kind: str, unit: str, pose: Callable[..., Array], twist: Callable[[Joint], Array]) -> Kind:
+    """A joint with one coordinate q, one velocity q̇ and a constant twist; where it has no limits, random ones are within π rad or 1 m."""
+    reach = np.pi if unit == "rad" else 1.0
+    return Kind(kind, manifold.vector(1), (unit,), pose, lambda j, q: columns(twist(j)),
+                lambda j, rng: np.array([within_limits(j, rng, reach)]))  # fmt: skip
 
 
 def revolute_twist(joint: Joint) -> Array:
@@ -141,18 +164,23 @@ def floating_pose(joint: Joint, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q[:4])), q[4:])
 
 
+QUATERNION, TURNING, MOVING = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz"), ("vx", "vy", "vz")
 KINDS: dict[str, Kind] = {
     k.name: k
     for k in (
-        line("revolute", np.pi, revolute_pose, revolute_twist),
-        line("continuous", np.pi, revolute_pose, revolute_twist),
-        line("prismatic", 1.0, prismatic_pose, lambda j: np.concatenate([ZERO3, j.axis])),
-        line("screw", np.pi, screw_pose, lambda j: np.concatenate([j.axis, j.pitch * j.axis])),
-        Kind("fixed", manifold.vector(0), lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda j, rng: np.zeros(0)),
-        Kind("universal", manifold.vector(2), universal_pose, universal_subspace,
-             lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_rate),
-        Kind("planar", manifold.PLANE, planar_pose, planar_subspace, lambda j, rng: manifold.PLANE.random(rng)),
-        Kind("spherical", manifold.ROTATION, spherical_pose, lambda j, q: np.eye(6)[:, :3], lambda j, rng: manifold.ROTATION.random(rng)),
-        Kind("floating", manifold.MOTION, floating_pose, lambda j, q: np.eye(6), lambda j, rng: manifold.MOTION.random(rng)),
+        line("revolute", "rad", revolute_pose, revolute_twist),
+        line("continuous", "rad", revolute_pose, revolute_twist),
+        line("prismatic", "m", prismatic_pose, lambda j: np.concatenate([ZERO3, j.axis])),
+        line("screw", "rad", screw_pose, lambda j: np.concatenate([j.axis, j.pitch * j.axis])),
+        Kind("fixed", manifold.vector(0), (), lambda j, q: np.eye(4), lambda j, q: np.zeros((6, 0)), lambda j, rng: np.zeros(0),
+             q_names=(), v_names=()),
+        Kind("universal", manifold.vector(2), ("rad",) * 2, universal_pose, universal_subspace,
+             lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_rate, ("1", "2"), ("1", "2")),
+        Kind("planar", manifold.PLANE, ("m", "m", "rad"), planar_pose, planar_subspace, lambda j, rng: manifold.PLANE.random(rng),
+             q_names=("x", "y", "angle"), v_names=("vx", "vy", "w")),
+        Kind("spherical", manifold.ROTATION, ("rad",) * 3, spherical_pose, lambda j, q: np.eye(6)[:, :3],
+             lambda j, rng: manifold.ROTATION.random(rng), q_names=QUATERNION, v_names=TURNING),
+        Kind("floating", manifold.MOTION, ("rad",) * 3 + ("m",) * 3, floating_pose, lambda j, q: np.eye(6),
+             lambda j, rng: manifold.MOTION.random(rng), q_names=(*QUATERNION, "x", "y", "z"), v_names=TURNING + MOVING),
     )
 }  # fmt: skip

@@ -10,8 +10,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.checks import EngineError, nearest
 from engine.model.joint_types import Kind
-from engine.model.tree import Joint, Link, ModelError, frozen, nearest
+from engine.model.tree import Joint, Link, ModelError, frozen
 from engine.spatial import inertia
 from engine.spatial.manifold import Manifold, product
 
@@ -19,7 +20,7 @@ Array = np.ndarray
 FLOATING_BASE = "floating_base"
 
 
-class StateError(ValueError):
+class StateError(EngineError):
     """A configuration, velocity or force of the wrong shape or value; the text says which entry of what."""
 
 
@@ -185,6 +186,41 @@ class Model:
         """Where a joint's velocities (and forces) lie in v (and tau)."""
         self.joint(name)
         return next((b.v for b in self.bodies if b.joint.name == name), slice(0, 0))
+
+    def labels(self, which: str) -> tuple[str, ...]:
+        """A name for every entry of "q", or else of v: the joint's, and after a point the entry's, where the joint has several."""
+        names: list[str] = []
+        for b in self._own():
+            entries = b.kind.q_names if which == "q" else b.kind.v_names
+            names += [f"{b.joint.name}.{e}" if e else b.joint.name for e in entries]
+        return tuple(names)
+
+    # ------------------------------------------------------------ what floats
+
+    @functools.cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The bodies that hang on the world: each begins a tree of its own."""
+        return tuple(i for i, b in enumerate(self.bodies) if b.parent < 0)
+
+    @functools.cached_property
+    def trees(self) -> tuple[tuple[int, ...], ...]:
+        """The bodies of each tree, its root first; trees in the order of :attr:`roots`."""
+        found: dict[int, list[int]] = {i: [] for i in self.roots}
+        root: list[int] = []
+        for i, b in enumerate(self.bodies):
+            root.append(i if b.parent < 0 else root[b.parent])
+            found[root[i]].append(i)
+        return tuple(tuple(f) for f in found.values())
+
+    @property
+    def base(self) -> Body | None:
+        """The body that the whole model hangs on by a floating joint: a floating base, or None."""
+        return self.bodies[0] if len(self.roots) == 1 and self.bodies[0].kind.floats else None
+
+    @property
+    def floats(self) -> bool:
+        """Whether the model has a floating base, which carries all else."""
+        return self.base is not None
 
     # ------------------------------------------------------------ the manifold
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.checks import EngineError, nearest
 from engine.model.joint_types import KINDS, Kind
 
 Array = np.ndarray
 
 
-class ModelError(ValueError):
+class ModelError(EngineError):
     """A link, a joint or the tree they form is not what a mechanism can be; the text says which and why."""
 
 
@@ -184,12 +183,6 @@ class Joint:
     def type(self) -> Kind:
         """The row of ``KINDS`` that says what the joint does."""
         return KINDS[self.kind]
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """', did you mean …?' where a name is close to one there is."""
-    close = difflib.get_close_matches(name, list(names), 1, 0.5)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 class Builder:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
 from engine.integrate import Mechanical, step
 from engine.model import StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -21,7 +22,7 @@ from engine.spatial.rotations import ATTITUDES
 Array = np.ndarray
 
 
-class BodyError(ValueError):
+class BodyError(EngineError):
     """A rigid body that cannot be: the text says which of its properties or functions, and what was expected."""
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import nearest
 from engine.integrate import METHODS, Method, System, step
-from engine.model import StateError, nearest
+from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
 
 Array = np.ndarray

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.model import StateError, nearest
+from engine.checks import nearest
+from engine.model import StateError
 from engine.spatial import manifold
 from engine.spatial.manifold import Manifold
 from engine.spatial.rotations import ATTITUDES, Attitude

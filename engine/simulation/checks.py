@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import integrate
-from engine.model import nearest
+from engine.checks import nearest
 from engine.simulation.component import SimulationError
 
 Array = np.ndarray

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
+from engine.checks import EngineError, nearest
 from engine.compiler.trace import name_of
-from engine.model import Model, nearest
+from engine.model import Model
 
 Array = np.ndarray
 
 
-class SimulationError(ValueError):
+class SimulationError(EngineError):
     """A simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
 
     def __init__(self, message: str, trajectory: Any = None) -> None:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, integrate, ops
+from engine.checks import nearest
 from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
-from engine.model import Model, StateError, nearest
+from engine.model import Model, StateError
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import (
     checked_array,

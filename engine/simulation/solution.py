@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import name_of, trace
 from engine.integrate import Method, System
@@ -16,7 +17,7 @@ from engine.integrate.adaptive import attempt, factor
 Array = np.ndarray
 
 
-class SolutionError(ValueError):
+class SolutionError(EngineError):
     """An adaptive integration cannot go on; ``solution`` holds what was found until then."""
 
     def __init__(self, message: str, solution: Solution | None = None) -> None:

@@ -43,6 +43,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
+
 Array = np.ndarray
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -61,7 +63,7 @@ MAGIC, JOURNAL, SIGNATURE = b"engine recording", b"engine's journal", b"\x89HDF\
 HURRIED = "is written faster than it can be read; expected pauses between its commits"
 
 
-class StorageError(ValueError):
+class StorageError(EngineError):
     """A recording cannot be written or read; the text says which file, what is wrong with it and what was expected."""
 
 

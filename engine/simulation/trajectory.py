@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import dynamics
+from engine.checks import nearest
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.io import model_from_text, model_hash, model_text
-from engine.model import Model, StateError, nearest
+from engine.model import Model, StateError
 from engine.simulation.parameters import moving
 from engine.simulation.robot import Robot, compile
 
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from engine.simulation.storage import Recording
 
 Array = np.ndarray
-#: what the entries of a joint's q and v are called, by the kind of joint; others have one, or are numbered
-ENTRIES = {
-    "floating": (("qw", "qx", "qy", "qz", "x", "y", "z"), ("wx", "wy", "wz", "vx", "vy", "vz")),
-    "spherical": (("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")),
-    "planar": (("x", "y", "angle"), ("vx", "vy", "w")),
-}
 
 
 @dataclass(frozen=True)
@@ -192,7 +187,7 @@ class Trajectory:
         """Every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …"""
         found: dict[str, Array] = {}
         for which in ("q", "v", "tau", "vdot"):
-            for i, name in enumerate(labels(self.model, "q" if which == "q" else "v")):
+            for i, name in enumerate(self.model.labels(which)):
                 found[f"{which}.{name}"] = getattr(self, which)[..., i]
         for name, x in self.signals.items():
             core = x.shape[self.q.ndim - 1 :]
@@ -224,7 +219,7 @@ class Trajectory:
             data[name] = ([*lead, "t", *core], x)
         for name, x in self.parameters.items():
             data[name] = ([*lead, *[f"{name}_{i}" for i in range(x.ndim - len(lead))]], x)
-        coordinates = {"t": self.t, "q_entry": labels(self.model, "q"), "v_entry": labels(self.model, "v")}
+        coordinates = {"t": self.t, "q_entry": list(self.model.labels("q")), "v_entry": list(self.model.labels("v"))}
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
@@ -314,18 +309,6 @@ def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> A
     return y0 + s * s * (3 - 2 * s) * (y1 - y0) + h * s * (1 - s) * ((1 - s) * d0 - s * d1)
 
 
-def labels(model: Model, which: str) -> list[str]:
-    """A name for every entry of q or v: the joint's, and after it which one, where it has several."""
-    names = []
-    for b in model.bodies:
-        if b.mimics:
-            continue
-        n = getattr(b.kind, f"n{which}")
-        entries: Iterable[str] = ENTRIES.get(b.kind.name, ([str(i + 1) for i in range(n)],) * 2)[which == "v"]
-        names += [b.joint.name] if n == 1 else [f"{b.joint.name}.{e}" for e in entries]
-    return names
-
-
 def marked(names: Sequence[str], zeros: Array, t: Array, q: Array, v: Array) -> tuple[Event, ...]:
     """The events at states t (T), q (T, nq), v (T, nv), where those of the functions that are zero are marked (T, functions)."""
     return tuple(Event(int(i), names[i], float(t[k]), q[k], v[k]) for k, i in np.argwhere(zeros))
@@ -353,8 +336,8 @@ def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], armature: tu
 def header_of(model: Model, gravity: tuple[float, ...], armature: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
     """What a file says of the robot and its rollouts."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
-            "armature": list(armature), "rollout_parameters": dict(parameters), "q_entries": labels(model, "q"),
-            "v_entries": labels(model, "v")}  # fmt: skip
+            "armature": list(armature), "rollout_parameters": dict(parameters), "q_entries": model.labels("q"),
+            "v_entries": model.labels("v")}  # fmt: skip
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:

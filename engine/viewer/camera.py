@@ -23,6 +23,7 @@ class Camera:
     distance : m; azimuth, elevation : where the camera stands, seen from the target, rad (azimuth 0 is on the x axis)
     fov : angle of view from bottom to top, rad
     radius : of what is looked at, m: sets the near and far planes
+    anchor : where the point was that it goes along with (3), or None
     """
 
     target: Array = field(default_factory=lambda: np.zeros(3))
@@ -31,6 +32,7 @@ class Camera:
     elevation: float = 0.35
     fov: float = 0.65
     radius: float = 1.0
+    anchor: Array | None = None
 
     @property
     def axes(self) -> Array:
@@ -88,6 +90,12 @@ class Camera:
         """Move along the picture, in heights of the picture at the target."""
         height = 2.0 * self.distance * np.tan(0.5 * self.fov)
         self.target = self.target + self.axes[:, :2] @ np.array([right, up]) * height
+
+    def along(self, point: Array) -> None:
+        """Move as a point (3), m, has since it was last told of; not at all, where there is no anchor yet."""
+        if self.anchor is not None:
+            self.target = self.target + point - self.anchor
+        self.anchor = point
 
     def dolly(self, factor: float) -> None:
         """Multiply the distance."""

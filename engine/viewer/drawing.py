@@ -51,7 +51,7 @@ class Drawing:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Of a surface: the lowest and the highest coordinates (2, 3), m, and the least opacity of its colour, its vertices and its texture."""
+    """Of a surface: the lowest and the highest coordinates (2, 3), m, and the least opacity of its vertices and its texture."""
 
     box: Array
     opacity: float
@@ -65,5 +65,5 @@ def measure(surface: Surface) -> Measure:
     if surface not in MEASURES:
         alphas = [x[..., 3].min() / 255.0 for x in (surface.colors, surface.texture) if x is not None]
         ends = np.stack([surface.positions.min(axis=0), surface.positions.max(axis=0)]).astype(float)
-        MEASURES[surface] = Measure(ends, min([1.0, *alphas]) * surface.color[3])
+        MEASURES[surface] = Measure(ends, float(min([1.0, *alphas])))
     return MEASURES[surface]

@@ -114,6 +114,21 @@ class Buffer:
         gl.glDeleteBuffers(1, byref(c_uint(self.id)))
 
 
+def attributes(vertex: np.dtype[Any]) -> None:
+    """Say how the fields of a vertex lie in the array buffer that is bound: attribute k is field k; bytes are fractions."""
+    for k, name in enumerate(vertex.names or ()):
+        kind, offset = vertex.fields[name][:2]  # type: ignore[index]
+        bytes_ = kind.base == np.uint8
+        gl.glEnableVertexAttribArray(k)
+        gl.glVertexAttribPointer(k, kind.shape[0], gl.GL_UNSIGNED_BYTE if bytes_ else gl.GL_FLOAT, bytes_, vertex.itemsize, offset)
+
+
+def bind_texture(unit: int, name: int) -> None:
+    """Make a 2D texture the one that a unit's samplers read."""
+    gl.glActiveTexture(gl.GL_TEXTURE0 + unit)
+    gl.glBindTexture(gl.GL_TEXTURE_2D, name)
+
+
 class Rows:
     """A table of vec4 that shaders read by index (a buffer texture): a row of ``width`` of them for every instance."""
 
@@ -152,8 +167,7 @@ class Texture:
                    gl.GL_REPEAT if mipmaps else gl.GL_CLAMP_TO_EDGE)  # fmt: skip
 
     def bind(self, unit: int) -> None:
-        gl.glActiveTexture(gl.GL_TEXTURE0 + unit)
-        gl.glBindTexture(gl.GL_TEXTURE_2D, self.id)
+        bind_texture(unit, self.id)
 
     def delete(self) -> None:
         gl.glDeleteTextures(1, byref(c_uint(self.id)))
@@ -170,7 +184,7 @@ def parameters(target: int, smaller: int, larger: int, wrap: int) -> None:
 class Framebuffer:
     """What is drawn into: colour (of a format, or none) and depth, multisampled or not.
 
-    Without samples both are textures: ``color`` and ``depth``; with samples :meth:`resolve` copies the colour to another framebuffer.
+    Without samples both are textures: ``color`` and ``depth``; with samples :meth:`copy_to` brings the colour to another framebuffer.
     """
 
     def __init__(self, size: tuple[int, int], color: int | None, samples: int = 0, depth: bool = True) -> None:
@@ -193,8 +207,7 @@ class Framebuffer:
             gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, point, gl.GL_RENDERBUFFER, name)
             return name
         name = made(gl.glGenTextures)
-        gl.glActiveTexture(gl.GL_TEXTURE0)
-        gl.glBindTexture(gl.GL_TEXTURE_2D, name)
+        bind_texture(0, name)
         layout, kind = {
             gl.GL_DEPTH_COMPONENT24: (gl.GL_DEPTH_COMPONENT, gl.GL_UNSIGNED_INT), gl.GL_RG32F: (gl.GL_RG, gl.GL_FLOAT),
             gl.GL_RGBA8: (gl.GL_RGBA, gl.GL_UNSIGNED_BYTE), gl.GL_R32UI: (gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT),
@@ -210,11 +223,11 @@ class Framebuffer:
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self.id)
         gl.glViewport(0, 0, *self.size)
 
-    def copy_to(self, other: int, size: tuple[int, int] | None = None) -> None:
+    def copy_to(self, other: int) -> None:
         """Its colour to another framebuffer (0 is the window's)."""
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.id)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, other)
-        gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *(size or self.size), gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *self.size, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
 
     def pixels(self) -> Array:
         """Its colour (height, width, 4) uint8, first row on top."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.spatial import quaternion
+from engine.viewer.drawing import measure
 from engine.viewer.motion import Motion, sample_times, sampled
 from engine.viewer.scene import Actor, Part, Scene, ViewerError
 from engine.viewer.surface import Surface
@@ -188,8 +189,7 @@ def tinted(actor: Actor, part: Part) -> Color:
 
 def see_through(surface: Surface, color: Color) -> bool:
     """Whether anything of the surface is not opaque."""
-    layers = [x for x in (surface.colors, surface.texture) if x is not None]
-    return color[3] < 1.0 or any((x[..., 3] < 255).any() for x in layers)
+    return color[3] * measure(surface).opacity < 1.0
 
 
 def downward(uv: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from engine.viewer.glb import downward, png, see_through, tinted, unit
 from engine.viewer.light import LIGHTS, OPEN_COLOR, SHARES
 from engine.viewer.lod import decimated
-from engine.viewer.motion import Motion, instances, sample_times, sampled
+from engine.viewer.motion import Motion, sample_times, sampled
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.surface import Surface
 
@@ -79,7 +79,7 @@ def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface
     counts: dict[Surface, int] = {}
     for actor in scene.actors:
         for part in actor.parts:
-            counts[part.surface] = counts.get(part.surface, 0) + instances(actor)
+            counts[part.surface] = counts.get(part.surface, 0) + actor.instances
     share = min(different / sum(len(s.faces) for s in counts), drawn / sum(n * len(s.faces) for s, n in counts.items()))
     return {s: decimated(s, int(share * len(s.faces)) + 12) if share < 1.0 else s for s in counts}
 

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.model import Model, nearest
+from engine.checks import nearest
+from engine.model import Model
 from engine.simulation import Component, Trajectory
 from engine.simulation.actuators import Thrusters
 from engine.simulation.forces import PointForce
@@ -91,7 +92,7 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     drawing = replace(scene.drawing(t), wireframe=shown.wireframe)
     if shown.transparent or picked is not None:
         colors = drawing.colors * [1.0, 1.0, 1.0, 0.3 if shown.transparent else 1.0]
-        every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(instances(a)) for p in a.parts] if picked else []
+        every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(a.instances) for p in a.parts] if picked else []
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     if not shown:
@@ -146,13 +147,6 @@ class States:
     v: Array
     tau: Array | None = None
     signals: dict[str, Array] = field(default_factory=dict)
-
-
-def instances(actor: Actor) -> int:
-    """How many times a robot is drawn."""
-    if actor.trajectory is not None:
-        return int(np.prod(actor.trajectory.q.shape[:-2]))
-    return 1 if actor.live is not None else len(actor.q)
 
 
 def gathered(motion: Trajectory) -> States:

@@ -44,16 +44,11 @@ def sample_times(scene: Scene, fps: float) -> Array:
     first, last = scene.span
     steps = int(np.ceil((last - first) * float(fps) - 1e-9))
     for actor in scene.actors:
-        poses = (steps + 1) * instances(actor) * len(actor.model.links)
+        poses = (steps + 1) * actor.instances * len(actor.model.links)
         if poses > MAX_POSES:
-            raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({instances(actor)} × {last - first:g} s × {fps:g}/s); "
+            raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({actor.instances} × {last - first:g} s × {fps:g}/s); "
                               f"expected up to {MAX_POSES}: a lower fps, a part of the trajectory, or fewer rollouts")  # fmt: skip
     return np.linspace(first, last, steps + 1)
-
-
-def instances(actor: Actor) -> int:
-    """How many robots an actor stands for."""
-    return len(actor.q) if actor.trajectory is None else int(np.prod(actor.trajectory.q.shape[:-2]))
 
 
 def sampled(actor: Actor, times: Array) -> Motion:

@@ -7,7 +7,7 @@ from ctypes import byref, c_uint
 import numpy as np
 
 from engine.viewer.canvas import ATLAS, VERTEX, Canvas
-from engine.viewer.gl import Buffer, Program, Texture, made
+from engine.viewer.gl import Buffer, Program, Texture, attributes, made
 from engine.viewer.opengl import gl
 
 
@@ -23,11 +23,7 @@ class Painter:
         gl.glBindVertexArray(self.array)
         self.vertices.bind()
         self.indices.bind()
-        for k, name in enumerate(VERTEX.names or ()):
-            kind, offset = VERTEX.fields[name][:2]  # type: ignore[index]
-            bytes_ = kind.base == np.uint8
-            gl.glEnableVertexAttribArray(k)
-            gl.glVertexAttribPointer(k, kind.shape[0], gl.GL_UNSIGNED_BYTE if bytes_ else gl.GL_FLOAT, bytes_, VERTEX.itemsize, offset)
+        attributes(VERTEX)
 
     def draw(self, canvas: Canvas, size: tuple[int, int]) -> None:
         """Draw over what is there, in one call.

@@ -83,13 +83,10 @@ def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], fo
     from engine.viewer.renderer import Renderer
 
     try:
-        renderer, before = Renderer(samples), None
+        renderer = Renderer(samples)
         for t in times:
             if follow is not None:
-                actor = scene.carrier(follow)
-                now = actor.poses(t)[0, actor.model.link_index(follow), :3, 3]
-                camera.target = camera.target + (now - before if before is not None else 0.0)
-                before = now
+                camera.along(scene.place(follow, t))
             renderer.draw(mark(scene, t, shown), camera, size)
             yield renderer.pixels()
             window.switch_to()

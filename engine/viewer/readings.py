@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.model import Model, nearest
+from engine.checks import nearest
+from engine.model import Model
 from engine.simulation import Trajectory
-from engine.simulation.trajectory import labels
 from engine.spatial import quaternion
 from engine.viewer.hud import Card, Plot, figure
 from engine.viewer.scene import Actor, ViewerError
@@ -203,7 +203,7 @@ def chosen(model: Model, first: Trajectory, name: str) -> Signal:
     """A signal of a motion, or an entry of q, v or tau, by its name."""
     known: dict[str, Callable[[Trajectory], Array]] = {}
     for which in ("q", "v", "tau"):
-        for i, label in enumerate(labels(model, "q" if which == "q" else "v")):
+        for i, label in enumerate(model.labels(which)):
             known[f"{which}.{label}"] = functools.partial(entry, which, i)
     for signal, x in first.signals.items():
         for at in np.ndindex(*x.shape[1:]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_char_p, c_uint, cast
+from ctypes import byref, c_char_p, cast
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +11,19 @@ import numpy as np
 from engine.viewer.camera import Camera
 from engine.viewer.canvas import Canvas
 from engine.viewer.drawing import Drawing, measure
-from engine.viewer.gl import Buffer, Framebuffer, Program, Rows, Texture, made
+from engine.viewer.gl import Framebuffer, Program, Rows, bind_texture, parameters
 from engine.viewer.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
 from engine.viewer.lines import Lines
-from engine.viewer.lod import decimated
 from engine.viewer.opengl import gl
 from engine.viewer.painter import Painter
+from engine.viewer.shelf import LEVELS, Shelf
 from engine.viewer.space import Space
-from engine.viewer.surface import Surface
 
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
-LEVELS = (4, 20, *(50 * 2**k for k in range(11)))      # triangles of a surface's coarser stand-ins
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
-SMALL, COPIES = 100, 32                     # triangles of a surface that lies in the buffers several times over, and how many times
 MANY = 1000                                 # instances, above which they are taken together
-VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1", 4), ("uv", "<f4", 2), ("copy", "<f4", 1)])
 
 
 @dataclass(frozen=True)
@@ -41,94 +37,6 @@ class Seen:
     radius: float
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Where a surface lies in the vertex and index buffers, and how many times over: instances cost more than a few triangles do."""
-
-    base: int
-    start: int
-    count: int
-    copies: int
-
-
-class Shelf:
-    """All surfaces on the graphics card in one vertex and one index buffer, and the coarser stand-ins made as they are first seen small."""
-
-    def __init__(self) -> None:
-        self.array = made(gl.glGenVertexArrays)
-        self.vertices, self.indices = Buffer(gl.GL_ARRAY_BUFFER, gl.GL_STATIC_DRAW), Buffer(gl.GL_ELEMENT_ARRAY_BUFFER, gl.GL_STATIC_DRAW)
-        self.places: list[Placed] = []
-        self.textures: list[Texture | None] = []
-        self.closed: list[bool] = []
-        self.found: dict[tuple[Surface, int], int] = {}
-        self.stands: dict[tuple[Surface, int], Surface] = {}
-        self._parts: list[tuple[Array, Array]] = []
-        self._dirty = False
-        gl.glBindVertexArray(self.array)
-        self.vertices.bind()
-        self.indices.bind()
-        for k, name in enumerate(VERTEX.names or ()):
-            kind, offset = VERTEX.fields[name][:2]  # type: ignore[index]
-            bytes_ = kind.base == np.uint8
-            gl.glEnableVertexAttribArray(k)
-            gl.glVertexAttribPointer(k, kind.shape[0], gl.GL_UNSIGNED_BYTE if bytes_ else gl.GL_FLOAT, bytes_, VERTEX.itemsize, offset)
-
-    def number(self, surface: Surface, level: int) -> int:
-        """The place of a surface's stand-in of LEVELS[level] triangles; its own from the last level on, and where it has not that many."""
-        if level >= len(LEVELS) or len(surface.faces) < 1.3 * LEVELS[level]:
-            level = len(LEVELS)
-        key = (surface, level)
-        if key not in self.found:
-            finer = next((k for k in range(level + 1, len(LEVELS)) if (surface, k) in self.stands), None)
-            source = surface if finer is None else self.stands[surface, finer]
-            self.stands[key] = surface if level == len(LEVELS) else decimated(source, LEVELS[level])
-            self.found[key] = self._added(self.stands[key])
-        return self.found[key]
-
-    def _added(self, surface: Surface) -> int:
-        data = np.zeros(len(surface.positions), VERTEX)
-        data["position"], data["normal"] = surface.positions, surface.normals
-        data["color"] = 255 if surface.colors is None else surface.colors
-        if surface.uv is not None:
-            data["uv"] = surface.uv * [1, -1] + [0, 1]
-        copies = COPIES if len(surface.faces) <= SMALL else 1
-        base, start = (sum(len(part[k]) for part in self._parts) for k in range(2))
-        self.places.append(Placed(base, start, 3 * len(surface.faces), copies))
-        copy = np.arange(copies, dtype=np.uint32)
-        data = np.tile(data, copies)
-        data["copy"][:, 0] = np.repeat(copy, len(surface.positions))
-        self._parts.append((data, (surface.faces.reshape(-1).astype(np.uint32) + copy[:, None] * len(surface.positions)).ravel()))
-        self.closed.append(surface.closed)
-        self.textures.append(None if surface.texture is None or surface.uv is None else Texture(surface.texture))
-        self._dirty = True
-        return len(self.places) - 1
-
-    def bind(self) -> None:
-        """Upload what is new, and make it what is drawn from."""
-        gl.glBindVertexArray(self.array)
-        if self._dirty:
-            self.vertices.fill(np.concatenate([v for v, _ in self._parts]))
-            self.indices.fill(np.concatenate([i for _, i in self._parts]))
-            self._dirty = False
-
-    def delete(self) -> None:
-        for owned in (self.vertices, self.indices, *self.textures):
-            if owned is not None:
-                owned.delete()
-        gl.glDeleteVertexArrays(1, byref(c_uint(self.array)))
-
-    def draw(self, program: Program, number: int, first: int, instances: int) -> None:
-        """Draw instances of a place, whose rows begin at the first; of the outside of a solid only what faces the eye."""
-        (gl.glEnable if self.closed[number] else gl.glDisable)(gl.GL_CULL_FACE)
-        p = self.places[number]
-        program.set("copies", p.copies)
-        whole, rest = divmod(instances, p.copies)
-        for begin, of, count in ((first, p.copies, whole), (first + whole * p.copies, rest, 1)):
-            if of and count:
-                program.set("first", begin)
-                gl.glDrawElementsInstancedBaseVertex(gl.GL_TRIANGLES, of * p.count, gl.GL_UNSIGNED_INT, 4 * p.start, count, p.base)
-
-
 class Renderer:
     """Draws into a framebuffer of its own; its context (:func:`engine.viewer.context.open_window`) must be current.
 
@@ -139,7 +47,7 @@ class Renderer:
     """
 
     def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
-        self.scale = scale                                      # device pixels of a pixel of text
+        self.scale = scale
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
         most = gl.GLint()
         gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
@@ -161,11 +69,10 @@ class Renderer:
         self.ground = Program(("ground.vert",), ("light.frag", "ground.frag"), **sized)
         self.shaded_ground = Program(("ground.vert",), ("light.frag", "ground.frag"), SHADOWED=1, **sized)
         self.shadow_map = Framebuffer((SHADOW, SHADOW), None)
-        gl.glBindTexture(gl.GL_TEXTURE_2D, self.shadow_map.depth)
+        bind_texture(0, self.shadow_map.depth)
         gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_MODE, gl.GL_COMPARE_REF_TO_TEXTURE)
         gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_FUNC, gl.GL_LEQUAL)
-        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MIN_FILTER, gl.GL_LINEAR)
-        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MAG_FILTER, gl.GL_LINEAR)
+        parameters(gl.GL_TEXTURE_2D, gl.GL_LINEAR, gl.GL_LINEAR, gl.GL_CLAMP_TO_EDGE)
         self.sky_map = Framebuffer((SKY, SKY), gl.GL_RG32F)
         self.sky_blurred = Framebuffer((SKY, SKY), gl.GL_RG32F, depth=False)
         self.target: Framebuffer | None = None
@@ -191,9 +98,8 @@ class Renderer:
             "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
             "shadow_map": 1, "sky_map": 2,
         }  # fmt: skip
-        for unit_, texture in ((1, self.shadow_map.depth), (2, self.sky_map.color)):
-            gl.glActiveTexture(gl.GL_TEXTURE0 + unit_)
-            gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
+        bind_texture(1, self.shadow_map.depth)
+        bind_texture(2, self.sky_map.color)
         there = self._kept(drawing, light, camera, size, shade)
         self.target.bind()
         gl.glEnable(gl.GL_DEPTH_TEST)
@@ -277,7 +183,7 @@ class Renderer:
     def _seen(self, drawing: Drawing) -> Seen:
         """Spheres about the instances, and about everything."""
         boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)
-        opacity = drawing.colors[:, 3] * np.array([measure(s).opacity for s in drawing.surfaces])[drawing.which]
+        opacity = drawing.colors[:, 3] * np.array([s.color[3] * measure(s).opacity for s in drawing.surfaces])[drawing.which]
         turned = drawing.poses[:, :3, :3]
         centres = np.einsum("nij,nj->ni", turned, 0.5 * boxes.sum(axis=1)[drawing.which]) + drawing.poses[:, :3, 3]
         scales = np.sqrt(np.einsum("nij,nij->nj", turned, turned).max(axis=1))
@@ -308,8 +214,7 @@ class Renderer:
         gl.glDisable(gl.GL_CULL_FACE)
         for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
             target.bind()
-            gl.glActiveTexture(gl.GL_TEXTURE0)
-            gl.glBindTexture(gl.GL_TEXTURE_2D, source.color)
+            bind_texture(0, source.color)
             self.blur.use(image=0, along=along)
             gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         half = np.array([[0.5, 0, 0, 0.5], [0, 0.5, 0, 0.5], [0, 0, 0.5, 0.5], [0, 0, 0, 1.0]])
@@ -361,13 +266,11 @@ class Renderer:
         key = (size, drawing.environment, drawing.floor, *drawing.extent[0], drawing.extent[1], *camera.eye, *camera.target, camera.fov)
         same, self._seen_from = self._seen_from == key, key
         if self.samples or not same:
-            self._behind_key = None
             return False
         if self.behind is None or self.behind.size != size:
             if self.behind is not None:
                 self.behind.delete()
             self.behind = Framebuffer(size, gl.GL_RGBA8)
-            self._behind_key = None
         if self._behind_key != key:
             self.behind.bind()
             gl.glEnable(gl.GL_DEPTH_TEST)
@@ -415,8 +318,7 @@ class Renderer:
         gl.glDisable(gl.GL_DEPTH_TEST)
         gl.glEnable(gl.GL_SCISSOR_TEST)
         gl.glScissor(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))
-        gl.glActiveTexture(gl.GL_TEXTURE0)
-        gl.glBindTexture(gl.GL_TEXTURE_2D, self.target.color)
+        bind_texture(0, self.target.color)
         self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         gl.glDisable(gl.GL_SCISSOR_TEST)
@@ -461,7 +363,6 @@ class Renderer:
         at = np.array([2 * (x + 0.5) / size[0] - 1, 1 - 2 * (y + 0.5) / size[1], 2 * depth.value - 1, 1.0])
         point = np.linalg.solve(camera.matrix(size[0] / size[1]), at)
         return int(found.value), point[:3] / point[3]
-
 
     def delete(self) -> None:
         """Give back what lies on the graphics card."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.model import Model
 from engine.simulation import Trajectory, compile
 from engine.simulation.live import Live
@@ -21,7 +22,7 @@ ENVIRONMENTS = ("ground", "space", "plain")
 LOOKS, MANY = 24, 50_000
 
 
-class ViewerError(ValueError):
+class ViewerError(EngineError):
     """Something cannot be shown: the text says what is wrong, where, and what was expected."""
 
 
@@ -82,14 +83,19 @@ class Actor:
         now = 0.0 if self.live is None else float(self.live.state.t)
         return now, now
 
+    @property
+    def instances(self) -> int:
+        """How many robots it stands for."""
+        return len(self.q) if self.trajectory is None else int(np.prod(self.trajectory.q.shape[:-2]))
+
     def state(self, t: float) -> tuple[Array, Array]:
         """Configurations (instances, nq) and velocities (instances, nv) at a time, or at the first or last time beyond the ends."""
         if self.trajectory is not None:
             if self._at is None or self._at[:2] != (self.trajectory, t):       # asked for several times in a picture
                 now = self.trajectory
                 now = now if len(now) == 1 else now.at([min(max(t, self.span[0]), self.span[1])])
-                count = int(np.prod(now.q.shape[:-2]))
-                state = now.q[..., -1, :].reshape(count, self.model.nq), now.v[..., -1, :].reshape(count, self.model.nv)
+                n, nq, nv = self.instances, self.model.nq, self.model.nv
+                state = now.q[..., -1, :].reshape(n, nq), now.v[..., -1, :].reshape(n, nv)
                 self._at = self.trajectory, t, state
             return self._at[2]
         if self.live is not None:
@@ -188,11 +194,16 @@ class Scene:
             self.actors[0].model.link_index(link)
         return having[0]
 
+    def place(self, link: str, t: float) -> Array:
+        """Where a link's origin is at a time (3), m; of a batch the first one's."""
+        actor = self.carrier(link)
+        return actor.poses(t)[0, actor.model.link_index(link), :3, 3]
+
     def found(self, number: int) -> tuple[Actor, int, Part]:
         """The actor, its instance, and the part that a number of a drawing stands for."""
         number -= 1
         for actor in self.actors:
-            count = len(actor.parts) * (len(actor.q) if actor.trajectory is None else int(np.prod(actor.trajectory.q.shape[:-2])))
+            count = len(actor.parts) * actor.instances
             if number < count:
                 return actor, number // len(actor.parts), actor.parts[number % len(actor.parts)]
             number -= count

@@ -19,7 +19,7 @@ from engine.viewer.marks import Shown, mark
 from engine.viewer.picture import placed, save
 from engine.viewer.playback import Playback
 from engine.viewer.readings import Readings
-from engine.viewer.scene import Actor, Scene, ViewerError
+from engine.viewer.scene import ENVIRONMENTS, Actor, Scene, ViewerError
 
 Array = np.ndarray
 #: what a key does: its meaning, and the method of Viewer it calls with what
@@ -119,7 +119,6 @@ class Viewer:
         self._pressed: str | None = None
         self._moved, self._clicked, self._scrubbing = 0.0, -np.inf, False
         self._grip: tuple[Actor, int, str, Array, Array] | None = None
-        self._before: Array | None = None
         self._mouse: tuple[float, float] | None = None
         self._now, self._period, self._toasted = time.perf_counter(), 1 / 60, -np.inf
 
@@ -229,12 +228,8 @@ class Viewer:
         self.pilot(frozenset(self._held), pressed)
 
     def _follow(self) -> None:
-        if self.followed is None:
-            return
-        actor = self.scene.carrier(self.followed)
-        now = actor.poses(self.t)[0, actor.model.link_index(self.followed), :3, 3]
-        self.camera.target = self.camera.target + (now - self._before if self._before is not None else 0.0)
-        self._before = now
+        if self.followed is not None:
+            self.camera.along(self.scene.place(self.followed, self.t))
 
     # ------------------------------------------------------------ what keys and buttons do
 
@@ -303,14 +298,14 @@ class Viewer:
     def fit(self) -> None:
         size = self.window.get_size()
         self.camera.fit(self.scene.drawing(self.t).corners(), size[0] / size[1])
-        self._before = None
+        self.camera.anchor = None
 
     def look(self, view: str) -> None:
         self.camera.look(view)
 
     def go_along(self) -> None:
         self.followed = self.picked[2] if self.picked is not None and self.followed != self.picked[2] else None
-        self._before = None
+        self.camera.anchor = None
         self.say(f"goes along with {self.followed}" if self.followed else "stands still")
 
     def switch(self, what: str) -> None:
@@ -337,8 +332,6 @@ class Viewer:
         self.say(f"{other} shapes")
 
     def surroundings(self) -> None:
-        from engine.viewer.scene import ENVIRONMENTS
-
         self.scene.environment = ENVIRONMENTS[(ENVIRONMENTS.index(self.scene.environment) + 1) % len(ENVIRONMENTS)]
 
     def save(self, path: str | Path | None = None) -> Path:

@@ -6,7 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from engine.model import KINDS, Builder, Geometry, Joint, Limits, Link, Material, Mimic, ModelError, nearest
+from engine.checks import nearest
+from engine.model import KINDS, Builder, Geometry, Joint, Limits, Link, Material, Mimic, ModelError
 from engine.model.tree import frozen
 from engine.spatial import inertia, se3, so3
 

@@ -551,23 +551,28 @@ def test_ctrl_c_within_a_commit_waits_for_its_end(tmp_path, monkeypatch):
     assert holds(tmp_path / "run.h5") == 20
 
 
+def striking(strike):
+    """A trace function that presses Ctrl-C at a line of the storage, the ``strike``-th to be run, and how many were run (a list of one)."""
+    lines = [0]
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename != storage.__file__:
+            return None
+        lines[0] += event == "line"
+        if event == "line" and lines[0] == strike:
+            signal.raise_signal(signal.SIGINT)
+        return trace
+
+    return trace, lines
+
+
 @pytest.mark.parametrize("stop", [5, 12])
 def test_ctrl_c_at_any_line(tmp_path, stop):
     """Of an append that collects, and of one that commits: the block is there with its checkpoint, or neither."""
     before, traced, ends = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace(), []
     try:
         for strike in range(1, 3000, 1 if stop == 5 else 11):  # every line, or every eleventh
-            lines = 0
-
-            def trace(frame, event, argument, strike=strike):
-                nonlocal lines
-                if frame.f_code.co_filename != storage.__file__:
-                    return None
-                lines += event == "line"
-                if event == "line" and lines == strike:
-                    signal.raise_signal(signal.SIGINT)
-                return trace
-
+            trace, lines = striking(strike)
             with create(tmp_path / "run.h5", buffer=7 * RECORD, overwrite=True) as recorder:
                 record(recorder, 3, 3)
                 sys.settrace(trace)
@@ -578,7 +583,7 @@ def test_ctrl_c_at_any_line(tmp_path, stop):
                 finally:
                     sys.settrace(traced)
             ends.append(holds(tmp_path / "run.h5"))
-            if lines < strike:
+            if lines[0] < strike:
                 break
         else:
             pytest.fail("too many lines")
@@ -593,17 +598,7 @@ def test_ctrl_c_at_any_line_of_the_beginning(tmp_path, make):
     before, traced = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
     try:
         for strike in range(1, 20_000, 37):
-            lines = 0
-
-            def trace(frame, event, argument, strike=strike):
-                nonlocal lines
-                if frame.f_code.co_filename != storage.__file__:
-                    return None
-                lines += event == "line"
-                if event == "line" and lines == strike:
-                    signal.raise_signal(signal.SIGINT)
-                return trace
-
+            trace, lines = striking(strike)
             path = tmp_path / f"{strike}.h5"
             if make == "resume":
                 create(path).close(complete=True)
@@ -614,7 +609,7 @@ def test_ctrl_c_at_any_line_of_the_beginning(tmp_path, make):
                 recorder = None
             finally:
                 sys.settrace(traced)
-            if lines < strike:
+            if lines[0] < strike:
                 recorder.close(complete=False)
                 break
             assert recorder is None and (not path.exists() or holds(path) == 0)
