@@ -109,9 +109,11 @@ def _batch_code(program: Program, strict: bool) -> Any:
 
 @functools.cache
 def rollout_ufunc(step: Program, observe: Program, width: int) -> Any:
-    """The NumPy gufunc ``(counts, t0, k, dt, x) -> records`` of :mod:`engine.compiler.rollout`."""
+    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`."""
+    n = len(step.outputs)
+    p = step.n_in - 3 - n or "p"                                # a size of zero has no literal
     code = machine.Code(f"rollout{width}|{step.key}|{observe.key}", lambda: rollout(step, observe, width))
-    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({len(step.outputs)})->(r,{len(observe.outputs)})")
+    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n})->(r,{len(observe.outputs)})")
 
 
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:

@@ -1,8 +1,9 @@
 """A scan: a step repeated in machine code, with a record taken now and then.
 
-The gufunc ``rollout(counts, t0, k, dt, x) -> records`` has the signature ``(r),(),(),(),(n)->(r,m)``. Record j is taken after
-``counts[j]`` more steps; ``step(t0, k, dt, x) -> x`` advances, ``observe(t0, k, dt, x) -> record`` looks. k counts steps, so that
-time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share ``counts``.
+The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
+``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as
+they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
+``counts``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from engine.compiler.vecmath import literal, splat, vector
 def rollout(step: Program, observe: Program, width: int) -> str:
     """IR text of the gufunc loop."""
     n, n_record = len(step.outputs), len(observe.outputs)
+    kept = step.n_in - n                                        # t0, k, dt and the parameters, which lie before x
     m = Module(width)
     f_step, work_step = m.function(step)
     f_observe, work_observe = m.function(observe)
@@ -32,10 +34,10 @@ def rollout(step: Program, observe: Program, width: int) -> str:
         return put(f"load {kind}, ptr {put(f'getelementptr {kind}, ptr {base}, i64 {k}')}")
 
     N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
-    base = [element("%args", k, "ptr") for k in range(6)]
-    outer = [element("%steps", k, "i64") for k in range(6)]
-    step_counts, step_x, step_record, step_column = (element("%steps", 6 + k, "i64") for k in range(4))
-    state, work = n + 3, max(work_step, work_observe)
+    base = [element("%args", k, "ptr") for k in range(7)]
+    outer = [element("%steps", k, "i64") for k in range(7)]
+    step_counts, step_p, step_x, step_record, step_column = (element("%steps", 7 + k, "i64") for k in range(5))
+    state, work = kept + n, max(work_step, work_observe)
     raw = put(f"call ptr @malloc(i64 {m.bytes(GROUPS * (2 * state + n_record + work) + 1) + 64})")
     above = put(f"add i64 {put(f'ptrtoint ptr {raw} to i64')}, 63")
     first = put(f"inttoptr i64 {put(f'and i64 {above}, -64')} to ptr")
@@ -74,8 +76,11 @@ def rollout(step: Program, observe: Program, width: int) -> str:
             for k in range(3):
                 to = vector_of(buffer, g, state, k)
                 lines.append(f"  call void @gather(ptr {row[1 + k]}, i64 {outer[1 + k]}, i64 {lanes}, {core(1, '0')}, ptr {to})")
-        to = vector_of(first, g, state, 3)
-        lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
+            if kept > 3:
+                to = vector_of(buffer, g, state, 3)
+                lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(kept - 3, step_p)}, ptr {to})")
+        to = vector_of(first, g, state, kept)
+        lines.append(f"  call void @gather(ptr {row[5]}, i64 {outer[5]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
     lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{block}], [%nextj, %endlook]",
               f"  %now = phi ptr [{first}, %{block}], [%at, %endlook]",
@@ -88,7 +93,7 @@ def rollout(step: Program, observe: Program, width: int) -> str:
               "  %at = phi ptr [%now, %count], [%away, %endagain]", "  %away = phi ptr [%other, %count], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
-    x = put(f"getelementptr {D}, ptr %away, i64 3")
+    x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
     lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
     block = "again"
     with each_group() as (g, _, _):
@@ -100,10 +105,10 @@ def rollout(step: Program, observe: Program, width: int) -> str:
               f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
     block = "look"
     with each_group() as (g, i, lanes):
-        where = put(f"getelementptr i8, ptr {base[5]}, i64 {put(f'mul i64 {i}, {outer[5]}')}")
+        where = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
         source = vector_of(record, g, n_record, 0)
-        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[5]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
+        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[6]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {GROUPS * width}", "  br label %rows",
               "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip

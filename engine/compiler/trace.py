@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,10 @@ class Program:
     outputs : index of the node of every output scalar, arrays raveled in C order one after the other
     shapes_in, shapes_out : shape of each argument and of each result
     functions : programs that ``call`` nodes refer to by number
+    names : of the results, where the function returned a dictionary
     """
+
+    names: tuple[str, ...] = ()
 
     def __init__(self, nodes: list[Node], outputs: list[int], shapes_in: list[Shape], shapes_out: list[Shape],
                  functions: Sequence[Program] = (), name: str = "function") -> None:  # fmt: skip
@@ -61,7 +64,7 @@ def size(shape: Shape) -> int:
 
 
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) -> Program:
-    """The program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
+    """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar); of a dictionary it keeps the names.
 
     >>> p = trace(lambda x, y: x @ y, [(3,), (3,)])
     >>> p.count(), p.shapes_out
@@ -82,7 +85,8 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
         if (refusal := explained(error, graph)) is None:
             raise
         raise refusal from error
-    results = results if isinstance(results, tuple) else (results,)
+    names = tuple(results) if isinstance(results, Mapping) else ()
+    results = tuple(results.values()) if isinstance(results, Mapping) else results if isinstance(results, tuple) else (results,)
     arrays = [np.asarray(r, dtype=object) for r in results]
     scalars = [x for r in arrays for x in r.ravel()]
     for x in scalars:
@@ -90,7 +94,9 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
             what = "a traced value of another function" if isinstance(x, Expr) else f"{type(x).__name__} {x!r}"
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
     nodes, outputs = live(graph.nodes, [graph.index(x) for x in scalars])
-    return Program(nodes, outputs, [tuple(s) for s in shapes], [r.shape for r in arrays], graph.functions, name_of(fn))
+    program = Program(nodes, outputs, [tuple(s) for s in shapes], [r.shape for r in arrays], graph.functions, name_of(fn))
+    program.names = names
+    return program
 
 
 def calling(program: Program) -> Callable[..., Any]:

@@ -1,15 +1,18 @@
-"""Integrators on manifolds: data plus flags, one file per family."""
+"""Integrators on manifolds: a method is data plus flags, one file per family; steps of fixed size, and steps that meet a tolerance."""
 
+from engine.integrate.adaptive import Solution, SolutionError, attempt, solve
 from engine.integrate.commutator_free import CF4
 from engine.integrate.crouch_grossman import CG3, CG4
 from engine.integrate.euler import LIE_EULER, LIE_EULER_WORLD, SEMI_IMPLICIT_EULER
-from engine.integrate.method import METHODS, Method, step
+from engine.integrate.event import Crossing, Event
+from engine.integrate.method import METHODS, Method, conserving, settled_step, step, suits
 from engine.integrate.midpoint import IMPLICIT_MIDPOINT
 from engine.integrate.munthe_kaas import RKMK4, RKMK5
-from engine.integrate.system import Mechanical, System
+from engine.integrate.system import FreeBody, Mechanical, System
 from engine.integrate.variational import DQVI, SUBSTEPS
 
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER",
-    "SUBSTEPS", "Mechanical", "Method", "System", "step",
+    "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution", "SolutionError", "System", "attempt", "conserving",
+    "settled_step", "solve", "step", "suits",
 ]  # fmt: skip

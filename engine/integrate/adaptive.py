@@ -10,20 +10,28 @@ time-stepping*, ACM TOMS 29 (2003), for the PI controller.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.integrate.method import Method
+from engine.checks import EngineError
+from engine.integrate.event import Crossing, Event
+from engine.integrate.method import Method, settled
 from engine.integrate.system import System
 from engine.spatial.manifold import MOTION, Manifold
 
 Array = np.ndarray
+#: ``advance(t, h, y)`` -> y⁺, error: a compiled :func:`attempt`
+Advance = Callable[[Any, Any, Array], tuple[Array, Any]]
+#: the parts of a state y that a user sees, such as (q, v)
+Parts = Callable[[Array], tuple[Array, ...]]
 
 
 def attempt(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Any]:
-    """The state after h, and its estimated error in units of the weights. Traceable."""
+    """Return the state after h, and its estimated error in units of the weights. Traceable."""
     space = system.space
     if method.embedded is not None:
         after, error = method.embedded(system, t, h, x)
@@ -32,12 +40,12 @@ def attempt(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[A
         halves = method.advance(system, t + 0.5 * h, 0.5 * h, method.advance(system, t, 0.5 * h, x))
         error = space.minus(whole, halves) * (1.0 / (2**method.order - 1))
         after = space.plus(halves, error)
-    after = space.normalized(after)
+    after = settled(method, system, after)
     return after, ops.largest(error / weights(space, after))
 
 
 def weights(space: Manifold, x: Array) -> Array:
-    """What an error of each velocity's entry is measured against (nv)."""
+    """Return what an error of each velocity's entry is measured against (nv)."""
     parts: list[Any] = []
     for m, i, j in space.parts:
         if m is MOTION:
@@ -51,6 +59,125 @@ def weights(space: Manifold, x: Array) -> Array:
 
 
 def factor(order: int, error: float, before: float, tolerance: float) -> float:
-    """Next step over this one, from the errors of this step and of the one before: the error per step is to be the tolerance."""
+    """Return the next step over this one, from the errors of this step and of the one before: the error per step is to be the tolerance."""
     now, then = max(error / tolerance, 1e-10), max(before / tolerance, 1e-10)
     return float(np.clip(0.9 * now ** (-0.7 / (order + 1)) * then ** (0.4 / (order + 1)), 0.2, 5.0))
+
+
+class SolutionError(EngineError):
+    """Raised where an adaptive integration cannot go on; ``solution`` holds what was found until then."""
+
+    def __init__(self, message: str, solution: Solution | None = None) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+
+@dataclass(repr=False)
+class Solution:
+    """A motion known at every time: ``solution(t)`` takes times (...) and returns the state's parts (..., size) there.
+
+    Between the steps it is a shorter step of the same method from the step before: of the method's own order, and on the manifold.
+
+    Attributes
+    ----------
+    t : times of the steps (K), s
+    y : the states there (K, n), as they are integrated
+    events : zeros of the watched functions, in order of time
+    rejected : steps that were tried and were too large
+    """
+
+    advance: Advance
+    parts: Parts
+    t: Array
+    y: Array
+    events: list[Crossing] = field(default_factory=list)
+    rejected: int = 0
+
+    def __call__(self, t: Any) -> Any:
+        t = np.asarray(t, dtype=float)
+        low, high = sorted((self.t[0], self.t[-1]))
+        if t.size and not (np.isfinite(t).all() and low <= t.min() and t.max() <= high):
+            outside = t.ravel()[np.argmax(~((t.ravel() >= low) & (t.ravel() <= high)))]
+            raise SolutionError(f"the solution is asked for at t = {outside:g} s; expected times from {low:g} to {high:g} s")
+        k = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, max(len(self.t) - 2, 0))
+        y, _ = self.advance(self.t[k], t - self.t[k], self.y[k])
+        y = np.where((t == self.t[k])[..., None], self.y[k], y)  # the steps themselves, to the bit
+        last = min(len(self.t) - 1, 1) + k
+        y = np.where((t == self.t[last])[..., None], self.y[last], y)
+        found = self.parts(y)
+        return found[0] if len(found) == 1 else found
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return f"<solution: {len(self) - 1} steps, {self.t[0]:g} … {self.t[-1]:g} s, {len(self.events)} events, {self.rejected} rejected>"
+
+
+def solve(advance: Advance, order: int, y0: Array, duration: float, tolerance: float, parts: Parts, events: Iterable[Any] = (),
+          max_step: float = np.inf) -> Solution:  # fmt: skip
+    """Return the motion from (0, y0) by steps whose estimated errors are the tolerance at most; events end it, or are noted."""
+    watched = [Event.of(e, None) for e in events]
+    for e in watched:
+        if callable(e.action):
+            raise SolutionError(f"the event function {e.name} has a callback, which runs at fixed steps call; expected one without")
+    y = np.array(y0, dtype=float)
+    solution = Solution(advance, parts, np.zeros(1), y[None])
+    times, states = [0.0], [y]
+    t, h, before = 0.0, min(1e-3 * duration, max_step), tolerance
+    values = [value(e, t, parts(y)) for e in watched]
+
+    def kept() -> Solution:
+        solution.t, solution.y = np.array(times), np.array(states)
+        return solution
+
+    while t < duration:
+        h = min(h, max_step)
+        if t + h >= duration or t + 1.01 * h >= duration:
+            h = duration - t
+        with np.errstate(all="ignore"):
+            after, error = advance(np.float64(t), np.float64(h), y)
+        if not np.isfinite(error) or not np.isfinite(after).all():
+            error = np.inf
+        if error > tolerance:
+            solution.rejected += 1
+            h *= min(0.9, factor(order, error, before, tolerance)) if np.isfinite(error) else 0.2
+            if t + 0.1 * h <= t or h < 1e-13 * duration:
+                why = "is not finite" if np.isinf(error) else f"has an error of {error:.3g}"
+                raise SolutionError(f"at t = {t:.6g} s even a step of {h:.3g} s {why}; expected a smoother motion, or a tolerance above "
+                                    f"{tolerance:g}", kept())  # fmt: skip
+            continue
+        end = duration if h == duration - t else t + h
+        now = [value(e, end, parts(after)) for e in watched]
+        crossed = [i for i, (e, a, b) in enumerate(zip(watched, values, now, strict=True)) if e.crosses(a, b)]
+        for s, i in sorted((zero(advance, watched[i], parts, t, y, h), i) for i in crossed):
+            at = advance(np.float64(t), np.float64(s), y)[0] if s < h else after
+            solution.events.append(Crossing(i, watched[i].name, end if s >= h else t + s, parts(at)))
+            if watched[i].action == "stop":
+                times.append(t + s)
+                states.append(at)
+                return kept()
+        times.append(end)
+        states.append(after)
+        h *= factor(order, float(error), before, tolerance)
+        t, y, before, values = end, after, float(error), now
+    return kept()
+
+
+def value(event: Event, t: float, state: Sequence[Array]) -> float:
+    """Return an event function's value at a state, checked."""
+    found = np.asarray(event.function(t, *state), dtype=float)
+    if found.shape != () or np.isnan(found):
+        what = "NaN" if found.shape == () else f"shape {found.shape}"
+        raise SolutionError(f"the event function {event.name} returned {what} at t = {t:.6g} s; expected a number")
+    return float(found)
+
+
+def zero(advance: Advance, event: Event, parts: Parts, t: float, y: Array, h: float) -> float:
+    """Return where in the step (0, h] the event function is zero."""
+    from scipy.optimize import brentq
+
+    def at(s: float) -> float:
+        return value(event, t + s, parts(y if s == 0.0 else advance(np.float64(t), np.float64(s), y)[0]))
+
+    return float(brentq(at, 0.0, h, xtol=1e-14 * max(1.0, abs(t)), rtol=8.9e-16))

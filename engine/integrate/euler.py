@@ -31,38 +31,39 @@ def lie_euler_world(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
 
     All else is as in Lie–Euler.
     """
-    q, v = system.split(x)
-    vdot = system.acceleration(t, q, v)
+    q, w = system.split(x)
+    wdot = system.acceleration(t, q, w)
     to, velocity = [], []
     for manifold, i, j in system.configuration.parts:
-        own, V, Vdot = q[i], v[j], vdot[j]
+        own, V, Vdot = q[i], w[j], wdot[j]
         if manifold is MOTION:
             r = quaternion.exp(h * V[:3])
             a = Vdot[3:] + ops.cross(V[:3], V[3:])
             to += [quaternion.product(own[:4], r), own[4:] + h * quaternion.rotate(own[:4], V[3:])]
             velocity += [V[:3] + h * Vdot[:3], quaternion.rotate(quaternion.conjugate(r), V[3:] + h * a)]
         elif manifold is PLANE:
-            (vx, vy, w), (ax, ay, alpha) = V, Vdot
+            (vx, vy, turn), (ax, ay, alpha) = V, Vdot
             c, s = ops.cos(own[2] * 1.0), ops.sin(own[2] * 1.0)
-            to.append(ops.array([own[0] + h * (c * vx - s * vy), own[1] + h * (s * vx + c * vy), own[2] + h * w]))
-            ux, uy = vx + h * (ax - w * vy), vy + h * (ay + w * vx)
-            c, s = ops.cos(h * w), ops.sin(h * w)
-            velocity.append(ops.array([c * ux + s * uy, c * uy - s * ux, w + h * alpha]))
+            to.append(ops.array([own[0] + h * (c * vx - s * vy), own[1] + h * (s * vx + c * vy), own[2] + h * turn]))
+            ux, uy = vx + h * (ax - turn * vy), vy + h * (ay + turn * vx)
+            c, s = ops.cos(h * turn), ops.sin(h * turn)
+            velocity.append(ops.array([c * ux + s * uy, c * uy - s * ux, turn + h * alpha]))
         else:
             to.append(manifold.plus(own, h * V))
             velocity.append(V + h * Vdot)
-    return np.concatenate([*to, *velocity])
+    further = slice(system.configuration.nv, None)
+    return np.concatenate([*to, *velocity, w[further] + h * wdot[further]])
 
 
-LIE_EULER_WORLD = register(Method("lie_euler_world", 1, lie_euler_world, 1, 1, "the text above", takes="mechanical"))
+LIE_EULER_WORLD = register(Method("lie_euler_world", 1, lie_euler_world, 1, 1, "the text above", takes=Mechanical))
 
 
 def semi_implicit_euler(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
-    """v⁺ = v + h K(t, q, v), q⁺ = q ⊕ h v⁺."""
-    q, v = system.split(x)
-    v = v + h * system.acceleration(t, q, v)
-    return np.concatenate([system.configuration.plus(q, h * v), v])
+    """w⁺ = w + h K(t, q, w), q⁺ = q ⊕ h v⁺."""
+    q, w = system.split(x)
+    w = w + h * system.acceleration(t, q, w)
+    return np.concatenate([system.configuration.plus(q, h * system.velocity(w)), w])
 
 
 SEMI_IMPLICIT_EULER = register(Method(
-    "semi_implicit_euler", 1, semi_implicit_euler, 1, 1, "Hairer, Lubich & Wanner 2006, §I.1", takes="mechanical"))  # fmt: skip
+    "semi_implicit_euler", 1, semi_implicit_euler, 1, 1, "Hairer, Lubich & Wanner 2006, §I.1", takes=Mechanical))  # fmt: skip

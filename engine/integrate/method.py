@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,13 @@ class Method:
     advance : ``advance(system, t, h, x)``, the state x⁺ after a step of h; traceable
     evaluations, exponentials : of the field, and of the configuration's exponential (or Cayley map), in a step; of implicit methods, in
         a pass of Newton's method
-    takes : "field" (any system), "mechanical" (q̇ = q·v), or "free body" (a single rigid body, with its inertia and wrench)
+    takes : the kind of system that it steps: System (any), Mechanical (q̇ = q·v), or FreeBody (with its inertia and wrench)
     implicit : whether a step solves equations; where that fails the new state is NaN
     reversible : whether a step of −h undoes a step of h
     conserves : what a free rigid body keeps to rounding: "energy", "momentum" (in the world); others drift by the order
     symplectic : whether the energy error stays bounded, without a trend
     embedded : ``embedded(system, t, h, x)``, the new state and an estimate of its error in the tangent space, where a method has one
+    project : brings a new state back onto invariants (see :func:`conserving`); None for methods as they are registered
     """
 
     name: str
@@ -37,25 +38,40 @@ class Method:
     evaluations: int
     exponentials: int
     source: str
-    takes: str = "field"
+    takes: type[System] = System
     implicit: bool = False
     reversible: bool = False
     conserves: tuple[str, ...] = ()
     symplectic: bool = False
     embedded: Callable[[Any, Any, Any, Array], tuple[Array, Array]] | None = None
+    project: Callable[[Array], Array] | None = None
 
 
 METHODS: dict[str, Method] = {}
 
 
 def register(method: Method) -> Method:
-    """Make a method available by its name."""
+    """Make a method available by its name, and return it."""
     METHODS[method.name] = method
     return method
 
 
+def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
+    """Return the method with each new state projected onto invariants of the motion, whose values are states of their own.
+
+    ``project(x)`` moves x (nx) to where its configuration and velocity have the invariants that its further states say.
+    Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4.
+    """
+    return replace(method, project=project)
+
+
+def suits(method: Method, kind: type[System]) -> bool:
+    """Return whether a method can step systems of a kind."""
+    return issubclass(kind, method.takes)
+
+
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
-    """The state after one step of size h from (t, x).
+    """Return the state after one step of size h from (t, x), as the method gives it.
 
     >>> from engine.integrate import Mechanical
     >>> from engine.spatial.manifold import vector
@@ -65,3 +81,14 @@ def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     True
     """
     return method.advance(system, t, h, x)
+
+
+def settled(method: Method, system: System, x: Array) -> Array:
+    """Return a new state with unit quaternions, and on the invariants that the method conserves."""
+    x = system.space.normalized(x)
+    return x if method.project is None else method.project(x)
+
+
+def settled_step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
+    """Return the :func:`settled` state after one step of size h from (t, x): what runs repeat."""
+    return settled(method, system, step(method, system, t, h, x))

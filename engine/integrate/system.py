@@ -1,4 +1,4 @@
-"""What is integrated: a field on a manifold, and a mechanical system, whose field has the form q̇ = q·v, v̇ = K(t, q, v)."""
+"""What is integrated: a field on a manifold, a mechanical system q̇ = q·v, and a single free body with its inertia and wrench."""
 
 from __future__ import annotations
 
@@ -29,36 +29,57 @@ class System:
 
 
 class Mechanical(System):
-    """q̇ = q·v, v̇ = K(t, q, v), with the state x = (q, v).
+    """q̇ = q·v, ẇ = K(t, q, w): the state is x = (q, w), and the first nv entries of w are the velocity v.
+
+    What follows v in w are first-order states z of their own (actuators, controllers, integrals), ż = f(t, q, v, z).
 
     Attributes
     ----------
-    configuration : where q lives; its velocities are v
-    acceleration : K(t, q, v), (nv)
-    inertia, wrench : of a single free body, its constant G (6×6) about its frame's origin and the wrench F(t, q, v) on it, [moment; force]
-        in the body's frame, None where there is none: what variational integrators are made of
+    configuration : where q lives
+    acceleration : K(t, q, w), (nv + states)
+    states : number of entries of z
     """
 
-    def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], inertia: Array | None = None,
-                 wrench: Callable[[Any, Array, Array], Array] | None = None) -> None:  # fmt: skip
+    def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0) -> None:
         def field(t: Any, x: Array) -> Array:
-            q, v = self.split(x)
-            return np.concatenate([v, acceleration(t, q, v)])
+            q, w = self.split(x)
+            return np.concatenate([w[: configuration.nv], acceleration(t, q, w)])
 
-        super().__init__(bundle(configuration), field)
-        self.__dict__.update(configuration=configuration, acceleration=acceleration, inertia=inertia, wrench=wrench)
+        super().__init__(bundle(configuration, states), field)
+        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states)
 
     configuration: Manifold
     acceleration: Callable[[Any, Array, Array], Array]
-    inertia: Array | None
-    wrench: Callable[[Any, Array, Array], Array] | None
+    states: int
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """q and v of x."""
+        """Return q and w of x."""
         return x[: self.configuration.nq], x[self.configuration.nq :]
+
+    def velocity(self, w: Array) -> Array:
+        """Return v, the part of w that moves q."""
+        return w[: self.configuration.nv]
+
+
+class FreeBody(Mechanical):
+    """A single rigid body, by what variational integrators are made of.
+
+    Attributes
+    ----------
+    inertia : its constant G (6×6) about its frame's origin
+    wrench : the wrench F(t, q, v) on it, [moment; force] in the body's frame (6), or None where there is none
+    """
+
+    def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], inertia: Array,
+                 wrench: Callable[[Any, Array, Array], Array] | None = None) -> None:  # fmt: skip
+        super().__init__(configuration, acceleration)
+        self.__dict__.update(inertia=inertia, wrench=wrench)
+
+    inertia: Array
+    wrench: Callable[[Any, Array, Array], Array] | None
 
 
 @functools.lru_cache(maxsize=64)
-def bundle(configuration: Manifold) -> Manifold:
-    """Configurations and their velocities."""
-    return product([configuration, vector(configuration.nv)])
+def bundle(configuration: Manifold, states: int) -> Manifold:
+    """Return the manifold of configurations, their velocities, and further states."""
+    return product([configuration, vector(configuration.nv + states)])

@@ -39,7 +39,7 @@ import numpy as np
 
 from engine import ops
 from engine.integrate.method import Method, register
-from engine.integrate.system import Mechanical
+from engine.integrate.system import FreeBody
 from engine.spatial import dual_quaternion, quaternion, so3
 
 Array = np.ndarray
@@ -66,10 +66,9 @@ def determinant(A: Array) -> Any:
     return result
 
 
-def attempt(system: Mechanical, t: Any, h: Any, q: Array, v: Array) -> tuple[Array, Array, Any]:
+def attempt(system: FreeBody, t: Any, h: Any, q: Array, v: Array) -> tuple[Array, Array, Any]:
     """q and v after one step, and whether Newton's method converged."""
     G = system.inertia
-    assert G is not None
 
     def kicked(P: Array, t: Any, q: Array, v: Array) -> Array:
         return P if system.wrench is None else P + (0.5 * h) * system.wrench(t, q, v)
@@ -104,7 +103,7 @@ def attempt(system: Mechanical, t: Any, h: Any, q: Array, v: Array) -> tuple[Arr
     return to, V, ops.logical_and(converged, settled)
 
 
-def dqvi(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
+def dqvi(system: FreeBody, t: Any, h: Any, x: Array) -> Array:
     """One step, or where it does not converge as many shorter ones as it takes."""
     q, v = system.split(x)
     q1, v1, converged = attempt(system, t, h, q, v)
@@ -126,5 +125,5 @@ def dqvi(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
 
 
 DQVI = register(Method(
-    "dqvi", 2, dqvi, 3, 1, "Manchester & Peck 2016, on dual quaternions", takes="free body", implicit=True, reversible=True,
+    "dqvi", 2, dqvi, 3, 1, "Manchester & Peck 2016, on dual quaternions", takes=FreeBody, implicit=True, reversible=True,
     conserves=("momentum",), symplectic=True))  # fmt: skip

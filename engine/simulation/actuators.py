@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.model import Model
-from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.simulation.component import Component, Effect, SimulationError, Context
 from engine.simulation.forces import one_coordinate
 
 Array = np.ndarray
@@ -59,7 +59,7 @@ class Motor(Component):
         """Its own command, or else the controller's ``tau`` at its joint."""
         return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = 0.0 if command is None else command
         torque, saturated = wanted, 0.0
         if np.isfinite(self.limit):
@@ -115,7 +115,7 @@ class Thrusters(Component):
         if self.pulse is not None and not self.pulse > 0:
             raise SimulationError(f"{self.name}: pulse is {self.pulse!r}; expected seconds greater than zero")
 
-    def update(self, s: Situation, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+    def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.pulse or command is None:
             return memory
         n = len(self.positions)
@@ -124,7 +124,7 @@ class Thrusters(Component):
         switches = ops.logical_and(ops.less_equal(free - 1e-9 * self.pulse, s.t), ops.logical_not(ops.equal(wanted, thrust)))
         return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         n = len(self.positions)
         wanted = np.zeros(n) if command is None else command
         if self.pulse:
@@ -177,7 +177,7 @@ class ReactionWheels(Component):
         if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
             raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = np.zeros(len(self.axes)) if command is None else command
         torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
         if np.isfinite(self.momentum):  # a torque on the link drains h: below −momentum it must not go
@@ -217,7 +217,7 @@ class Drive(Component):
         """The controller's ``tau``, or None."""
         return commands.get("tau")
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         if command is None:
             return Effect(tau=np.zeros(s.model.nv), signals={"saturated": np.zeros(s.model.nv)})
         tau, saturated = [], []

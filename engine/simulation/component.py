@@ -1,6 +1,6 @@
-"""What acts on a robot in a simulation: functions of the user's, actuators and forces, all of one form.
+"""Components: all that acts on a robot in a simulation, of one form.
 
-A component looks at a :class:`Situation` and gives an :class:`Effect`. It may have a continuous ``state`` of its own, which is integrated
+A component takes a :class:`Context` and returns an :class:`Effect`. It may have a continuous ``state`` of its own, which is integrated
 with the robot's, and a ``memory``, which changes once a step, at its beginning. All of it is traced into the step.
 """
 
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 
 class SimulationError(EngineError):
-    """A simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
+    """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
 
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
@@ -31,12 +31,28 @@ class SimulationError(EngineError):
         self.records: list[Array] = []  # of the block in which it happened
 
 
-class Situation:
+class NotFinite(SimulationError):
+    """Raised where a function of the user's returns what is no number.
+
+    ``wild`` says that its arguments had run away already; ``text`` is the error with its time.
+    """
+
+    def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity") -> None:
+        super().__init__(f"{name} returned {what}")
+        self.wild, self.text = wild, f"{name} returns {what} at t = {t:.6g} s"
+
+
+#: an argument beyond it has run away
+WILD = 1e100
+
+
+class Context:
     """Time and state of a robot, and what follows from them, computed when it is asked for.
 
     Attributes
     ----------
-    model; t, s; q (nq); v (nv)
+    model : with the masses and inertias among the parameters, and the armature of its motors
+    t, s; q (nq); v (nv)
     poses : T_WL of all links (nlinks, 4, 4); twists : V_L (nlinks, 6), in the links' own frames
     pose(link), twist(link) : of one
     jacobian(link) : its body Jacobian (6, nv)
@@ -44,10 +60,10 @@ class Situation:
     parameters : by name; states : the components' own, by their names
     """
 
-    def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any, armature: Array,
-                 states: Mapping[str, Any] | None = None) -> None:  # fmt: skip
+    def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
+                 states: Mapping[str, Any]) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
-        self.armature, self.states = armature, states or {}
+        self.armature, self.states = model.armature, states
         self._jacobians: dict[str, Array] = {}
 
     @functools.cached_property
@@ -80,16 +96,17 @@ class Effect:
     wrenches : by link, [moment; force] in the link's frame about its origin (6)
     rate : of the component's own state
     signals : what is to be recorded, by name
-    power : at which it does work on the robot, W; computed from the rest if None
+    commands : to components, by their names: a controller's effect
     """
 
     tau: Any = None
     wrenches: dict[str, Any] = field(default_factory=dict)
     rate: Any = None
     signals: dict[str, Any] = field(default_factory=dict)
+    commands: dict[str, Any] = field(default_factory=dict)
 
-    def power(self, s: Situation) -> Any:
-        """At which it does work on the robot, W."""
+    def power(self, s: Context) -> Any:
+        """Return the power at which it does work on the robot, W."""
         total: Any = 0.0
         if self.tau is not None:
             total = total + self.tau @ s.v
@@ -99,7 +116,7 @@ class Effect:
 
 
 class Component:
-    """Something that acts on a robot. Subclasses write ``act``, and ``update`` if they have a memory.
+    """A force, an actuator or a controller: something that acts on a robot. Subclasses write ``act``, and ``update`` if they have a memory.
 
     Attributes
     ----------
@@ -114,18 +131,18 @@ class Component:
     command: tuple[int, ...] | None = None
 
     def bind(self, model: Model, dt: float) -> None:
-        """Look at the robot before the first step; SimulationError if this does not fit it."""
+        """Prepare for a robot before the first step; SimulationError if this does not fit it."""
 
     def given(self, commands: Mapping[str, Any]) -> Any:
-        """Its own among the controller's commands, or None."""
+        """Return its own among the controller's commands, or None."""
         return commands.get(self.name)
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
-        """What it does in a situation; ``command`` is None where the controller gives none."""
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        """Return what it does; ``command`` is None where the controller gives none."""
         raise NotImplementedError
 
-    def update(self, s: Situation, state: Array, memory: Array, command: Any, dt: Any) -> Array:
-        """The memory for the step of dt that begins now."""
+    def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        """Return the memory for the step of dt that begins now."""
         return memory
 
 
@@ -185,8 +202,8 @@ class Called:
         if len(self.law.state) and "state" not in self.extra:
             raise SimulationError(f"{self.name} has a state of its own and takes {signature}; expected a parameter named state")
 
-    def __call__(self, s: Situation, state: Array) -> tuple[Any, Any]:
-        """The result, and the rate of its own state."""
+    def __call__(self, s: Context, state: Array) -> tuple[Any, Any]:
+        """Return the result, and the rate of its own state."""
         offered = {"state": state, **s.parameters}
         extra = {n: offered[n] if n in offered else getattr(s, n) for n in self.extra}
         try:
@@ -202,12 +219,12 @@ class Called:
             raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
         return result[0], np.asarray(result[1])
 
-    def require_finite(self, s: Situation, result: Any) -> None:
+    def require_finite(self, s: Context, result: Any) -> None:
         """Refuse NaN and infinity where there are numbers; machine code shows them in the records."""
         if s.q.dtype != object:
             for x in result.values() if isinstance(result, Mapping) else [result]:
                 if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():
-                    raise SimulationError(f"{self.name} returned NaN or infinity")
+                    raise NotFinite(self.name, float(s.t), wild=bool((np.abs(np.append(s.q, s.v)) > WILD).any()))
 
 
 class Force(Component):
@@ -219,7 +236,7 @@ class Force(Component):
         if self.called.law.period is not None:
             raise SimulationError(f"{self.called.name} is a force with a period; expected one for a controller")
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         result, rate = self.called(s, state)
         self.called.require_finite(s, result)
         model = s.model

@@ -75,7 +75,7 @@ def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
 
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
-    base = 6 if floating(model) else 0
+    base = 6 if model.floats else 0
     reference = followed("computed_torque", reference, (model.nq,), (model.nv,))
 
     def computed_torque(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
@@ -134,7 +134,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
     """
     model.link_index(link)
     reference = followed("resolved_rate", reference, (4, 4), (6,))
-    base = 6 if floating(model) else 0
+    base = 6 if model.floats else 0
 
     def resolved_rate(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
         T_d, V_d, _ = reference(t)
@@ -250,14 +250,9 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
 # ---------------------------------------------------------------- what they share
 
 
-def floating(model: Model) -> bool:
-    """Whether its base moves freely."""
-    return bool(model.bodies) and model.bodies[0].kind.name == "floating"
-
-
 def require_floating(model: Model, what: str) -> None:
     """Refuse a fixed base."""
-    if not floating(model):
+    if not model.floats:
         raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.model import Model
-from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.simulation.component import Component, Effect, SimulationError, Context
 from engine.spatial import inertia
 from engine.spatial.se3 import inv
 
@@ -36,7 +36,7 @@ class JointFriction(Component):
         self.D, self.f = (checked_vector(model, f"{self.name}: {n}", x) for n, x in (("damping", damping), ("friction", friction)))
         require(self.name, "slow", self.slow, above=0.0)
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau = -self.D * s.v
         if np.any(self.f):
             tau = tau - self.f * (s.v / ops.sqrt(s.v * s.v + self.slow**2))
@@ -72,7 +72,7 @@ class JointStops(Component):
                 k = float(M[b.v][0]) / time**2
                 self.joints.append((b.q.start, b.v.start, low, high, k))
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
         for i, j, low, high, k in self.joints:
             for end, sign in ((high, 1.0), (low, -1.0)):
@@ -93,7 +93,7 @@ class JointSpring(Component):
         for what in ("stiffness", "rest", "damping"):
             require(self.name, what, getattr(self, what))
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
         tau[self.j] = -self.stiffness * (s.q[self.i] - self.rest) - self.damping * s.v[self.j]
         return Effect(tau=ops.array(tau))
@@ -123,7 +123,7 @@ class PointForce(Component):
             if x.shape != (3,) or not np.isfinite(x).all():
                 raise SimulationError(f"{self.name}: {what} is {x.tolist()}; expected three finite numbers")
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         f, m = self.force, self.moment
         if self.axes == "world":
             Rt = s.pose(self.link)[:3, :3].T
@@ -156,7 +156,7 @@ class CentralGravity(Component):
         if self.center.shape != (3,) or not np.isfinite(self.center).all():
             raise SimulationError(f"{self.name}: center is {self.center.tolist()}; expected three finite numbers")
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wrenches = {}
         for link, T in zip(s.model.links, s.poses, strict=True):
             m = link.mass

@@ -15,7 +15,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.model import Model
 from engine.simulation.checks import checked_array, checked_count
-from engine.simulation.component import Component, Effect, SimulationError, Situation
+from engine.simulation.component import Component, Effect, SimulationError, Context
 from engine.simulation.parts import Parts
 from engine.simulation.simulator import Simulator, State
 from engine.simulation.trajectory import Trajectory
@@ -82,7 +82,7 @@ class Pull(Component):
         return {"pull.link": np.zeros(len(model.links)), "pull.point": np.zeros(3), "pull.target": np.zeros(3),
                 "pull.stiffness": np.zeros(()), "pull.damping": np.zeros(())}  # fmt: skip
 
-    def act(self, s: Situation, state: Array, memory: Array, command: Any) -> Effect:
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         names = ("link", "point", "target", "stiffness", "damping")
         chosen, point, target, k, d = (s.parameters[f"pull.{n}"] for n in names)
         moving = [i for i, (body, _) in enumerate(s.model.carrier) if body >= 0]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import nearest, numbers
 from engine.model import Model, ModelError
-from engine.simulation.checks import checked_array
 from engine.simulation.component import OFFERED, SimulationError
 from engine.spatial import inertia
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Model:
-    """The model with inertias of links replaced by parameters: {link: parameter's name}."""
+    """Return the model with inertias of links replaced by parameters: {link: parameter's name}."""
     bodies = list(model.bodies)
     for link, name in changed.items():
         i, T = model.carrier[model.link_index(link)]
@@ -27,17 +27,17 @@ def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[
     return dataclasses.replace(model, bodies=tuple(bodies))
 
 
-def moving(model: Model, gravity: Any, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
-    """The model and the gravity with the parameters that stand for their own numbers."""
+def with_parameters(model: Model, gravity: Any, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
+    """Return the model and the gravity with the parameters that stand for their own numbers."""
     changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
     return (with_inertias(model, changed, parameters) if changed else model), parameters.get("gravity", gravity)
 
 
 def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
-    """Parameters as arrays of floats."""
+    """Return parameters as arrays of floats, by name; SimulationError where one cannot be."""
     found = {}
     for name, x in parameters.items():
-        a = found[name] = checked_array(f"parameter '{name}'", x)
+        a = found[name] = numbers(f"parameter '{name}'", x, SimulationError)
         if name in ("t", "q", "v", *OFFERED) and name != "gravity":
             raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
         kind, _, link = name.partition(".")
@@ -64,3 +64,18 @@ def require_inertial(name: str, a: Array) -> None:
         raise SimulationError(f"parameter '{name}' is {a.min():g}; expected a mass above zero, of a link with mass")
     if name.startswith("inertia.") and not (np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-9 * np.abs(a).max()).all():
         raise SimulationError(f"parameter '{name}' is not symmetric; expected a 6×6 inertia")
+
+
+def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict[str, Array]:
+    """Return values (..., *shape) for some of the known parameters, as arrays of floats."""
+    found = {}
+    for name, x in given.items():
+        if name not in known:
+            raise SimulationError(f"no parameter '{name}'{nearest(name, known)}; expected some of "
+                                  f"{', '.join(known) or '(none: give parameters to the Simulator)'}")  # fmt: skip
+        found[name] = numbers(f"parameter '{name}'", x, SimulationError)
+        shape = np.shape(known[name])
+        if found[name].shape[found[name].ndim - len(shape) :] != shape:
+            raise SimulationError(f"parameter '{name}' has shape {found[name].shape}; expected (..., {', '.join(map(str, shape))})")
+        require_inertial(name, found[name])
+    return found

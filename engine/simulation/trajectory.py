@@ -15,26 +15,16 @@ from engine import dynamics
 from engine.checks import nearest
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
+from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
-from engine.simulation.parameters import moving
+from engine.simulation.parameters import with_parameters
 from engine.simulation.robot import Robot, compile
 
 if TYPE_CHECKING:
-    from engine.simulation.storage import Recording
+    from engine.recording import Recording
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Event:
-    """A zero of an event function: its number and name, the time, and the state there."""
-
-    function: int
-    name: str
-    t: float
-    q: Array
-    v: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +45,6 @@ class Trajectory:
     stopped : of a batch with events, the time at which each rollout stopped, infinite where it did not
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
-    armature : what motors' rotors add to the joints' inertia (nv), kg·m²; () for nothing
     """
 
     model: Model
@@ -66,10 +55,9 @@ class Trajectory:
     tau: Array
     vdot: Array
     signals: dict[str, Array] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
+    events: tuple[Crossing, ...] = ()
     stopped: Array | None = None
     parameters: dict[str, Array] = field(default_factory=dict)
-    armature: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"
@@ -81,14 +69,14 @@ class Trajectory:
 
     @functools.cached_property
     def robot(self) -> Robot:
-        """The compiled dynamics of its model, in its gravity, with the masses and inertias of its rollouts (motors' rotors left out)."""
+        """The compiled dynamics of its model, in its gravity, with the masses and inertias of its rollouts."""
         values = {}
         for n, x in self._own().items():
             rows = x.reshape(-1, *x.shape[self.q.ndim - 2 :])
             if (rows != rows[:1]).any():
                 raise StateError(f"the rollouts differ in '{n}'; expected one of them, such as trajectory.rollout(0).robot")
             values[n] = rows[0]
-        model, gravity = moving(self.model, self.gravity, values)
+        model, gravity = with_parameters(self.model, self.gravity, values)
         return compile(model, gravity)
 
     def _own(self) -> dict[str, Array]:
@@ -98,7 +86,7 @@ class Trajectory:
     def _sum(self, of: str) -> Any:
         """What the states of every rollout make, with its own parameters."""
         own, lead = self._own(), self.q.ndim - 2
-        function = compiled_sum(of, self.model, self.gravity, self.armature, tuple((n, x.shape[lead:]) for n, x in own.items()))
+        function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead:]) for n, x in own.items()))
         return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
 
     # ------------------------------------------------------------ parts of it
@@ -224,14 +212,14 @@ class Trajectory:
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
-        from engine.simulation.storage import Recorder
+        from engine.recording import Recorder
 
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.armature, self.parameters)
-        header["events"] = [vars(e) for e in self.events]
+        header = header_of(self.model, self.gravity, self.parameters)
+        header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite) as recorder:
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
@@ -263,7 +251,7 @@ class Trajectory:
         from engine.spatial import quaternion
 
         model, t = self.model, self.t
-        base = model.bodies and model.bodies[0].kind.name == "floating"
+        base = model.floats
         joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
         rows = 3 if base else 2
         figure, axes = plt.subplots(rows, 2, figsize=(12, 3.5 * rows), sharex=True, layout="constrained", squeeze=False)
@@ -309,23 +297,16 @@ def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> A
     return y0 + s * s * (3 - 2 * s) * (y1 - y0) + h * s * (1 - s) * ((1 - s) * d0 - s * d1)
 
 
-def marked(names: Sequence[str], zeros: Array, t: Array, q: Array, v: Array) -> tuple[Event, ...]:
-    """The events at states t (T), q (T, nq), v (T, nv), where those of the functions that are zero are marked (T, functions)."""
-    return tuple(Event(int(i), names[i], float(t[k]), q[k], v[k]) for k, i in np.argwhere(zeros))
-
-
 @functools.lru_cache(maxsize=64)
-def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], armature: tuple[float, ...],
-                 own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:  # fmt: skip
+def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:
     """``(q, v, *parameters) -> K, U`` or ``-> P``, where parameters of those names and shapes count instead of the model's numbers."""
 
     def energy(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, g = moving(model, gravity, dict(zip(names, parameters, strict=True)))
-        K, U = dynamics.energy(moved, q, v, g)
-        return (K + 0.5 * (np.array(armature) * v) @ v if armature else K), U
+        moved, g = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
+        return dynamics.energy(moved, q, v, g)
 
     def momentum(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, _ = moving(model, gravity, dict(zip(names, parameters, strict=True)))
+        moved, _ = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
         return dynamics.momentum(moved, q, v)
 
     names = [n for n, _ in own]
@@ -333,11 +314,11 @@ def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], armature: tu
     return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
 
 
-def header_of(model: Model, gravity: tuple[float, ...], armature: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
+def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
     """What a file says of the robot and its rollouts."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
-            "armature": list(armature), "rollout_parameters": dict(parameters), "q_entries": model.labels("q"),
-            "v_entries": model.labels("v")}  # fmt: skip
+            "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
+            "v_entries": list(model.labels("v"))}  # fmt: skip
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
@@ -349,7 +330,7 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     ------
     StorageError : there is no such file, or it is no recording, or damaged
     """
-    from engine.simulation.storage import Recording, StorageError
+    from engine.recording import Recording, StorageError
 
     with Recording.open(path) as recording:
         header = recording.header
@@ -364,16 +345,18 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     model = model_from_text(header["model"])
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
     parameters = {n: np.array(x) for n, x in header.get("rollout_parameters", {}).items()}
-    armature = tuple(header.get("armature", ()))
-    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters, armature)
+    if any(armature := header.get("armature", ())):
+        model = model.with_armature(np.array(armature))
+    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters)
 
 
-def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Event, ...]:
+def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
     """The events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
     if "events" not in recording.columns:
-        return tuple(Event(**{**e, "q": np.array(e["q"]), "v": np.array(e["v"])}) for e in recording.header.get("events", ()))
+        known = recording.header.get("events", ())
+        return tuple(Crossing(e["function"], e["name"], e["t"], (np.array(e["q"]), np.array(e["v"]))) for e in known)
     zeros = recording.read("events", start, stop)
     rows = np.flatnonzero(zeros.any(axis=1))
     first = slice(start, stop).indices(len(recording))[0]
     t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
-    return marked(recording.header["event_names"], zeros[rows], t, q, v)
+    return crossings(recording.header["event_names"], zeros[rows], t, q, v)

@@ -280,8 +280,8 @@ def step(t0, k, dt, x):
 
 
 def test_a_loop_in_a_rollout():
-    shapes = [(), (), (), (3,)]
-    program, seen = trace(step, shapes), trace(lambda t0, k, dt, x: x, shapes)
+    shapes = [(), (), (), (0,), (3,)]
+    program, seen = trace(lambda t0, k, dt, p, x: step(t0, k, dt, x), shapes), trace(lambda t0, k, dt, p, x: x, shapes)
     one = single(program)
     x = np.random.default_rng(0).uniform(-2, 2, (9, 3))
     x[:, 2], x[0], x[1] = 0.0, 0.0, [1e-12, 3.0, 0.0]
@@ -291,13 +291,13 @@ def test_a_loop_in_a_rollout():
         record, k = [], 0
         for count in counts:
             for _ in range(int(count)):
-                row, k = one(0.0, k, 0.1, row), k + 1
+                row, k = one(0.0, k, 0.1, np.zeros(0), row), k + 1
             record.append(row)
         expected.append(record)
     for width in WIDTHS:
-        records = rollout_ufunc(program, seen, width)(counts, 0.0, 0.0, 0.1, x)
+        records = rollout_ufunc(program, seen, width)(counts, 0.0, 0.0, 0.1, np.zeros(0), x)
         assert bits(records) == bits(expected)
     assert (records[..., 2] == 0).all()
     first = records[:, 0, :2]                                                 # x₁ = x₀ + dt v₁, v₁ = v₀ − dt sin x₁
     np.testing.assert_allclose(first, np.stack([x[:, 0] + 0.1 * first[:, 1], x[:, 1] - 0.1 * np.sin(first[:, 0])], -1), atol=1e-9)
-    np.testing.assert_allclose(interpret(program, 0.0, 0.0, 0.1, x), records[:, 0], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(interpret(program, 0.0, 0.0, 0.1, np.zeros(0), x), records[:, 0], rtol=1e-13, atol=1e-15)

@@ -17,32 +17,33 @@ def field(t, x):
 FIELD = trace(field, [(), (3,)])
 
 
-def step(t0, k, dt, x):
-    """Heun's method, whose two evaluations are calls."""
+def step(t0, k, dt, p, x):
+    """Heun's method, whose two evaluations are calls; a parameter pushes."""
     called, t = calling(FIELD), t0 + k * dt
     first = called(t, x)
     second = called(t + dt, x + dt * first)
-    return x + 0.5 * dt * (first + second)
+    return x + 0.5 * dt * (first + second) + dt * p[0] * p[1]
 
 
-def observe(t0, k, dt, x):
-    return t0 + k * dt, k, dt, x, x @ x, ops.sin(x[0])
+def observe(t0, k, dt, p, x):
+    return t0 + k * dt, k, dt, x, x @ x, ops.sin(x[0] * p[1])
 
 
-SHAPES = [(), (), (), (3,)]
+SHAPES = [(), (), (), (2,), (3,)]
+P = np.array([0.1, 1.5])
 STEP, OBSERVE = trace(step, SHAPES), trace(observe, SHAPES)
-ONE_STEP = Gufunc(STEP, "(),(),(),(3)->(3)", ["t0", "k", "dt", "x"])
-LOOK = Gufunc(OBSERVE, "(),(),(),(3)->(),(),(),(3),(),()", ["t0", "k", "dt", "x"])
+ONE_STEP = Gufunc(STEP, "(),(),(),(2),(3)->(3)", ["t0", "k", "dt", "p", "x"])
+LOOK = Gufunc(OBSERVE, "(),(),(),(2),(3)->(),(),(),(3),(),()", ["t0", "k", "dt", "p", "x"])
 WIDTHS = sorted({1, 2, 4, machine.width()})
 
 
-def by_hand(counts, t0, k, dt, x, advance=ONE_STEP, look=LOOK):
+def by_hand(counts, t0, k, dt, p, x, advance=ONE_STEP, look=LOOK):
     """The records of one rollout, by calls from Python."""
     records = []
     for count in counts:
         for _ in range(int(count)):
-            x, k = advance(t0, k, dt, x), k + 1.0
-        records.append(np.concatenate([np.atleast_1d(r) for r in look(t0, k, dt, x)]))
+            x, k = advance(t0, k, dt, p, x), k + 1.0
+        records.append(np.concatenate([np.atleast_1d(r) for r in look(t0, k, dt, p, x)]))
     return np.array(records).reshape(-1, 8)
 
 
@@ -54,22 +55,22 @@ def states(n):
 @pytest.mark.parametrize("rows", [1, 2, 7, 8, 9, 17])
 def test_a_scan_is_the_steps_one_by_one(width, rows):
     counts, x = np.array([0.0, 1.0, 1.0, 5.0, 0.0, 20.0]), states(rows)
-    records = rollout_ufunc(STEP, OBSERVE, width)(counts, 0.5, 3.0, 0.01, x)
+    records = rollout_ufunc(STEP, OBSERVE, width)(counts, 0.5, 3.0, 0.01, P, x)
     assert records.shape == (rows, 6, 8)
     for row in {0, rows // 2, rows - 1}:
-        assert bits(records[row]) == bits(by_hand(counts, 0.5, 3.0, 0.01, x[row]))
+        assert bits(records[row]) == bits(by_hand(counts, 0.5, 3.0, 0.01, P, x[row]))
 
 
 def test_it_is_the_interpreted_steps_to_rounding():
     counts, x = np.full(10, 5.0), states(3)
-    records = rollout_ufunc(STEP, OBSERVE, machine.width())(counts, 0.0, 0.0, 0.02, x)
-    expected = by_hand(counts, 0.0, 0.0, 0.02, x[1], lambda *a: interpret(STEP, *a), lambda *a: interpret(OBSERVE, *a))
+    records = rollout_ufunc(STEP, OBSERVE, machine.width())(counts, 0.0, 0.0, 0.02, P, x)
+    expected = by_hand(counts, 0.0, 0.0, 0.02, P, x[1], lambda *a: interpret(STEP, *a), lambda *a: interpret(OBSERVE, *a))
     np.testing.assert_allclose(records[1], expected, rtol=1e-12, atol=1e-13)
 
 
 def test_time_is_counted_not_added_up():
     counts = np.full(100, 1000.0)
-    records = rollout_ufunc(STEP, OBSERVE, 1)(counts, 2.0, 0.0, 0.1, np.zeros(3))
+    records = rollout_ufunc(STEP, OBSERVE, 1)(counts, 2.0, 0.0, 0.1, P, np.zeros(3))
     k = np.arange(1000.0, 100_001.0, 1000.0)
     assert records[:, 1].tolist() == k.tolist() and (records[:, 2] == 0.1).all()
     np.testing.assert_allclose(records[:, 0], 2.0 + k * 0.1, rtol=2.0**-52)
@@ -77,9 +78,9 @@ def test_time_is_counted_not_added_up():
 
 def test_a_scan_goes_on_where_another_stopped():
     kernel, x = rollout_ufunc(STEP, OBSERVE, machine.width()), states(9)
-    whole = kernel(np.array([3.0, 4.0, 0.0, 6.0]), 0.0, 0.0, 0.01, x)
-    first = kernel(np.array([3.0, 4.0]), 0.0, 0.0, 0.01, x)
-    second = kernel(np.array([0.0, 6.0]), 0.0, 7.0, 0.01, first[:, -1, 3:6])
+    whole = kernel(np.array([3.0, 4.0, 0.0, 6.0]), 0.0, 0.0, 0.01, P, x)
+    first = kernel(np.array([3.0, 4.0]), 0.0, 0.0, 0.01, P, x)
+    second = kernel(np.array([0.0, 6.0]), 0.0, 7.0, 0.01, P, first[:, -1, 3:6])
     assert bits(np.concatenate([first, second], axis=1)) == bits(whole)
 
 
@@ -88,41 +89,42 @@ def test_every_argument_broadcasts_and_strides(width):
     kernel, x = rollout_ufunc(STEP, OBSERVE, width), states(10)
     counts = np.array([2.0, 3.0])
     dt, t0, k = np.linspace(0.01, 0.02, 10), np.linspace(0, 1, 10), np.arange(10.0)
-    records = kernel(counts, t0, k, dt, x)
+    p = np.random.default_rng(0).uniform(-1, 1, (10, 2))
+    records = kernel(counts, t0, k, dt, p, x)
     for row in range(10):
-        assert bits(records[row]) == bits(by_hand(counts, t0[row], k[row], dt[row], x[row]))
+        assert bits(records[row]) == bits(by_hand(counts, t0[row], k[row], dt[row], p[row], x[row]))
     apart = np.repeat(np.repeat(x, 2, axis=0), 3, axis=1)[::2, ::3]
-    assert bits(kernel(np.repeat(counts, 2)[::2], t0[::-1][::-1], k, dt, apart)) == bits(records)
-    assert bits(kernel(counts, t0[::-1], k[::-1], dt[::-1], x[::-1])) == bits(records[::-1])
-    assert bits(kernel(counts, 0.0, 0.0, dt[:, None], x[:2])) == bits([kernel(counts, 0.0, 0.0, h, x[:2]) for h in dt])
+    assert bits(kernel(np.repeat(counts, 2)[::2], t0[::-1][::-1], k, dt, np.repeat(p, 2, axis=1)[:, ::2], apart)) == bits(records)
+    assert bits(kernel(counts, t0[::-1], k[::-1], dt[::-1], p[::-1], x[::-1])) == bits(records[::-1])
+    assert bits(kernel(counts, 0.0, 0.0, dt[:, None], P, x[:2])) == bits([kernel(counts, 0.0, 0.0, h, P, x[:2]) for h in dt])
     out = np.full((10, 2, 16), np.nan)
-    assert kernel(counts, t0, k, dt, x, out=out[..., ::2]).base is out and bits(out[..., ::2]) == bits(records)
+    assert kernel(counts, t0, k, dt, p, x, out=out[..., ::2]).base is out and bits(out[..., ::2]) == bits(records)
     assert np.isnan(out[..., 1::2]).all()
 
 
 def test_nothing_to_do():
     kernel = rollout_ufunc(STEP, OBSERVE, machine.width())
-    assert kernel(np.zeros(0), 0.0, 0.0, 0.1, states(4)).shape == (4, 0, 8)
-    assert kernel(np.ones(3), 0.0, 0.0, 0.1, np.zeros((0, 3))).shape == (0, 3, 8)
-    assert (kernel(np.zeros(2), 0.0, 0.0, 0.1, states(4))[:, 1, 3:6] == states(4)).all()
+    assert kernel(np.zeros(0), 0.0, 0.0, 0.1, P, states(4)).shape == (4, 0, 8)
+    assert kernel(np.ones(3), 0.0, 0.0, 0.1, P, np.zeros((0, 3))).shape == (0, 3, 8)
+    assert (kernel(np.zeros(2), 0.0, 0.0, 0.1, P, states(4))[:, 1, 3:6] == states(4)).all()
     with pytest.raises(ValueError):
-        kernel(np.ones(3), 0.0, 0.0, 0.1, np.zeros(4))
+        kernel(np.ones(3), 0.0, 0.0, 0.1, P, np.zeros(4))
 
 
 def test_one_lane_that_diverges_leaves_the_others_alone_and_no_flags():
     kernel, x = rollout_ufunc(STEP, OBSERVE, machine.width()), states(9)
     counts = np.full(4, 3.0)
-    fine = kernel(counts, 0.0, 0.0, 0.01, x)
+    fine = kernel(counts, 0.0, 0.0, 0.01, P, x)
     x[4] = np.inf
     with np.errstate(all="raise"):
-        records = kernel(counts, 0.0, 0.0, 0.01, x)
+        records = kernel(counts, 0.0, 0.0, 0.01, P, x)
     assert np.isnan(records[4]).any() and bits(np.delete(records, 4, axis=0)) == bits(np.delete(fine, 4, axis=0))
 
 
 def test_a_state_of_one_and_a_step_that_is_larger_than_what_is_seen():
-    one = trace(lambda t0, k, dt, x: x * 0.5, [(), (), (), (1,)])
-    seen = trace(lambda t0, k, dt, x: k, [(), (), (), (1,)])
+    one = trace(lambda t0, k, dt, p, x: x * 0.5, [(), (), (), (0,), (1,)])
+    seen = trace(lambda t0, k, dt, p, x: k, [(), (), (), (0,), (1,)])
     for width in WIDTHS:
-        assert rollout_ufunc(one, seen, width)(np.array([2.0, 1.0]), 0.0, 0.0, 0.1, np.ones((3, 1))).tolist() == [[[2.0], [3.0]]] * 3
-        look = trace(lambda t0, k, dt, x: np.array([x[0]] * 40), [(), (), (), (1,)])
-        assert (rollout_ufunc(one, look, width)(np.array([3.0]), 0.0, 0.0, 0.1, np.ones(1)) == 0.125).all()
+        assert rollout_ufunc(one, seen, width)(np.array([2.0, 1.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones((3, 1))).tolist() == [[[2.0], [3.0]]] * 3
+        look = trace(lambda t0, k, dt, p, x: np.array([x[0]] * 40), [(), (), (), (0,), (1,)])
+        assert (rollout_ufunc(one, look, width)(np.array([3.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones(1)) == 0.125).all()

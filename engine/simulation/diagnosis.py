@@ -1,0 +1,105 @@
+"""Why a motion ended: which function of the user's returned what is no number, or that the motion diverged."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.integrate import SUBSTEPS, FreeBody, Method
+from engine.rigid_body import BodyError, ControlSystem, RigidBody
+from engine.simulation.component import WILD, NotFinite
+from engine.simulation.run import Diverged, Process
+from engine.simulation.step import Step
+
+Array = np.ndarray
+
+
+def ended(step: Step, stop: Diverged, p: Array, x: Array) -> str:
+    """Return what of a robot stopped being finite, when, and why, in a run from p and x."""
+    model, q, v = step.plant.model, step.layout.slices["q"].stop, step.layout.slices["v"].stop
+    column = stop.column - 1
+    what = (f"the configuration of joint '{model.entries('q')[column]}'" if column < q else
+            f"the velocity of joint '{model.entries('v')[column - q]}'" if column < v else "a state, a force or a signal")  # fmt: skip
+    roots = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
+    turns = tuple(slice(i, i + 3) for i in roots)
+    why = reason(step.process, step.plain.process, stop, p, x, step.method, turns)
+    return f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s): {why}"
+
+
+def reason(process: Process, plain: Process, stop: Diverged, p: Array, x: Array, method: Method, turns: tuple[slice, ...]) -> str:
+    """Return why a run stopped being finite.
+
+    Parameters
+    ----------
+    process, plain : what ran, and the same lines on floats, with functions of the user's that raise NotFinite
+    p, x : the parameters and the states at which the run began (..., n)
+    turns : where in a state (n) angular velocities lie
+    """
+    y, blamed = blame(process, plain, stop, p, x)
+    if blamed:
+        return blamed + (f", in rollout {list(stop.row)}" if stop.row else "")
+    if method.implicit:
+        turn = max((float(np.linalg.norm(y[i])) for i in turns), default=0.0)
+        cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""
+        return f"Newton's method did not converge in a step with h|ω| = {stop.dt * turn:.3g}{cut}; expected a smaller dt or gentler forces"
+    return "the motion diverges; expected a smaller dt or gentler forces"
+
+
+def blame(process: Process, plain: Process, stop: Diverged, p: Array, x: Array) -> tuple[Array, str]:
+    """Take the steps since the last record again, on floats; return the last good state (n), and what a function of the user's did."""
+    n, dt, row = process.n, stop.dt, stop.row
+    p = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[row]
+    records, steps = stop.data[row], stop.steps
+    t, y = (float(records[-1, 0]), records[-1, 1 : 1 + n]) if len(records) else (stop.t - steps * dt, x[row])
+    try:
+        with np.errstate(all="ignore"):
+            if process.compiled and steps:                                     # as far as it goes well
+                again = process.kernel(())(np.ones(steps), t, 0.0, dt, p, y)
+                good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
+                if good:
+                    t, y = float(again[good - 1, 0]), again[good - 1, 1 : 1 + n]
+                steps = 1
+            last = y
+            plain.observe(t, 0.0, dt, p, y)
+            for k in range(steps):
+                y = plain.step(t, float(k), dt, p, y)
+                plain.observe(t, k + 1.0, dt, p, y)
+                last = y if np.isfinite(y).all() else last
+    except NotFinite as found:
+        return last, "" if found.wild else found.text
+    except BodyError as found:
+        return last, str(found)
+    except ValueError:                                                         # NaN met by a check inside
+        pass
+    return last, ""
+
+
+def watched(system: ControlSystem) -> ControlSystem:
+    """Return a copy of a system whose functions of the user's raise NotFinite."""
+    own = copy.copy(system)
+    for name in ("forces", "moments", "wrench", "mass", "inertia") if isinstance(system, RigidBody) else ("dynamics",):
+        fn = getattr(own, name, None)
+        if callable(fn) and getattr(fn, "__func__", fn) is not getattr(RigidBody, name, None):
+            setattr(own, name, watch(f"{system.name}.{name}", fn))
+    return own
+
+
+def watch(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of (..., t) that raises NotFinite where it returns what is not finite, or a mass that is none."""
+
+    @functools.wraps(fn)
+    def watching(*given: Any, **named: Any) -> Any:
+        result, args = fn(*given, **named), (*given, *named.values())
+        wild = any((np.abs(np.asarray(a, dtype=float)) > WILD).any() for a in args)
+        t = float(named.get("t", args[-1]))
+        if not np.isfinite(np.asarray(result, dtype=float)).all():
+            raise NotFinite(name, t, wild)
+        if name.endswith(".mass") and np.asarray(result) <= 0.0:
+            raise NotFinite(name, t, wild, f"{float(result):.6g} kg")
+        return result
+
+    return watching

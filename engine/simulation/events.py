@@ -1,0 +1,117 @@
+"""Events at fixed steps: where in a step a watched function is zero, and how a run goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.integrate import Event
+from engine.simulation.component import Called, Context, SimulationError
+from engine.simulation.layout import Layout
+
+Array = np.ndarray
+
+
+class Watch:
+    """The events of a simulator, and what it remembers of them from step to step: a part of the whole state.
+
+    Memory: ``values`` of the functions at the last step, whether it ``stopped`` at a zero, at which ``time``, and the functions whose
+    ``zeros`` those were.
+    """
+
+    def __init__(self, events: Iterable[Any], parameters: Mapping[str, Array]) -> None:
+        self.events: list[Event] = []
+        for e in events:
+            if not isinstance(e, Event) and not callable(e):
+                raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
+            self.events.append(Event.of(e, "stop"))
+        self.called = [Called(e.function, parameters) for e in self.events]
+        n = len(self.events)
+        self.memory = Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
+
+    def __bool__(self) -> bool:
+        return bool(self.events)
+
+    @property
+    def names(self) -> list[str]:
+        """The functions' names."""
+        return [c.name for c in self.called]
+
+    def values(self, s: Context) -> Array:
+        """Return the functions' values. Traceable."""
+        values = [c(s, np.zeros(0))[0] for c in self.called]
+        for c, x in zip(self.called, values, strict=True):
+            if np.shape(x) != ():
+                raise SimulationError(f"the event function {c.name} returned shape {np.shape(x)}; expected a number")
+        return ops.array(values)
+
+    def begun(self, s: Context) -> Array:
+        """Return the memory of a state at which nothing has stopped."""
+        return self.memory.join({"values": self.values(s), "stopped": 0.0, "time": 0.0, "zeros": np.zeros(len(self.events))})
+
+    def stop(self, after: Callable[[Any], Array], context: Callable[[Any, Array], Context], t: Any, h: Any, y: Array, to: Array,
+             e: Array) -> tuple[Array, Array]:  # fmt: skip
+        """Return the state at the first zero, if one is in the step from y to ``to``, and the memory; from then on the state stays. Traceable.
+
+        Parameters
+        ----------
+        after : the state after a part of the step, s
+        context : time and state at a time
+        t, h : the step's beginning and length, s; e : the memory at its beginning
+        """
+        memory = self.memory.split(e)
+        stopped = ops.logical_not(ops.equal(memory["stopped"], 0.0))
+
+        def crossed(s: Any, y: Array) -> tuple[list[Any], Array]:
+            now = self.values(context(t + s, y))
+            return [event.crosses(a, b) for event, a, b in zip(self.events, memory["values"], now, strict=True)], now
+
+        found, now = crossed(h, to)
+        hit = ops.logical_and(either(found), ops.logical_not(stopped))
+
+        def halve(bracket: Array) -> tuple[Array, Any]:
+            low, high = bracket
+            middle = 0.5 * (low + high)
+            there = either(crossed(middle, after(middle))[0])
+            bracket = ops.array([ops.where(there, low, middle), ops.where(there, middle, high)])
+            return bracket, bracket[1] - bracket[0] <= 1e-13 * h
+
+        bracket, _ = ops.iterate(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
+        at = after(bracket[1])
+        zeros = ops.array([ops.where(c, 1.0, 0.0) for c in crossed(bracket[1], at)[0]])
+        return ops.where(stopped, y, ops.where(hit, at, to)), self.memory.join({
+            "values": ops.where(ops.logical_or(stopped, hit), memory["values"], now),
+            "stopped": ops.where(hit, 1.0, memory["stopped"]),
+            "time": ops.where(hit, t + bracket[1], memory["time"]),
+            "zeros": ops.where(hit, zeros, memory["zeros"]),
+        })  # fmt: skip
+
+    @staticmethod
+    def stop_times(memory: Mapping[str, Array]) -> Array:
+        """Return when each rollout stopped (...), infinite where it did not."""
+        return np.where(memory["stopped"] > 0, memory["time"], np.inf)
+
+    def act(self, t: float, q: Array, v: Array, zeros: Array) -> tuple[Array, Array] | None:
+        """Do what the events whose zeros are marked want, and return the q and v to go on from; None where one of them stops the run."""
+        on = True
+        for i in np.flatnonzero(zeros):
+            action = self.events[i].action
+            answer = action(t, q.copy(), v.copy()) if callable(action) else False if action == "stop" else None
+            if answer is False:
+                on = False
+            elif answer is not None:
+                if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+                    raise SimulationError(f"the callback of {self.names[i]} returned {answer!r}; expected None, False or (q, v)")
+                q, v = answer
+        return (q, v) if on else None
+
+
+def either(conditions: list[Any]) -> Any:
+    """Return whether one of several conditions holds. Traceable."""
+    result: Any = conditions[0]
+    for c in conditions[1:]:
+        result = ops.logical_or(result, c)
+    return result

@@ -1,0 +1,84 @@
+"""Runs that events interrupt: a single rollout stops at a zero, or goes on as the event's action says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.simulation.component import SimulationError
+from engine.simulation.run import advance
+from engine.simulation.step import Step
+
+Array = np.ndarray
+#: events in one step, after which a run gives up
+MOST = 1000
+
+
+def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_every: int, start: int = 0) -> Iterator[tuple[Array, int]]:
+    """Yield records a block at a time, and the steps done by its end, −1 where a run could not go on from there as if nothing had been.
+
+    In a batch every rollout stops by itself and stays as it is. After an event of a single rollout a shorter step completes the interrupted
+    one, so that later steps stay on the grid.
+    """
+    run, n = step.process, step.layout.n
+    if not step.watch or x.ndim > 1:
+        for new, done in run.blocks(p, x, dt, duration, record_every, start):
+            yield new, done
+            if step.watch and step.watched(new[..., -1, 1 : 1 + n])["stopped"].all():
+                return
+        return
+    kernel, stop = run.kernel(()), None
+    while True:
+        for new, done in run.blocks(p, x, dt, duration, record_every, start):
+            stopped = step.watched(new[..., 1 : 1 + n])["stopped"] > 0
+            if stopped.any():
+                first = int(np.argmax(stopped))
+                stop = new[first, 1 : 1 + n]
+                if first:
+                    yield new[:first], -1
+                break
+            yield new, done
+        else:
+            return
+        for _ in range(MOST):
+            t = float(step.watched(stop)["time"])
+            yield advance(kernel, np.zeros(1), t, 0.0, dt, p, stop), -1
+            if (onward := after(step, t, p, stop)) is None:
+                return
+            if (onward[step.moving] != stop[step.moving]).any():
+                yield advance(kernel, np.zeros(1), t, 0.0, dt, p, onward), -1
+            if duration - t <= 1e-12 * dt:
+                return
+            start = int(np.floor(t / dt + 1e-9)) + 1
+            whole = start * dt <= duration + 1e-6 * dt
+            end = start * dt if whole else duration
+            rest = advance(kernel, np.ones(1), t, 0.0, end - t, p, onward)
+            x = stop = rest[-1, 1 : 1 + n].copy()
+            if not step.watched(stop)["stopped"]:
+                break
+        else:
+            name = step.watch.names[int(np.argmax(step.watched(stop)["zeros"]))]
+            raise SimulationError(f"{name} has a thousand zeros in a step at t = {t:.6g} s; expected a callback that makes them end")
+        over = end >= duration - 1e-6 * dt
+        if over or start % record_every == 0:
+            rest[:, 0] = end
+            yield rest, start if whole else -1
+        if over:
+            return
+
+
+def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
+    """Return the whole state (n) to go on from after the events at t and x, or None where one of them ends the run."""
+    a, plant, watch = step.layout.split(x), step.plant, step.watch
+    memory = watch.memory.split(a["events"])
+    wanted = watch.act(t, a["q"], a["v"], memory["zeros"])
+    if wanted is None:
+        return None
+    q, v = plant.model.normalized(wanted[0]), plant.model.checked("v", wanted[1])
+    z = plant.with_momenta(q, v, a["state"], p)
+    at, values = (watch.values(plant.context(t, *s, p)) for s in ((a["q"], a["v"], a["state"]), (q, v, z)))
+    for i in np.flatnonzero(memory["zeros"]):                                  # still at its zero: it does not count again
+        values[i] = 0.0 if abs(values[i]) <= abs(at[i]) else values[i]
+    events = watch.memory.join({**memory, "values": values, "stopped": 0.0, "zeros": np.zeros(len(values))})
+    return step.layout.join({**a, "q": q, "v": v, "state": z, "events": events})

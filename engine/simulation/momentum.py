@@ -1,0 +1,114 @@
+"""The momentum of floating trees, integrated as a state of its own: nothing inside a robot, however stiff, then changes it.
+
+Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside change;
+after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
+Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (projection onto invariants).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.model import Model
+from engine.simulation.component import SimulationError
+from engine.spatial import inertia, quaternion, se3
+
+Array = np.ndarray
+Tree = tuple[int, ...]
+#: the state that holds it, (trees, 9)
+MOMENTUM = "momentum"
+
+
+def floating_trees(model: Model) -> tuple[Tree, ...]:
+    """Return the trees whose root moves freely in the world, and which are made of rigid bodies with mass."""
+
+    def floats(tree: Tree) -> bool:
+        G = [model.bodies[i].inertia for i in tree]
+        return model.bodies[tree[0]].kind.floats and all(map(inertia.is_rigid, G)) and sum(map(inertia.mass, G)) > 0
+
+    return tuple(tree for tree in model.trees if floats(tree))
+
+
+def require_rigid(model: Model, trees: tuple[Tree, ...], parameters: Mapping[str, Array]) -> None:
+    """Refuse inertias (..., 6, 6) among the parameters that no rigid body has, of links of trees whose momentum is summed as rigid bodies'."""
+    carried = {i for tree in trees for i in tree}
+    for name, G in parameters.items():
+        kind, _, link = name.partition(".")
+        if kind == "inertia" and model.carrier[model.link_index(link)][0] in carried and not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
+            raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")
+
+
+def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
+    """Return inertia, first moment, and momentum [l; f], of a mass m, seen from the frame in which their own has the pose T."""
+    R, p = se3.rotation(T), se3.position(T)
+    h, l, f = R @ h, R @ l, R @ f
+    w = h + 0.5 * m * p
+    shift = 2.0 * (w @ p) * np.eye(3) - np.outer(w, p) - np.outer(p, w)        # −[p] [h] − [h] [p] − m [p]²
+    return inertia.mirrored(inertia.rotated(R, I) + shift), h + m * p, l + ops.cross(p, f), f
+
+
+def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Array, Any, Array, Array]:
+    """Return, of a whole tree in its root's axes: inertia about the centre of mass I (3×3), that centre c (3) from the root's origin, mass m,
+    and the momentum [l about c; f] that is due to the joints' motion alone, with the root at rest.
+
+    From the leaves on, by sums of rigid bodies' inertias: a third of the operations that composite 6×6 matrices and twists take.
+    """
+    bodies = {i: model.bodies[i] for i in tree}
+    I, h, m = ({i: part(b.inertia) for i, b in bodies.items()} for part in (lambda G: G[:3, :3], inertia.first_moment, inertia.mass))
+    l: dict[int, Any] = {i: np.zeros(3) for i in tree}
+    f: dict[int, Any] = {i: np.zeros(3) for i in tree}
+    for i in reversed(tree[1:]):
+        body, p = bodies[i], bodies[i].parent
+        V = body.subspace(q) @ v[body.v]
+        carried = I[i], h[i], m[i], l[i] + I[i] @ V[:3] + ops.cross(h[i], V[3:]), f[i] + m[i] * V[3:] + ops.cross(V[:3], h[i])
+        for T in (body.joint_pose(q), body.placement):                         # one by one: each has zeros that their product has not
+            I_p, h_p, l_p, f_p = moved(T, *carried)
+            carried = I_p, h_p, m[i], l_p, f_p
+        I[p], h[p], m[p], l[p], f[p] = I[p] + I_p, h[p] + h_p, m[p] + m[i], l[p] + l_p, f[p] + f_p
+    r = tree[0]
+    c = h[r] / m[r]
+    return I[r] - (h[r] @ c) * np.eye(3) + np.outer(h[r], c), c, m[r], l[r] - ops.cross(c, f[r]), f[r]
+
+
+def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
+    """Return R and p of a tree's root in the world."""
+    T = model.bodies[tree[0]].placement
+    x = q[model.bodies[tree[0]].q]
+    R = quaternion.to_matrix(x[:4])
+    if (np.eye(4) == T).all():
+        return R, x[4:]
+    return se3.rotation(T) @ R, se3.position(T) + se3.rotation(T) @ x[4:]
+
+
+def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
+    """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
+    (R, p), (I, c, m, l, f) = root_pose(model, tree, q), composite(model, tree, q, v)
+    V = v[model.bodies[tree[0]].v]
+    return np.concatenate([R @ (I @ V[:3] + l), R @ (m * (V[3:] + ops.cross(V[:3], c)) + f), p + R @ c])
+
+
+def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) -> Array:
+    """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv), the weight and the wrenches among them."""
+    F = loads[model.bodies[tree[0]].v]
+    velocity = P[3:6] / sum(inertia.mass(model.bodies[i].inertia) for i in tree)
+    if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):
+        return np.concatenate([np.zeros(6), velocity])
+    R, c = root_pose(model, tree, q)[0], composite(model, tree, q, np.zeros(model.nv))[1]
+    return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:], velocity])
+
+
+def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tuple[Array, Array]:
+    """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9)."""
+    root = model.bodies[tree[0]]
+    (R, _), (I, c, m, l, f) = root_pose(model, tree, q), composite(model, tree, q, v)
+    w = ops.solve(I, R.T @ P[:3] - l)
+    V = (R.T @ P[3:6] - f) / m - ops.cross(w, c)
+    p = P[6:] - R @ c
+    if not (np.eye(4) == root.placement).all():
+        p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
+    q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
+    return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]])

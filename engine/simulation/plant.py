@@ -1,0 +1,200 @@
+"""The plant: a model and all that acts on it, as one field that is integrated and one record that is observed.
+
+Functions take the time t, the configuration q (nq), the velocity v (nv), the components' states z, their memories m and the parameters p,
+each of them one vector; a :class:`~engine.simulation.layout.Layout` says what lies where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics
+from engine.compiler.trace import trace
+from engine.integrate import FreeBody, Mechanical, System
+from engine.model import Model
+from engine.simulation.actuators import Drive, Motor
+from engine.simulation.component import Component, Context, Effect
+from engine.simulation.controller import Controller
+from engine.simulation.layout import Layout
+from engine.simulation.momentum import MOMENTUM, Tree, central_momentum, momentum_rate, with_momentum
+from engine.simulation.parameters import with_parameters
+
+Array = np.ndarray
+
+
+class Plant:
+    """A model with its components and its controller, bound to it.
+
+    Parameters
+    ----------
+    parameters : nominal values by name
+    conserved : the trees whose momentum is a state of its own (see :mod:`engine.simulation.momentum`)
+
+    Attributes
+    ----------
+    states, memories, parameters : what z, m and p hold
+    kind : of system that it is: a FreeBody where it is a single body that floats and has no states, else Mechanical
+    """
+
+    def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
+                 parameters: Mapping[str, Array], conserved: tuple[Tree, ...]) -> None:  # fmt: skip
+        self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
+        self.values = dict(parameters)
+        self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
+        self.acting: list[Component] = components if controller is None else [controller, *components]
+        if controller is not None:
+            controller.serve(components, model)
+        self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
+                             | ({MOMENTUM: (len(conserved), 9)} if conserved else {}))  # fmt: skip
+        self.kind: type[System] = FreeBody if [b.kind.floats for b in model.bodies] == [True] and not self.states.n else Mechanical
+
+    def hold(self, traced: bool) -> None:
+        """Ask a controller with a period for its commands once, on symbols or on numbers, and make room for them."""
+        controller, model = self.controller, self.model
+        if controller is None or controller.period is None:
+            return
+
+        def commands(t: Any, q: Array, v: Array, z: Array, p: Array) -> dict[str, Any]:
+            s = self.context(t, q, v, z, p)
+            return controller.commands(s, s.states.get(controller.name, controller.state))[0]
+
+        if traced:
+            program = trace(commands, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)])
+            shapes = dict(zip(program.names, program.shapes_out, strict=True))
+        else:
+            found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
+            shapes = {n: np.shape(c) for n, c in found.items()}
+        controller.hold(shapes)
+
+    @property
+    def memories(self) -> Layout:
+        return Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+
+    def initial_states(self) -> Array:
+        """Return z at first; momenta are zero until q and v are known."""
+        own = {c.name: c.state for c in self.acting if c.state.size}
+        return self.states.join(own | ({MOMENTUM: np.zeros(self.states.shapes[MOMENTUM])} if self.conserved else {}))
+
+    def initial_memories(self) -> Array:
+        """Return m at first."""
+        return self.memories.join({c.name: c.memory for c in self.acting if c.memory.size})
+
+    # ------------------------------------------------------------ what acts
+
+    def context(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Context:
+        """Return time and state as components see them."""
+        parameters = self.parameters.split(p)
+        model, gravity = with_parameters(self.model, self.gravity, parameters)
+        return Context(model, t, q, v, parameters, gravity, self.states.split(z))
+
+    def effects(self, s: Context, m: Array) -> dict[str, Effect]:
+        """Return what the controller and every component do."""
+        memories = self.memories.split(m)
+        effects: dict[str, Effect] = {}
+        commands: dict[str, Any] = {}
+        for c in self.acting:
+            effects[c.name] = c.act(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
+            commands |= effects[c.name].commands
+        return effects
+
+    def update(self, s: Context, m: Array, dt: Any) -> Array:
+        """Return the memories for the step of dt that begins now."""
+        if not self.memories.n:
+            return m
+        memories = self.memories.split(m)
+        commands: dict[str, Any] = {}
+        for c in self.acting:
+            state = s.states.get(c.name, c.state)
+            if c.memory.size:
+                memories[c.name] = c.update(s, state, memories[c.name], c.given(commands), dt)
+            if c is self.controller:
+                commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
+        return self.memories.join(memories)
+
+    def loads(self, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
+        """Return the sum of the generalized forces (nv), and of the wrenches on the links (nlinks, 6) if there are any."""
+        tau: Any = np.zeros(self.model.nv)
+        wrenches: dict[str, Any] = {}
+        for e in effects.values():
+            if e.tau is not None:
+                tau = tau + e.tau
+            for link, F in e.wrenches.items():
+                wrenches[link] = F if link not in wrenches else wrenches[link] + F
+        if not wrenches:
+            return tau, None
+        return tau, np.array([wrenches.get(link.name, np.zeros(6)) for link in self.model.links])
+
+    # ------------------------------------------------------------ the field
+
+    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
+        """Return v̇ (nv) and ż."""
+        s = self.context(t, q, v, z, p)
+        effects = self.effects(s, m)
+        tau, F = self.loads(effects)
+        vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
+        rates = {n: effects[n].rate for n in self.states.shapes if n != MOMENTUM}
+        if self.conserved:
+            outside = self.external(s, tau, F)
+            rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
+                                        for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
+        return vdot, self.states.join(rates)
+
+    def external(self, s: Context, tau: Array, F: Array | None) -> Array:
+        """Return the generalized forces (nv) of all loads and of the weight, at rest."""
+        rest = np.zeros(self.model.nv)
+        return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
+
+    def system(self, acceleration: Callable[..., Any], m: Array, p: Array) -> Mechanical:
+        """Return what an integrator steps, with memories m and parameters p held; ``acceleration`` is the plant's own, or a call of it."""
+        model, n = self.model, self.states.n
+
+        def field(t: Any, q: Array, w: Array) -> Array:
+            return np.concatenate(acceleration(t, q, w[: model.nv], w[model.nv :], m, p))
+
+        def wrench(t: Any, q: Array, v: Array) -> Array:
+            s = self.context(t, q, v, np.zeros(0), p)
+            return self.external(s, *self.loads(self.effects(s, m)))
+
+        if self.kind is not FreeBody:
+            return Mechanical(model.manifold, field, n)
+        active = [c for c in self.components if not isinstance(c, Drive)]
+        coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
+        body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
+        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench)
+
+    # ------------------------------------------------------------ momentum
+
+    def projection(self, p: Array) -> Callable[[Array], Array]:
+        """Return the map of x = (q, v, z) to where what floats has the momentum that z says: what a conserving method does after a step."""
+        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
+
+        def project(x: Array) -> Array:
+            q, v, z = x[:nq], x[nq : nq + nv], x[nq + nv :]
+            for tree, P in zip(self.conserved, self.states.split(z)[MOMENTUM], strict=True):
+                q, v = with_momentum(model, tree, q, v, P)
+            return np.concatenate([q, v, z])
+
+        return project
+
+    def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
+        """Return z with the momenta of what floats at q and v."""
+        if not self.conserved:
+            return z
+        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        return self.states.join({**self.states.split(z), MOMENTUM: np.array([central_momentum(model, t, q, v) for t in self.conserved])})
+
+    # ------------------------------------------------------------ what is recorded
+
+    def observed(self, s: Context, m: Array, vdot: Array) -> dict[str, Any]:
+        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals."""
+        effects = self.effects(s, m)
+        driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
+        signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
+        for c in self.components:
+            e = effects[c.name]
+            signals[f"{c.name}.power"] = e.power(s)
+            signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
+        return signals

@@ -1,0 +1,137 @@
+"""Runs on disk: what a file says of a run, the blocks written while the next ones are computed, and going on after an interruption."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import platform
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.recording import Recorder, Recording, aside, require_free
+from engine.simulation.checks import checked_duration
+from engine.simulation.component import SimulationError
+from engine.simulation.diagnosis import ended
+from engine.simulation.interrupted import blocks
+from engine.simulation.momentum import MOMENTUM
+from engine.simulation.run import Diverged, bar, times
+from engine.simulation.step import Step
+from engine.simulation.trajectory import header_of
+
+Array = np.ndarray
+#: what a file says of its numbers
+CONVENTIONS = ("SI units and radians. Angular first: twists [omega; v], wrenches [moment; force], in the body's own frame. "
+               "A floating joint has q = [qw qx qy qz, px py pz] (Hamilton, body to world) and v = [omega; v] of the body in its own axes. "
+               "Coordinates follow the tree depth first; see q_entries and v_entries.")  # fmt: skip
+
+
+def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str, Any]:
+    """Return what a file says of how its records came about."""
+    plant, process = step.plant, step.process
+    key = hashlib.sha256("".join(f.key for f in process.programs).encode()).hexdigest() if step.compiled else "not compiled"
+    return {
+        "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
+        "python": platform.python_version(), "machine": platform.machine(),
+        **header_of(plant.model, plant.gravity, plant.parameters.split(p)),
+        "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
+        "program": key, "components": [c.name for c in plant.components], "event_names": step.watch.names,
+        "parameters": {n: np.asarray(x).tolist() for n, x in plant.values.items()},
+    }  # fmt: skip
+
+
+def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_every: int, progress: bool, overwrite: bool,
+           notes: Mapping[str, Any]) -> Path:  # fmt: skip
+    """Run from p and x into a new file, and return its path."""
+    require_free(path, overwrite)                                              # said before anything is computed
+    batch, watch, layout = x.shape[:-1], step.watch, step.layout
+    states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n != MOMENTUM}
+    signals = {n: s for n, s in step.process.record.shapes.items() if n not in ("t", "x")}
+    zeros = {"events": (len(watch.events),)} if watch and not batch else {}
+    columns = {"t": (), **{n: layout.shapes[n] for n in ("q", "v")}, **signals, **states, **zeros}
+    checkpoint = {"x": (*batch, layout.n), "steps": (), "finished": ()} | ({"stopped": batch} if watch and batch else {})
+
+    def begin() -> Recorder:
+        first = {"x0": base64.b64encode(x.astype("<f8").tobytes()).decode()}   # for a run that is killed before its first block
+        return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite)
+
+    return written(step, path, begin, p, x, duration, record_every, 0, progress)
+
+
+def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Path:
+    """Go on with a run in a file: to the bit as if it had not been interrupted."""
+    with Recording.open(path) as recording:
+        known, checkpoint, batch = recording.header, recording.checkpoint(), recording.batch
+        finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
+    nominal = step.plant.parameters.join(step.plant.values)
+    own = header(step, nominal, known.get("duration", 0.0), known.get("record_every", 1))
+    for what in ("model_hash", "integrator", "dt", "gravity", "program"):
+        if known.get(what) != own[what]:
+            text = {"model_hash": "another model", "program": "other functions, forces or actuators"}
+            raise SimulationError(f"'{path}' was recorded with {text.get(what, f'{what} {known.get(what)!r}, not {own[what]!r}')}; "
+                                  "expected the simulator that began it")  # fmt: skip
+    longer = duration is not None and checked_duration(duration) > known["duration"]
+    if finished and not longer:
+        Recorder.resume(path).close(True)
+        return path
+    wanted = checked_duration(duration if duration is not None else known["duration"], step.dt)
+    steps = float(checkpoint["steps"]) if checkpoint else 0.0
+    if steps < 0 or (finished and steps % int(known["record_every"])):
+        raise SimulationError(f"'{path}' ended by an event, diverged, or ended between records; expected a run that ended on its grid")
+    if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
+        return path
+    if checkpoint:
+        x = checkpoint["x"]
+    elif "x0" in known:
+        x = np.frombuffer(base64.b64decode(known["x0"]), "<f8").astype(float).reshape(*batch, step.layout.n)
+    else:
+        raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
+    p = step.plant.parameters.spread({n: np.array(v) for n, v in known["rollout_parameters"].items()}, batch)
+    return written(step, path, lambda: Recorder.resume(path, header={"duration": wanted}), p, x, wanted, int(known["record_every"]),
+                   int(steps), progress)  # fmt: skip
+
+
+def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: Array, duration: float, record_every: int, start: int,
+            progress: bool) -> Path:  # fmt: skip
+    """Run into a file: a thread writes blocks while the next ones are computed."""
+    dt = step.dt
+
+    def write(found: list[Array], steps: int, finished: bool) -> None:
+        """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
+        if sum(new.shape[-2] for new in found):
+            add(functools.partial(block, step, found, steps, finished))
+
+    with aside(begin) as add, bar(round(duration / dt), progress, start) as advanced:
+        held: list[Array] = []
+        try:
+            for new, done in blocks(step, p, x, dt, duration, record_every, start):
+                held.append(new)
+                if done >= 0:
+                    write(held, done, done * dt >= duration - 1e-6 * dt)
+                    held = []
+                advanced(done)
+            write(held, -1, True)
+        except Diverged as stop:
+            write([*held, stop.data], -1, True)
+            raise SimulationError(f"{ended(step, stop, p, x)} (recorded until then in '{path}')") from None
+        except SimulationError as error:
+            write([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
+            raise SimulationError(f"{error} (recorded until then in '{path}')") from error
+    return path
+
+
+def block(step: Step, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the columns of records (..., T, m), time first, and what a run goes on from."""
+    records = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
+    columns = {n: np.moveaxis(a, records.ndim - 2, 0) for n, a in step.columns(records).items()}
+    x = records[..., 1 : 1 + step.layout.n]
+    checkpoint: dict[str, Any] = {"x": x[..., -1, :], "steps": float(steps), "finished": float(finished)}
+    if step.watch and records.ndim == 2:
+        columns["events"] = step.watched(x)["zeros"]
+    elif step.watch:
+        checkpoint["stopped"] = step.watch.stop_times(step.watched(checkpoint["x"]))
+    return {"t": times(records), **columns}, checkpoint

@@ -1,0 +1,210 @@
+"""The runner: a step repeated, with records, compiled or plain, alone or in a batch. Robots and rigid bodies run on it alike."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.compiler import machine
+from engine.compiler.gufunc import get_threads, pool, rollout_ufunc
+from engine.compiler.trace import Program, trace
+from engine.simulation.component import SimulationError
+from engine.simulation.layout import Layout
+
+Array = np.ndarray
+#: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
+Kernel = Callable[..., Array]
+
+
+class Diverged(Exception):
+    """Raised at a record that is not finite.
+
+    ``data`` (..., T, m) are those before it in its block, ``t`` its time, ``column`` its bad entry, ``row`` the rollout of a batch,
+    ``steps`` how many steps of ``dt`` lead to it from the record before.
+    """
+
+    def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float) -> None:
+        super().__init__(f"not finite at t = {t:.6g} s")
+        where = np.argwhere(~np.isfinite(bad))[0]
+        self.data, self.t, self.steps, self.dt = data, t, steps, dt
+        self.row, self.column = tuple(int(i) for i in where[:-1]), int(where[-1])
+
+
+class Process:
+    """A step and an observation that can be run.
+
+    Parameters
+    ----------
+    step : ``step(t0, k, dt, p, x) -> x``, the state (n) after the k-th step from t0
+    observe : ``observe(t0, k, dt, p, x)``, a record {"t": …, "x": x, …} of arrays by name
+    compiled : whether they run as machine code; plain functions run one rollout at a time
+    example : parameters p and a state x, of the right sizes
+    """
+
+    def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
+                 example: tuple[Array, Array]) -> None:  # fmt: skip
+        self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
+        self.n = len(example[1])
+        if compiled:
+            self.programs  # what cannot be traced is said now
+
+    @functools.cached_property
+    def programs(self) -> tuple[Program, Program]:
+        """The traced step and observation."""
+        shapes = [(), (), (), *(a.shape for a in self.example)]
+        return trace(self.step, shapes), trace(self.observe, shapes)
+
+    @functools.cached_property
+    def record(self) -> Layout:
+        """What lies where in a record."""
+        if self.compiled:
+            seen = self.programs[1]
+            return Layout(dict(zip(seen.names, seen.shapes_out, strict=True)))
+        return Layout({name: np.shape(a) for name, a in self.observe(0.0, 0.0, 1.0, *self.example).items()})
+
+    def kernel(self, batch: tuple[int, ...]) -> Kernel:
+        """Return the function that runs a batch.
+
+        A large batch is spread over the threads; a rollout is the same bits alone, in any batch and on any number of threads.
+        """
+        if not self.compiled:
+            if batch:
+                raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
+            return self._plain
+        kernel = rollout_ufunc(*self.programs, machine.width() if batch else 1)
+        rows = int(np.prod(batch))
+        threads = min(get_threads(), rows // (4 * machine.width()))
+        if threads <= 1:
+            return kernel
+
+        def spread(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            p, x = (np.broadcast_to(a, (*batch, a.shape[-1])).reshape(rows, a.shape[-1]) for a in (p, x))
+            ends = np.linspace(0, rows, threads + 1).astype(int)
+            done = pool(threads, os.getpid()).map(lambda a, b: kernel(counts, t0, k, dt, p[a:b], x[a:b]), ends[:-1], ends[1:])
+            found = np.concatenate(list(done))
+            return found.reshape(*batch, *found.shape[1:])
+
+        return spread
+
+    def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+        """The same on floats, for one rollout; from a record that is not finite on nothing more is computed."""
+        records: list[Array] = []
+        try:
+            for count in counts:
+                if records and not np.isfinite(records[-1]).all():
+                    records.append(records[-1])
+                    continue
+                for _ in range(int(count)):
+                    x, k = self.step(t0, k, dt, p, x), k + 1.0
+                records.append(self.record.join(self.observe(t0, k, dt, p, x)))
+        except SimulationError as error:
+            error.records = records
+            raise
+        return np.array(records)
+
+    def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1,
+               start: int = 0) -> Iterator[tuple[Array, int]]:  # fmt: skip
+        """Yield records (..., T, m), a block at a time, and the number of steps done by its end, −1 after a step that is shorter than dt.
+
+        Recorded are the state at first (unless ``start`` steps have been done already), after steps whose number is a multiple of
+        ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is no multiple of dt.
+        Raises :class:`Diverged`.
+        """
+        kernel = self.kernel(x.shape[:-1])
+        steps = duration / dt
+        whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
+        shorter = steps > whole + 1e-6 or not whole
+        before = start // record_every + bool(start)  # records before these
+        last = whole // record_every if shorter else -(-whole // record_every)
+
+        def counts(i: int, j: int) -> Array:
+            """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
+            numbers = np.clip(np.arange(before + i - 1, before + j) * record_every, start, whole)
+            return np.diff(numbers).astype(float)
+
+        done = start
+        for i, j in pieces(last + 1 - before if start < whole or not start else 0):
+            part = counts(i, j)
+            new = advance(kernel, part, 0.0, float(done), dt, p, x)
+            done += int(part.sum())
+            x = new[..., -1, 1 : 1 + self.n]
+            yield new, done
+        if shorter:
+            if done < whole:
+                x = advance(kernel, np.array([float(whole - done)]), 0.0, float(done), dt, p, x)[..., -1, 1 : 1 + self.n]
+            yield advance(kernel, np.ones(1), whole * dt, 0.0, duration - whole * dt, p, x), -1
+
+
+def advance(kernel: Kernel, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+    """Return a kernel's records; :class:`Diverged` where one is not finite."""
+    with np.errstate(all="ignore"):
+        new = kernel(counts, t0, k, dt, p, x)
+    time_first = np.moveaxis(new, -2, 0)
+    finite = np.isfinite(time_first).all(axis=tuple(range(1, time_first.ndim)))
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        t = t0 + (k + counts[: bad + 1].sum()) * dt
+        raise Diverged(np.moveaxis(time_first[:bad], 0, -2), t, time_first[bad], int(counts[bad]), dt)
+    return new
+
+
+def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], None]) -> Array:
+    """Return all records (..., T, m) of a motion; a :class:`Diverged` then holds all before it, a SimulationError too (``records``)."""
+    found: list[Array] = []
+    try:
+        for new, done in blocks:
+            found.append(new)
+            advanced(done)
+    except Diverged as stop:
+        stop.data = np.concatenate([*found, stop.data], axis=-2)
+        raise
+    except SimulationError as error:
+        kept = [*found, *[np.array(error.records)] * bool(error.records)]
+        error.records = list(np.concatenate(kept, axis=-2)) if kept else []
+        raise
+    return np.concatenate(found, axis=-2)
+
+
+def times(data: Array) -> Array:
+    """Return the times (T) of records (..., T, m), which a batch shares."""
+    return data.reshape(-1, *data.shape[-2:])[0, :, 0] if data.size else data[..., 0].reshape(-1)
+
+
+def pieces(records: int) -> Iterator[tuple[int, int]]:
+    """Yield pieces i … j − 1 of so many records, of about a tenth of a second of work each, measured as they go."""
+    start, length = 0, 16
+    while start < records:
+        begun = time.perf_counter()
+        yield start, min(start + length, records)
+        start += length
+        length = max(1, min(100_000, int(length * np.clip(0.1 / max(time.perf_counter() - begun, 1e-6), 0.25, 64.0))))
+
+
+@contextlib.contextmanager
+def bar(steps: int, shown: bool, start: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar with the rate and the time left; gives the function to call with the number of steps done so far.
+
+    Of the steps, ``start`` were done before; −1 is passed over.
+    """
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    count = TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s")
+    columns: tuple[Any, ...] = (TextColumn("simulating"), BarColumn(), count, TimeRemainingColumn())
+    begun = time.perf_counter()
+    with Progress(*columns) as shown_bar:
+        task = shown_bar.add_task("", total=steps, completed=start, rate=0.0)
+
+        def advanced(done: int) -> None:
+            if done >= 0:
+                shown_bar.update(task, completed=done, rate=(done - start) / max(time.perf_counter() - begun, 1e-9))
+
+        yield advanced

@@ -1,0 +1,143 @@
+"""One step of a plant by a method, and what is observed of it: the two functions that a run repeats."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.gufunc import gufunc
+from engine.compiler.trace import calling, trace
+from engine.integrate import Mechanical, Method, conserving, settled_step
+from engine.simulation.component import Context, SimulationError
+from engine.simulation.events import Watch
+from engine.simulation.layout import Layout
+from engine.simulation.momentum import MOMENTUM
+from engine.simulation.plant import Plant
+from engine.simulation.run import Process
+
+Array = np.ndarray
+
+
+class Step:
+    """Steps a plant: memories at the beginning of the step, the method, the momentum's projection, and where an event stops it.
+
+    Parameters
+    ----------
+    dt : the step, s, of which errors on floats speak
+    compiled : whether the functions are traced; the plant's acceleration is then one function in the machine code
+
+    Attributes
+    ----------
+    layout : of the whole state x: q, v, the components' states and memories, and the events' memory
+    """
+
+    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
+        self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
+        model, states, memories = plant.model, plant.states.n, plant.memories.n
+        self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
+        self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
+        self.acceleration: Callable[..., Any] = plant.acceleration
+        if compiled:
+            shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]
+            self.acceleration = calling(trace(plant.acceleration, shapes))
+
+    def context(self, t: Any, y: Array, p: Array) -> Context:
+        """Return time and state as components see them, of y = (q, v, z)."""
+        nq, nv = self.plant.model.nq, self.plant.model.nv
+        return self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
+
+    def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method that steps it, with memories m and parameters p."""
+        method = conserving(self.method, self.plant.projection(p)) if self.plant.conserved else self.method
+        return method, self.plant.system(self.acceleration, m, p)
+
+    def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+        """Return x after the k-th step of dt."""
+        t, y, (m, e) = t0 + k * dt, x[self.moving], self._memories(x)
+        m = self.plant.update(self.context(t, y, p), m, dt)
+        method, system = self.system(m, p)
+
+        def after(h: Any) -> Array:
+            return settled_step(method, system, t, h, y)
+
+        to = after(dt)
+        if self.watch:
+            to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
+        return np.concatenate([to, m, e])
+
+    def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+        """Return a record: the time, x, and what the components say, by name."""
+        t, a = t0 + k * dt, self.layout.split(x)
+        s = self.context(t, x[self.moving], p)
+        m = self.plant.update(s, a["memory"], dt)
+        vdot, _ = self.acceleration(t, a["q"], a["v"], a["state"], m, p)
+        return {"t": t, "x": x, **self.plant.observed(s, m, vdot)}
+
+    @functools.cached_property
+    def process(self) -> Process:
+        """The step and the observation as what a run repeats."""
+        functions = (self.step, self.observe) if self.compiled else (self._placed(self.step), self._placed(self.observe))
+        p = self.plant.parameters.join(self.plant.values)
+        return Process(*functions, self.compiled, (p, self.begun(self.plant.model.neutral(), np.zeros(self.plant.model.nv))))
+
+    @functools.cached_property
+    def plain(self) -> Step:
+        """The same on floats."""
+        return Step(self.plant, self.method, self.watch, self.dt, compiled=False)
+
+    def _placed(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function on floats whose errors say where they happened."""
+
+        def placed(t0: float, k: float, dt: float, p: Array, x: Array) -> Any:
+            try:
+                return f(t0, k, dt, p, x)
+            except ValueError as error:
+                a = self.layout.split(x)
+                q, v = (np.array2string(y, precision=6, threshold=20) for y in (a["q"], a["v"]))
+                raise SimulationError(f"{error}, in the step from t = {t0 + k * dt:.6g} s, q = {q}, v = {v}") from error
+
+        return placed
+
+    # ------------------------------------------------------------ whole states and records
+
+    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = ()) -> Array:
+        """Return x (*batch, n) of q and v, with states and memories as they are at first."""
+        return self.layout.spread({"q": q, "v": v, "state": self.plant.initial_states(), "memory": self.plant.initial_memories(),
+                                   "events": np.zeros(self.watch.memory.n)}, batch)  # fmt: skip
+
+    def prepare(self, p: Array, x: Array) -> Array:
+        """Return x (..., n) with what its q and v make of the momenta and of the event functions."""
+        if not self.plant.conserved and not self.watch:
+            return x
+        return self._preparation(np.concatenate([p, x], axis=-1))
+
+    @functools.cached_property
+    def _preparation(self) -> Callable[[Array], Array]:
+        split = self.plant.parameters.n
+
+        def prepared(given: Array) -> Array:
+            p, x = given[:split], given[split:]
+            a = self.layout.split(x)
+            z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
+            e = self.watch.begun(self.plant.context(0.0, a["q"], a["v"], z, p)) if self.watch else a["events"]
+            return self.layout.join({**a, "state": z, "events": e})
+
+        return gufunc(prepared, f"({split + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+
+    def watched(self, x: Array) -> dict[str, Array]:
+        """Return the events' memories in whole states (..., n)."""
+        return self.watch.memory.split(x[..., self.layout.slices["events"]])
+
+    def columns(self, records: Array) -> dict[str, Array]:
+        """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
+        signals = self.process.record.split(records)
+        x = self.layout.split(signals.pop("x"))
+        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n != MOMENTUM}
+        del signals["t"]
+        return {"q": x["q"], "v": x["v"], **states, **signals}
+
+    def _memories(self, x: Array) -> tuple[Array, Array]:
+        return x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
