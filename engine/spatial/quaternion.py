@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.spatial import so3
 
 Array = np.ndarray
 
@@ -81,13 +80,23 @@ def from_matrix(R: Array) -> Array:
     return normalize(ops.array([sign * b for b in best]))
 
 
+def half_angle(theta2: Any) -> tuple[Any, Any]:
+    """Return cos(θ/2) and sin(θ/2)/θ as smooth functions of θ².
+
+    >>> [float(x) for x in half_angle(0.0)]
+    [1.0, 0.5]
+    """
+    c0, c1, _, _ = ops.stumpff(0.25 * theta2)
+    return c0, 0.5 * c1
+
+
 def exp(w: Array) -> Array:
     """Unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
 
     >>> exp(np.array([0.0, 0.0, 0.0]))
     array([1., 0., 0., 0.])
     """
-    c, s = so3.half_angle(np.vecdot(w, w))
+    c, s = half_angle(np.vecdot(w, w))
     return ops.array([c, s * w[..., 0], s * w[..., 1], s * w[..., 2]])
 
 

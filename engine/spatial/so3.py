@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.spatial import quaternion
 
 Array = np.ndarray
 
@@ -32,16 +33,6 @@ def vee(W: Array) -> Array:
     return 0.5 * ops.array(half)
 
 
-def half_angle(theta2: Any) -> tuple[Any, Any]:
-    """cos(θ/2) and sin(θ/2)/θ as smooth functions of θ²: the exponential of quaternions.
-
-    >>> [float(x) for x in half_angle(0.0)]
-    [1.0, 0.5]
-    """
-    c0, c1, _, _ = ops.stumpff(0.25 * theta2)
-    return c0, 0.5 * c1
-
-
 def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
     """A = sin θ/θ, B = (1 − cos θ)/θ², C = (θ − sin θ)/θ³ as smooth functions of θ², accurate from 0 on.
 
@@ -52,7 +43,7 @@ def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
 
 
 def doubled(theta2: Any) -> tuple[Any, Any]:
-    """B and C from the Stumpff functions of the half angle, which :func:`half_angle` of the same θ² has made already."""
+    """Return B and C from the Stumpff functions of θ²/4, which :func:`quaternion.exp` of the same rotation has made already."""
     c0, c1, c2, c3 = ops.stumpff(0.25 * theta2)
     return 0.5 * c1 * c1, 0.25 * (c2 + c0 * c3)
 
@@ -111,8 +102,6 @@ def about(axis: Array, angle: Any) -> Array:
 
 def log(R: Array) -> Array:
     """Rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
-    from engine.spatial import quaternion  # here: quaternion is built on this module
-
     return quaternion.log(quaternion.from_matrix(R))
 
 
