@@ -148,7 +148,7 @@ def test_cayley_of_motions_is_that_of_dual_quaternions():
         close(MOTION.cayley(q, d), np.concatenate([Q[:, :4], dual_quaternion.position(Q)], axis=1), 2e-15)
 
 
-# ---------------------------------------------------------------- bracket and rate
+# ---------------------------------------------------------------- bracket and dexp⁻¹
 
 
 @group
@@ -172,16 +172,16 @@ def test_bracket_is_of_a_lie_algebra(m):
 
 
 @each
-def test_rate_gives_the_velocity(m):
-    """Where d moves with rate(d, v), q ⊕ d moves with v: to first order in s, q ⊕ (d + s ḋ) is q ⊕ d ⊕ s v."""
+def test_dexp_inv_gives_the_velocity(m):
+    """Where d moves with dexp_inv(d, v), q ⊕ d moves with v: to first order in s, q ⊕ (d + s ḋ) is q ⊕ d ⊕ s v."""
     q, rng = points(m, 1)[0], np.random.default_rng(9)
     for d in velocities(m):
         v = rng.uniform(-1, 1, m.nv)
-        ddot = m.rate(d, v)
+        ddot = m.dexp_inv(d, v)
         at = m.plus(q, d)
         along = derivative(lambda s, d=d, ddot=ddot, at=at: m.minus(at, m.plus(q, d + s * ddot)), h=3e-3)
         close(along, v, 2e-12)
-    np.testing.assert_allclose(m.rate(np.zeros(m.nv), v), v, rtol=0, atol=1e-16)
+    np.testing.assert_allclose(m.dexp_inv(np.zeros(m.nv), v), v, rtol=0, atol=1e-16)
 
 
 # ---------------------------------------------------------------- products, batches, lives
@@ -203,7 +203,7 @@ def test_products_act_part_by_part():
     for f, i, j in MIXED.factors:
         for mine, own in [(MIXED.plus(q, d)[i], f.plus(q[i], d[j])), (MIXED.cayley(q, d)[i], f.cayley(q[i], d[j])),
                           (MIXED.minus(q, r)[j], f.minus(q[i], r[i])), (MIXED.bracket(d, v)[j], f.bracket(d[j], v[j])),
-                          (MIXED.rate(d, v)[j], f.rate(d[j], v[j])), (MIXED.neutral()[i], f.neutral()),
+                          (MIXED.dexp_inv(d, v)[j], f.dexp_inv(d[j], v[j])), (MIXED.neutral()[i], f.neutral()),
                           (MIXED.normalized(3 * q)[i], f.normalized(3 * q[i]))]:  # fmt: skip
             np.testing.assert_array_equal(mine, own)
 
@@ -223,7 +223,7 @@ def test_normalized(m):
 def test_batches_are_rows(m):
     q, r, d, v = points(m, 13), points(m, 13, 11), velocities(m), velocities(m, 12)
     np.testing.assert_allclose(m.normalized(3 * q), [m.normalized(3 * x) for x in q], rtol=1e-15)
-    for f, args in ((m.plus, (q, d)), (m.minus, (q, r)), (m.cayley, (q, d)), (m.bracket, (d, v)), (m.rate, (d, v))):
+    for f, args in ((m.plus, (q, d)), (m.minus, (q, r)), (m.cayley, (q, d)), (m.bracket, (d, v)), (m.dexp_inv, (d, v))):
         np.testing.assert_allclose(f(*args), [f(*row) for row in zip(*args, strict=True)], rtol=1e-14, atol=1e-15)
         every = f(args[0][:, None], args[1][None, :5])
         assert every.shape[:2] == (13, 5)
@@ -233,5 +233,5 @@ def test_batches_are_rows(m):
 @each
 def test_three_lives(m):
     q, r, d, v = points(m, 13), points(m, 13, 13), velocities(m), velocities(m, 14)
-    check_lives(lambda q, r, d, v: (m.plus(q, d), m.minus(q, r), m.cayley(q, d), m.bracket(d, v), m.rate(d, v), m.normalized(q)),
+    check_lives(lambda q, r, d, v: (m.plus(q, d), m.minus(q, r), m.cayley(q, d), m.bracket(d, v), m.dexp_inv(d, v), m.normalized(q)),
                 q, r, d, v, tolerance=3e-14)  # fmt: skip
