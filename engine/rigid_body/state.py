@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import numbers
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState, reals
 from engine.spatial import quaternion
@@ -65,18 +66,22 @@ class RigidBodyState:
 
     @property
     def orientation(self) -> Array:
+        """Unit quaternion body → world (4)."""
         return self.vector[:4]
 
     @property
     def position(self) -> Array:
+        """Position of the origin in the world, m (3)."""
         return self.vector[4:7]
 
     @property
     def angular_velocity(self) -> Array:
+        """Angular velocity in body axes, rad/s (3)."""
         return self.vector[7:10]
 
     @property
     def linear_velocity(self) -> Array:
+        """Velocity of the origin in world axes, m/s (3)."""
         return self.vector[10:]
 
     def normalized(self) -> RigidBodyState:
@@ -84,11 +89,9 @@ class RigidBodyState:
         return self.from_vector(self.vector)
 
     def __add__(self, delta: Any) -> RigidBodyState:
-        d = reals("an error of a RigidBodyState", delta)
+        d = numbers("an error of a RigidBodyState", delta, StateError)
         if d.shape != (12,):
             raise StateError(f"an error of a RigidBodyState has shape {d.shape}; expected (12,)")
-        if not np.isfinite(d).all():
-            raise StateError("an error of a RigidBodyState holds NaN or infinity; expected finite numbers")
         return self.from_vector(LAYOUT.cayley_plus(self.vector, d))
 
     def __sub__(self, other: RigidBodyState) -> Array:

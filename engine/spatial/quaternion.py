@@ -16,12 +16,12 @@ Array = np.ndarray
 
 
 def identity() -> Array:
-    """[1, 0, 0, 0]."""
+    """Return [1, 0, 0, 0]."""
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def product(p: Array, q: Array) -> Array:
-    """p ⊗ q, the rotation q followed by p.
+    """Return p ⊗ q, the rotation q followed by p.
 
     >>> product(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 0.0]))
     array([0., 0., 0., 1.])
@@ -35,18 +35,18 @@ def product(p: Array, q: Array) -> Array:
 
 
 def conjugate(q: Array) -> Array:
-    """q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
+    """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
     return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
 
 
 def normalize(q: Array) -> Array:
-    """q / |q|."""
+    """Return q / |q|."""
     r = 1.0 / ops.norm(q)
     return ops.array([q[..., i] * r for i in range(4)])
 
 
 def to_matrix(q: Array) -> Array:
-    """R(q), shape (..., 3, 3), for unit q.
+    """Return R(q), shape (..., 3, 3), for unit q.
 
     >>> to_matrix(np.array([0.0, 0.0, 0.0, 1.0])).diagonal()
     array([-1., -1.,  1.])
@@ -61,7 +61,7 @@ def to_matrix(q: Array) -> Array:
 
 
 def from_matrix(R: Array) -> Array:
-    """Unit quaternion of a rotation matrix, with qw ≥ 0.
+    """Return the unit quaternion of a rotation matrix, with qw ≥ 0.
 
     4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
     """
@@ -91,7 +91,7 @@ def half_angle(theta2: Any) -> tuple[Any, Any]:
 
 
 def exp(w: Array) -> Array:
-    """Unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
+    """Return the unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
 
     >>> exp(np.array([0.0, 0.0, 0.0]))
     array([1., 0., 0., 0.])
@@ -101,7 +101,7 @@ def exp(w: Array) -> Array:
 
 
 def log(q: Array) -> Array:
-    """Rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
+    """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
     sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
     w, v = sign * q[..., 0], q[..., 1:]
     v2 = np.vecdot(v, v)
@@ -114,7 +114,7 @@ def log(q: Array) -> Array:
 
 
 def rotate(q: Array, x: Array) -> Array:
-    """R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
+    """Return R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
 
     >>> rotate(np.array([0.0, 0.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     array([-1., -2.,  3.])
@@ -126,12 +126,12 @@ def rotate(q: Array, x: Array) -> Array:
 
 
 def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-    """Uniform over SO(3)."""
+    """Return rotations uniform over SO(3), shape (*shape, 4)."""
     q = rng.standard_normal((*shape, 4))
     return normalize(q)
 
 
 def rate(q: Array, w: Array) -> Array:
-    """q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
+    """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
     zero: Any = 0.0 * w[..., 0]
     return 0.5 * product(q, ops.array([zero, w[..., 0], w[..., 1], w[..., 2]]))
