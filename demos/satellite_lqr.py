@@ -37,7 +37,7 @@ R = np.diag([0.1] * 3 + [1.0] * 3)
 
 
 class ILQR:
-    """Iterative LQR on a manifold: minimise Σ ½ δᵀQδ + ½ uᵀRu + ½ δ_NᵀQ_f δ_N, δ = x ⊖ goal, from x0."""
+    """Iterative LQR on a manifold: minimise Σ ½ δᵀQδ + ½ uᵀRu + ½ δ_NᵀQ_f δ_N, δ = state_diff(x, goal), from x0."""
 
     def __init__(self, satellite: Satellite, x0: np.ndarray, goal: np.ndarray) -> None:
         self.compiled, self.x0, self.goal = engine.compile(satellite), x0, goal
@@ -57,7 +57,7 @@ class ILQR:
         A, B = self.compiled.discrete_error_jacobians(x[:-1], u, 0.0, DT)
         d = self.compiled.state_diff(x, self.goal)
         D = engine.gufunc(self.compiled.system.state_diff, "(n),(n)->(e)", n=13)
-        slope = engine.jacobian(D)(x, self.goal) @ np.array([self.compiled.system.error_jacobian(s) for s in x])   # ∂(x ⊖ goal)/∂error
+        slope = engine.jacobian(D)(x, self.goal) @ np.array([self.compiled.system.error_jacobian(s) for s in x])   # ∂δ/∂error
         P, p = slope[-1].T @ QF @ slope[-1], slope[-1].T @ QF @ d[-1]
         K, k, promised = np.empty((STEPS, 6, 12)), np.empty((STEPS, 6)), 0.0
         for i in reversed(range(STEPS)):

@@ -55,7 +55,7 @@ class Butcher:
                 k.append(h * system.field(t, x))
                 continue
             u = weighted(a_i, k)
-            k.append(h * system.space.rate(u, system.field(t + sum(a_i) * h, system.space.plus(x, u))))
+            k.append(h * system.space.dexp_inv(u, system.field(t + sum(a_i) * h, system.space.plus(x, u))))
         return k
 
     def __call__(self, system: System, t: Any, h: Any, x: Array) -> Array:

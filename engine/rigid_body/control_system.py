@@ -56,19 +56,19 @@ class ControlSystem:
         return METHODS[name]
 
     def state_plus(self, x: Array, delta: Array) -> Array:
-        """x ⊕ δ: the state (n) with the error δ (ne)."""
-        return self.state.plus(x, delta)
+        """Return cayley_plus(x, δ) of the state: the state (n) that lies the error δ (ne) from x."""
+        return self.state.cayley_plus(x, delta)
 
     def state_diff(self, x: Array, x0: Array) -> Array:
-        """x ⊖ x0: the error δ (ne) with x0 ⊕ δ = x."""
-        return self.state.minus(x, x0)
+        """Return cayley_minus(x0, x) of the state: the error δ (ne) from x0 to x, state_plus(x0, δ) = x."""
+        return self.state.cayley_minus(x0, x)
 
     def error_jacobian(self, x: Array) -> Array:
-        """E = ∂(x ⊕ δ)/∂δ at δ = 0, (n, ne)."""
+        """Return E = ∂ state_plus(x, δ)/∂δ at δ = 0, (n, ne)."""
         return self.state.error_jacobian(x)
 
     def error_jacobian_rate(self, x: Array, b: Array) -> Array:
-        """∂/∂δ E(x ⊕ δ)ᵀ b at δ = 0, (ne, ne)."""
+        """Return ∂/∂δ E(state_plus(x, δ))ᵀ b at δ = 0, (ne, ne)."""
         return self.state.error_jacobian_rate(x, b)
 
     def neutral(self) -> Array:

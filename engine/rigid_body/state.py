@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import numbers
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState, reals
 from engine.spatial import quaternion
@@ -15,7 +16,7 @@ LAYOUT = LieState("quaternion", 3, 3, 3)
 
 
 class RigidBodyState:
-    """Position, orientation and velocities of a rigid body; ``s + δ`` and ``s1 − s0`` are ⊕ and ⊖ with errors δ (12).
+    """Position, orientation and velocities of a rigid body; ``s + δ`` and ``s1 − s0`` move it by, and give, an error δ (12).
 
     Parameters
     ----------
@@ -24,7 +25,8 @@ class RigidBodyState:
     linear_velocity : of the origin in world axes, m/s (3)
     angular_velocity : in body axes, rad/s (3)
 
-    An error is [δ, Δp, Δω, Δv], with δ = tan(θ/2) n of the rotation between, on the body's side.
+    An error is [δ, Δp, Δω, Δv], with δ = tan(θ/2) n of the rotation between, on the body's side: ``s + δ`` is
+    :meth:`LieState.cayley_plus`, and ``s1 − s0`` is cayley_minus(s0, s1), and raises StateError at half a turn.
 
     Examples
     --------
@@ -51,7 +53,7 @@ class RigidBodyState:
 
     @classmethod
     def from_vector(cls, x: Any) -> RigidBodyState:
-        """The state of [quaternion, position, angular velocity, linear velocity] (13)."""
+        """Return the state of [quaternion, position, angular velocity, linear velocity] (13)."""
         x = LAYOUT.checked("x", x)
         if x.shape != (13,):
             raise StateError(f"x has shape {x.shape}; expected (13,)")
@@ -59,48 +61,50 @@ class RigidBodyState:
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> RigidBodyState:
-        """A state with a uniform orientation, and the rest from the standard normal distribution."""
+        """Return a state with a uniform orientation, and the rest from the standard normal distribution."""
         return cls.from_vector(LAYOUT.random(rng))
 
     @property
     def orientation(self) -> Array:
+        """Unit quaternion body → world (4)."""
         return self.vector[:4]
 
     @property
     def position(self) -> Array:
+        """Position of the origin in the world, m (3)."""
         return self.vector[4:7]
 
     @property
     def angular_velocity(self) -> Array:
+        """Angular velocity in body axes, rad/s (3)."""
         return self.vector[7:10]
 
     @property
     def linear_velocity(self) -> Array:
+        """Velocity of the origin in world axes, m/s (3)."""
         return self.vector[10:]
 
     def normalized(self) -> RigidBodyState:
-        """The same, with a unit quaternion."""
+        """Return the same state, with a unit quaternion."""
         return self.from_vector(self.vector)
 
     def __add__(self, delta: Any) -> RigidBodyState:
-        d = reals("an error of a RigidBodyState", delta)
+        d = numbers("an error of a RigidBodyState", delta, StateError)
         if d.shape != (12,):
             raise StateError(f"an error of a RigidBodyState has shape {d.shape}; expected (12,)")
-        if not np.isfinite(d).all():
-            raise StateError("an error of a RigidBodyState holds NaN or infinity; expected finite numbers")
-        return self.from_vector(LAYOUT.plus(self.vector, d))
+        return self.from_vector(LAYOUT.cayley_plus(self.vector, d))
 
     def __sub__(self, other: RigidBodyState) -> Array:
         if not isinstance(other, RigidBodyState):
             return NotImplemented
         with np.errstate(divide="ignore", invalid="ignore"):
-            delta = LAYOUT.minus(self.vector, other.vector)
+            delta = LAYOUT.cayley_minus(other.vector, self.vector)
         if not np.isfinite(delta).all():
             raise StateError("two orientations are half a turn apart, where tan(θ/2) is infinite; expected less between them")
         return delta
 
     def isclose(self, other: RigidBodyState, tolerance: float = 1e-9) -> bool:
-        """Whether all entries agree to the tolerance, the quaternion up to its sign."""
+        """Return whether all entries agree to the tolerance, the quaternion up to its sign."""
         sign = 1.0 if self.orientation @ other.orientation >= 0 else -1.0
         mine, theirs = self.vector, np.concatenate([sign * other.orientation, other.vector[4:]])
         return bool(np.abs(mine - theirs).max() <= tolerance)
@@ -115,12 +119,12 @@ class RigidBodyState:
 
 
 def are_rotations(R: Array) -> bool:
-    """Whether all matrices (..., 3, 3) are rotations."""
+    """Return whether all matrices (..., 3, 3) are rotations."""
     return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())
 
 
 def quaternion_of(owner: str, R: Array) -> Array:
-    """Unit quaternions (..., 4) of rotation matrices (..., 3, 3), checked."""
+    """Return unit quaternions (..., 4) of rotation matrices (..., 3, 3); raise StateError if one is no rotation."""
     if not are_rotations(R):
         raise StateError(f"{owner}: orientation is no rotation matrix; expected R Rᵀ = 1 and det R = 1")
     return quaternion.from_matrix(R)

@@ -62,9 +62,9 @@ class CompiledSystem:
     dynamics(x, u, t) -> ẋ (..., n)
     discrete_dynamics(x, u, t, dt) -> x⁺ (..., n), by the system's own integrator; :meth:`discrete` has it by others
     jacobians(x, u, t) -> A (..., n, n), B (..., n, m): of dynamics, in coordinates
-    error_jacobians(x, u, t) -> A (..., ne, ne), B (..., ne, m): of the error's rate, δ̇ = A δ + B ν for x ⊕ δ and u + ν
+    error_jacobians(x, u, t) -> A (..., ne, ne), B (..., ne, m): of the error's rate, δ̇ = A δ + B ν for state_plus(x, δ), u + ν
     discrete_jacobians(x, u, t, dt), discrete_error_jacobians(x, u, t, dt) -> the same of a step: δ⁺ = A δ + B ν
-    state_plus(x, delta) -> x ⊕ δ; state_diff(x, x0) -> x ⊖ x0
+    state_plus(x, delta) -> LieState.cayley_plus(x, δ); state_diff(x, x0) -> LieState.cayley_minus(x0, x), the error δ from x0 to x
     """
 
     def __init__(self, system: ControlSystem) -> None:

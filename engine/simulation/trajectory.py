@@ -131,7 +131,7 @@ class Trajectory:
         m = self.model.manifold
         q0, q1, v0, v1, a0, a1 = (x[..., i, :] for x in (self.q, self.v, self.vdot) for i in (k, k + 1))
         d = m.minus(q0, q1)
-        q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.rate(d, v1)))
+        q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.dexp_inv(d, v1)))
         v = hermite(s, h, v0, v1, a0, a1)
 
         def linear(x: Array, lead: int) -> Array:

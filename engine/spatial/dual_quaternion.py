@@ -19,22 +19,22 @@ Array = np.ndarray
 
 
 def joined(q: Array, d: Array) -> Array:
-    """[q | d], shape (..., 8), from two batches (..., 4)."""
+    """Return [q | d], shape (..., 8), from two batches (..., 4)."""
     return ops.array([*(q[..., i] for i in range(4)), *(d[..., i] for i in range(4))])
 
 
 def pure(x: Array) -> Array:
-    """[0; x], shape (..., 4)."""
+    """Return [0; x], shape (..., 4)."""
     return ops.array([0.0 * x[..., 0], x[..., 0], x[..., 1], x[..., 2]])
 
 
 def identity() -> Array:
-    """[1, 0, 0, 0 | 0, 0, 0, 0]."""
+    """Return [1, 0, 0, 0 | 0, 0, 0, 0]."""
     return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def product(P: Array, Q: Array) -> Array:
-    """P ⊗ Q, the motion Q followed by P: [p ⊗ q | p ⊗ d_Q + d_P ⊗ q].
+    """Return P ⊗ Q, the motion Q followed by P: [p ⊗ q | p ⊗ d_Q + d_P ⊗ q].
 
     >>> shift = from_pose_parts(quaternion.identity(), np.array([2.0, 0.0, 0.0]))
     >>> position(product(shift, shift))
@@ -45,12 +45,12 @@ def product(P: Array, Q: Array) -> Array:
 
 
 def conjugate(Q: Array) -> Array:
-    """Q* = [q* | d*], the inverse of a unit dual quaternion."""
+    """Return Q* = [q* | d*], the inverse of a unit dual quaternion."""
     return joined(quaternion.conjugate(rotation(Q)), quaternion.conjugate(dual(Q)))
 
 
 def normalize(Q: Array) -> Array:
-    """Q / |Q|, with q of unit length and d orthogonal to it, shape (..., 8); |Q| = |q| + ε q·d/|q|. A q of zero gives NaN.
+    """Return Q / |Q|, with q of unit length and d orthogonal to it, shape (..., 8); |Q| = |q| + ε q·d/|q|. A q of zero gives NaN.
 
     >>> normalize(np.array([2.0, 0.0, 0.0, 0.0, 6.0, 4.0, 0.0, 0.0]))
     array([1., 0., 0., 0., 0., 2., 0., 0.])
@@ -65,7 +65,7 @@ def normalize(Q: Array) -> Array:
 
 
 def from_pose_parts(q: Array, p: Array) -> Array:
-    """Q (..., 8) from a unit quaternion (..., 4) and a position (..., 3) in metres: d = ½ [0; p] ⊗ q.
+    """Return Q (..., 8) from a unit quaternion (..., 4) and a position (..., 3) in metres: d = ½ [0; p] ⊗ q.
 
     >>> from_pose_parts(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
     array([ 0.,  0.,  0.,  1.,  0.,  0., -1.,  0.])
@@ -74,17 +74,17 @@ def from_pose_parts(q: Array, p: Array) -> Array:
 
 
 def rotation(Q: Array) -> Array:
-    """q, the real part, shape (..., 4)."""
+    """Return q, the real part, shape (..., 4)."""
     return Q[..., :4]
 
 
 def dual(Q: Array) -> Array:
-    """d, the dual part, shape (..., 4)."""
+    """Return d, the dual part, shape (..., 4)."""
     return Q[..., 4:]
 
 
 def position(Q: Array) -> Array:
-    """p = 2 vec(d ⊗ q*), shape (..., 3), in metres.
+    """Return p = 2 vec(d ⊗ q*), shape (..., 3), in metres.
 
     >>> position(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]))
     array([2., 0., 0.])
@@ -93,17 +93,17 @@ def position(Q: Array) -> Array:
 
 
 def to_matrix(Q: Array) -> Array:
-    """T(Q), shape (..., 4, 4)."""
+    """Return T(Q), shape (..., 4, 4)."""
     return se3.pose(quaternion.to_matrix(rotation(Q)), position(Q))
 
 
 def from_matrix(T: Array) -> Array:
-    """Unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0."""
+    """Return the unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0."""
     return from_pose_parts(quaternion.from_matrix(se3.rotation(T)), se3.position(T))
 
 
 def transform(Q: Array, x: Array) -> Array:
-    """R(q) x + p (..., 3), the point x (..., 3) of the child frame seen from the parent's: x_A = T_AB x_B.
+    """Return R(q) x + p (..., 3), the point x (..., 3) of the child frame seen from the parent's: x_A = T_AB x_B.
 
     >>> transform(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
     array([1., 0., 0.])
@@ -115,7 +115,7 @@ def transform(Q: Array, x: Array) -> Array:
 
 
 def exp(V: Array) -> Array:
-    """Q (..., 8) of the motion by the constant body twist V = [ω; v] (..., 6) in unit time, se3.exp: exp(½ (ω + ε v)).
+    """Return Q (..., 8) of the motion by the constant body twist V = [ω; v] (..., 6) in unit time, se3.exp: exp(½ (ω + ε v)).
 
     With the Stumpff functions c_k of θ²/4, c1′ = ½ (c3 − c2), and the dual square θ² + 2 ε ω·v:
     q = [c0, ½ c1 ω] and d = [−¼ c1 ω·v, ½ c1 v + ⅛ (c3 − c2) (ω·v) ω].
@@ -133,13 +133,13 @@ def exp(V: Array) -> Array:
 
 
 def log(Q: Array) -> Array:
-    """Twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
+    """Return the twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
     w = quaternion.log(rotation(Q))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
 
 
 def cayley(V: Array) -> Array:
-    """Q (..., 8) of the dual Cayley map of V = [ω; v] (..., 6): (1 + ½ (ω + ε v))/|…|. Ad(Q) = (1 − ½ ad V)⁻¹ (1 + ½ ad V).
+    """Return Q (..., 8) of the dual Cayley map of V = [ω; v] (..., 6): (1 + ½ (ω + ε v))/|…|. Ad(Q) = (1 − ½ ad V)⁻¹ (1 + ½ ad V).
 
     The length is s + ε ω·v/(4 s) with s² = 1 + ¼ ω·ω. A rotation of θ has |ω| = 2 tan θ/2; half a turn is not reached.
 
@@ -155,7 +155,7 @@ def cayley(V: Array) -> Array:
 
 
 def rate(Q: Array, V: Array) -> Array:
-    """Q̇ = ½ Q ⊗ [0, ω | 0, v] (..., 8) for the body twist V = [ω; v] (..., 6), rad/s and m/s.
+    """Return Q̇ = ½ Q ⊗ [0, ω | 0, v] (..., 8) for the body twist V = [ω; v] (..., 6), rad/s and m/s.
 
     >>> rate(identity(), np.array([0.0, 0.0, 2.0, 4.0, 0.0, 0.0]))
     array([0., 0., 0., 1., 0., 2., 0., 0.])

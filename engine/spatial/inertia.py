@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
 from engine.spatial import se3, so3
 
 Array = np.ndarray
 
 
 def from_mass(mass: float, center: Array, tensor: Array) -> Array:
-    """G of a rigid body: mass (kg), centre of mass c (3, m) and tensor about the **centre of mass** (3×3, kg·m²).
+    """Return G of a rigid body: mass (kg), centre of mass c (3, m) and tensor about the **centre of mass** (3×3, kg·m²).
 
     >>> from_mass(2.0, np.array([0.0, 0.0, 1.0]), np.eye(3))[:3, :3].diagonal()
     array([3., 3., 1.])
@@ -30,7 +31,7 @@ def from_mass(mass: float, center: Array, tensor: Array) -> Array:
 
 
 def box(mass: float, size: Array) -> Array:
-    """Solid box with full edge lengths (3, m), about its centre: m (w² + h²)/12.
+    """Return G of a solid box with full edge lengths (3, m), about its centre: m (w² + h²)/12.
 
     >>> box(12.0, [1.0, 2.0, 3.0]).diagonal()
     array([13., 10.,  5., 12., 12., 12.])
@@ -40,52 +41,52 @@ def box(mass: float, size: Array) -> Array:
 
 
 def cylinder(mass: float, radius: float, length: float) -> Array:
-    """Solid cylinder along z, about its centre: Ixx = Iyy = m (3r² + H²)/12, Izz = m r²/2."""
+    """Return G of a solid cylinder along z, about its centre: Ixx = Iyy = m (3r² + H²)/12, Izz = m r²/2."""
     across = mass * (3 * radius**2 + length**2) / 12
     return from_mass(mass, np.zeros(3), np.diag([across, across, mass * radius**2 / 2]))
 
 
 def ellipsoid(mass: float, semiaxes: Array) -> Array:
-    """Solid ellipsoid with semi-axes (3, m), about its centre: m (b² + c²)/5."""
+    """Return G of a solid ellipsoid with semi-axes (3, m), about its centre: m (b² + c²)/5."""
     a, b, c = (float(s) ** 2 for s in semiaxes)
     return from_mass(mass, np.zeros(3), mass / 5 * np.diag([b + c, c + a, a + b]))
 
 
 def sphere(mass: float, radius: float) -> Array:
-    """Solid sphere about its centre: 2 m r²/5."""
+    """Return G of a solid sphere about its centre: 2 m r²/5."""
     return ellipsoid(mass, np.full(3, radius))
 
 
 def from_mesh(mesh: Any, density: float) -> Array:
-    """G of a closed mesh (a ``trimesh.Trimesh``, in metres) filled with the density (kg/m³), about the mesh's origin.
+    """Return G of a closed mesh (a ``trimesh.Trimesh``, in metres) filled with the density (kg/m³), about the mesh's origin.
 
-    Raises ValueError if the mesh encloses no volume (open, or inside out).
+    Raise EngineError if the mesh encloses no volume (open, or inside out).
     """
     if not mesh.is_watertight or mesh.volume <= 0:
-        raise ValueError(f"the mesh is not a closed surface (volume {mesh.volume:.3g} m³); expected one that encloses a volume")
+        raise EngineError(f"the mesh is not a closed surface (volume {mesh.volume:.3g} m³); expected one that encloses a volume")
     volume = float(mesh.volume)
     return from_mass(density * volume, mesh.center_mass, density / float(mesh.density) * np.asarray(mesh.moment_inertia))
 
 
 def mass(G: Array) -> Any:
-    """m (kg)."""
+    """Return the mass m (kg)."""
     return G[..., 5, 5]
 
 
 def first_moment(G: Array) -> Array:
-    """h = m c."""
+    """Return the first moment h = m c (..., 3), kg·m."""
     return so3.vee(G[..., :3, 3:])
 
 
 def center(G: Array) -> Array:
-    """Centre of mass c of a rigid body's inertia (the origin, for a body without mass)."""
+    """Return the centre of mass c of a rigid body's inertia (the origin, for a body without mass)."""
     m = mass(G)
     massless = m == 0
     return first_moment(G) / np.where(massless, 1.0, m)[..., None]
 
 
 def transformed(T_AB: Array, G_B: Array) -> Array:
-    """Ad(T_AB)⁻ᵀ G_B Ad(T_AB)⁻¹: the inertia of a body given in frame B, seen from frame A (shape (6, 6)).
+    """Return Ad(T_AB)⁻ᵀ G_B Ad(T_AB)⁻¹: the inertia of a body given in frame B, seen from frame A (shape (6, 6)).
 
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
     """
@@ -97,7 +98,7 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
 
 
 def rotated(R: Array, A: Array) -> Array:
-    """R A Rᵀ, with half the products where R turns about a coordinate axis.
+    """Return R A Rᵀ, with half the products where R turns about a coordinate axis.
 
     In the plane of such a turn, the trace and the antisymmetric part of A stay, and the rest turns by 2θ.
     """
@@ -118,13 +119,13 @@ def rotated(R: Array, A: Array) -> Array:
 
 
 def mirrored(A: Array) -> Array:
-    """The symmetric matrix with A's upper triangle."""
+    """Return the symmetric matrix with A's upper triangle."""
     n = len(A)
     return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
 
 
 def is_rigid(G: Array) -> bool:
-    """Whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
+    """Return whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
     if G.dtype == object:
         return False
     H, M, m = G[:3, 3:], G[3:, 3:], G[5, 5]
@@ -132,7 +133,7 @@ def is_rigid(G: Array) -> bool:
 
 
 def wrench(G: Array, V: Array, Vdot: Array) -> Array:
-    """The wrench that a motion takes, F = G V̇ − ad(V)ᵀ G V (6).
+    """Return the wrench that a motion takes, F = G V̇ − ad(V)ᵀ G V (6).
 
     Of a rigid body it is Newton's and Euler's equations about the origin, with its acceleration a = v̇ + ω × v::
 
@@ -154,7 +155,7 @@ def wrench(G: Array, V: Array, Vdot: Array) -> Array:
 
 
 def faults(G: Array) -> list[str]:
-    """What makes a rigid body's inertia unphysical, in words; empty if nothing does.
+    """Return the reasons in words why G is no rigid body's inertia; an empty list if it may be one.
 
     >>> faults(from_mass(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
     ['principal moments 1, 1, 3 kg·m² violate the triangle inequality (the largest exceeds the sum of the others)']

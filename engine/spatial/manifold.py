@@ -1,8 +1,8 @@
 """Configuration manifolds: groups of motions with their ⊕ and ⊖, and products of them.
 
-A point q of ``nq`` coordinates moves along a velocity v of ``nv`` entries, taken from the left: q ⊕ d = q · exp(d). Integrators and models
-know nothing else of a configuration. All functions take batches ``(..., nq)`` and ``(..., nv)`` of floats, or unbatched traced arrays,
-and unit quaternions.
+A point q has ``nq`` coordinates, and its velocity v ``nv`` entries in the point's own (body) axes: q moves along a constant v to
+q ⊕ t v = q · exp(t v). Integrators and models know nothing else of a configuration. All functions take batches ``(..., nq)`` and
+``(..., nv)`` of floats, or unbatched traced arrays, and unit quaternions.
 
 References: Iserles, Munthe-Kaas, Nørsett & Zanna, *Lie-group methods*, Acta Numerica 2000; Solà, Deray & Atchuthan, *A micro Lie
 theory for state estimation in robotics*, 2018.
@@ -28,11 +28,13 @@ class Manifold:
     Attributes
     ----------
     neutral() : the identity (nq)
-    plus(q, d) : q ⊕ d = q · exp(d)
-    minus(q0, q1) : the shortest d with q0 ⊕ d = q1
-    cayley(q, d) : q · cay(d), which agrees with q ⊕ d to the second order in d, without sines and cosines
+    plus(q, d) : q ⊕ d = q · exp(d), (nq)
+    minus(q0, q1) : q1 ⊖ q0 (nv), from q0 to q1: the shortest d with q0 ⊕ d = q1
+    cayley(q, d) : q · cay(d), (nq), which agrees with q ⊕ d to the second order in d, without sines and cosines; for a rotation by θ
+        about n, d is 2 tan(θ/2) n
     bracket(a, b) : Lie bracket of two velocities, (nv)
-    rate(d, v) : ḋ for which q0 ⊕ d moves with the velocity v: dexp(−d)⁻¹ v
+    dexp_inv(d, v) : the rate ḋ = dexp(−d)⁻¹ v (nv) at which d changes where q0 ⊕ d moves with the velocity v in its own axes, q0 at rest
+        (left-trivialised: exp(d)⁻¹ d/dt exp(d) = dexp(−d) ḋ, with dexp the left Jacobian, as in so3 and se3)
     normalized(q) : q with unit quaternions
     random(rng) : a point; attitudes are uniform, the rest of order one
     factors : what a product is made of: (manifold, where its coordinates lie in q, where its velocities lie in v)
@@ -46,7 +48,7 @@ class Manifold:
     minus: Callable[[Array, Array], Array]
     cayley: Callable[[Array, Array], Array]
     bracket: Callable[[Array, Array], Array]
-    rate: Callable[[Array, Array], Array]
+    dexp_inv: Callable[[Array, Array], Array]
     normalized: Callable[[Array], Array]
     random: Callable[[np.random.Generator], Array]
     attitude: bool = False  # q begins with a unit quaternion
@@ -54,12 +56,12 @@ class Manifold:
 
     @property
     def parts(self) -> tuple[tuple[Manifold, slice, slice], ...]:
-        """Its factors; of one that is no product, itself."""
+        """Return its factors; of one that is no product, itself."""
         return self.factors or ((self, slice(0, self.nq), slice(0, self.nv)),)
 
     @property
     def flat(self) -> bool:
-        """Whether it is a vector space."""
+        """Return whether it is a vector space."""
         return self.name == f"R{self.nv}"
 
     def __repr__(self) -> str:
@@ -70,7 +72,7 @@ class Manifold:
 
 
 def vector(n: int) -> Manifold:
-    """Rⁿ under addition."""
+    """Return Rⁿ under addition."""
     return Manifold(f"R{n}", n, n, lambda: np.zeros(n), lambda q, d: q + d, lambda q0, q1: q1 - q0, lambda q, d: q + d,
                     lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape)),
                     lambda d, v: np.broadcast_to(v, np.broadcast_shapes(d.shape, v.shape)), lambda q: q,
@@ -81,39 +83,39 @@ def vector(n: int) -> Manifold:
 
 
 def rotation_plus(q: Array, d: Array) -> Array:
-    """q ⊗ exp(d)."""
+    """Return q ⊗ exp(d)."""
     return quaternion.product(q, quaternion.exp(d))
 
 
 def rotation_minus(q0: Array, q1: Array) -> Array:
-    """log(q0* ⊗ q1)."""
+    """Return log(q0* ⊗ q1)."""
     return quaternion.log(quaternion.product(quaternion.conjugate(q0), q1))
 
 
 def rotation_cayley(q: Array, d: Array) -> Array:
-    """q ⊗ [1, d/2]/√(1 + d²/4)."""
+    """Return q ⊗ cay(d) = q ⊗ [1, d/2]/√(1 + d²/4)."""
     r = 1.0 / ops.sqrt(1.0 + 0.25 * np.vecdot(d, d))
     return quaternion.product(q, ops.array([r, *(0.5 * r * d[..., i] for i in range(3))]))
 
 
-def rotation_rate(d: Array, v: Array) -> Array:
-    """dexp(−d)⁻¹ ω."""
+def rotation_dexp_inv(d: Array, v: Array) -> Array:
+    """Return dexp(−d)⁻¹ ω."""
     return np.matvec(so3.dexp_inv(-d), v)
 
 
-ROTATION = Manifold("SO(3)", 4, 3, quaternion.identity, rotation_plus, rotation_minus, rotation_cayley, ops.cross, rotation_rate,
-                    quaternion.normalize, quaternion.random, attitude=True)  # fmt: skip
+ROTATION = Manifold("SO(3)", 4, 3, quaternion.identity, rotation_plus, rotation_minus, rotation_cayley, ops.cross,
+                    rotation_dexp_inv, quaternion.normalize, quaternion.random, attitude=True)  # fmt: skip
 
 # ---------------------------------------------------------------- rigid motions: q = [quaternion, p], v = [ω, v] in the body
 
 
 def moved(q: Array, r: Array, p: Array) -> Array:
-    """[r, p_q + R(q) p]: the motion q followed by one to the position p, with r the attitude after both."""
+    """Return [r, p_q + R(q) p]: the motion q followed by one to the position p, with r the attitude after both."""
     return np.concatenate([r, q[..., 4:] + quaternion.rotate(q[..., :4], p)], axis=-1)
 
 
 def motion_plus(q: Array, d: Array) -> Array:
-    """T exp([d])."""
+    """Return T exp([d])."""
     w, v = d[..., :3], d[..., 3:]
     B, C = so3.doubled(np.vecdot(w, w))
     u = ops.cross(w, v)
@@ -123,14 +125,14 @@ def motion_plus(q: Array, d: Array) -> Array:
 
 
 def motion_minus(q0: Array, q1: Array) -> Array:
-    """log(T0⁻¹ T1)."""
+    """Return log(T0⁻¹ T1)."""
     w = rotation_minus(q0[..., :4], q1[..., :4])
     p = quaternion.rotate(quaternion.conjugate(q0[..., :4]), q1[..., 4:] - q0[..., 4:])
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), p)], axis=-1)
 
 
 def motion_cayley(q: Array, d: Array) -> Array:
-    """T · cay(d) with Cayley's map of dual quaternions, for which Ad(cay d) = (1 − ½ ad d)⁻¹ (1 + ½ ad d)."""
+    """Return T · cay(d) with Cayley's map of dual quaternions, for which Ad(cay d) = (1 − ½ ad d)⁻¹ (1 + ½ ad d)."""
     w, v = d[..., :3], d[..., 3:]
     s = 1.0 / (1.0 + 0.25 * np.vecdot(w, w))
     u = ops.cross(w, v)
@@ -139,43 +141,43 @@ def motion_cayley(q: Array, d: Array) -> Array:
 
 
 def motion_bracket(a: Array, b: Array) -> Array:
-    """ad(a) b."""
+    """Return ad(a) b."""
     (wa, va), (wb, vb) = ((x[..., :3], x[..., 3:]) for x in (a, b))
     return np.concatenate([ops.cross(wa, wb), ops.cross(va, wb) + ops.cross(wa, vb)], axis=-1)
 
 
-def motion_rate(d: Array, v: Array) -> Array:
-    """dexp(−d)⁻¹ V."""
+def motion_dexp_inv(d: Array, v: Array) -> Array:
+    """Return dexp(−d)⁻¹ V."""
     return np.matvec(se3.dexp_inv(-d), v)
 
 
 def motion_normalized(q: Array) -> Array:
-    """q with a unit quaternion."""
+    """Return q with a unit quaternion."""
     return np.concatenate([quaternion.normalize(q[..., :4]), q[..., 4:]], axis=-1)
 
 
 MOTION = Manifold("SE(3)", 7, 6, lambda: np.append(quaternion.identity(), np.zeros(3)), motion_plus, motion_minus, motion_cayley,
-                  motion_bracket, motion_rate, motion_normalized,
+                  motion_bracket, motion_dexp_inv, motion_normalized,
                   lambda rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)), attitude=True)  # fmt: skip
 
 # ---------------------------------------------------------------- motions of a plane: q = [x y θ], v = [vx vy ω] in the body
 
 
 def plane_moved(q: Array, dx: Array, dy: Array, turn: Array) -> Array:
-    """[x, y] + R(θ) [dx, dy], θ + turn."""
+    """Return [x, y] + R(θ) [dx, dy], θ + turn."""
     c, s = ops.cos(q[..., 2] * 1.0), ops.sin(q[..., 2] * 1.0)
     return ops.array([q[..., 0] + c * dx - s * dy, q[..., 1] + s * dx + c * dy, q[..., 2] + turn])
 
 
 def plane_plus(q: Array, d: Array) -> Array:
-    """q · exp(d) of SE(2)."""
+    """Return q · exp(d) of SE(2)."""
     vx, vy, w = (d[..., i] for i in range(3))
     A, B, _ = so3.coefficients(w * w)
     return plane_moved(q, A * vx - w * B * vy, w * B * vx + A * vy, w)                             # ∫ R(w t) (vx, vy) dt
 
 
 def plane_minus(q0: Array, q1: Array) -> Array:
-    """The d with q0 · exp(d) = q1; angles are not wrapped, and where they differ by 2π, 4π, … there is none (as for so3.dexp_inv)."""
+    """Return the d with q0 · exp(d) = q1; angles are not wrapped, and where they differ by 2π, 4π, … there is none."""
     d = q1 - q0
     c, s = ops.cos(q0[..., 2] * 1.0), ops.sin(q0[..., 2] * 1.0)
     w = d[..., 2]
@@ -186,39 +188,39 @@ def plane_minus(q0: Array, q1: Array) -> Array:
 
 
 def plane_cayley(q: Array, d: Array) -> Array:
-    """q · cay(d) of SE(2)."""
+    """Return q · cay(d) of SE(2)."""
     vx, vy, w = (d[..., i] for i in range(3))
     s = 1.0 / (1.0 + 0.25 * w * w)
     return plane_moved(q, s * (vx - 0.5 * w * vy), s * (vy + 0.5 * w * vx), 2.0 * ops.arctan(0.5 * w))
 
 
 def spatial_of(d: Array) -> Array:
-    """The twist [0 0 ω, vx vy 0] of a planar velocity."""
+    """Return the twist [0 0 ω, vx vy 0] of a planar velocity."""
     o = 0.0 * d[..., 0]
     return ops.array([o, o, d[..., 2], d[..., 0], d[..., 1], o])
 
 
 def plane_bracket(a: Array, b: Array) -> Array:
-    """That of the spatial twists."""
+    """Return the bracket of the spatial twists."""
     c = motion_bracket(spatial_of(a), spatial_of(b))
     return ops.array([c[..., 3], c[..., 4], c[..., 2]])
 
 
-def plane_rate(d: Array, v: Array) -> Array:
-    """That of the spatial twists."""
-    r = motion_rate(spatial_of(d), spatial_of(v))
+def plane_dexp_inv(d: Array, v: Array) -> Array:
+    """Return dexp(−d)⁻¹ v of the spatial twists."""
+    r = motion_dexp_inv(spatial_of(d), spatial_of(v))
     return ops.array([r[..., 3], r[..., 4], r[..., 2]])
 
 
-PLANE = Manifold("SE(2)", 3, 3, lambda: np.zeros(3), plane_plus, plane_minus, plane_cayley, plane_bracket, plane_rate, lambda q: q,
-                 lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)))  # fmt: skip
+PLANE = Manifold("SE(2)", 3, 3, lambda: np.zeros(3), plane_plus, plane_minus, plane_cayley, plane_bracket, plane_dexp_inv,
+                 lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)))  # fmt: skip
 
 
 # ---------------------------------------------------------------- products
 
 
 def product(manifolds: Sequence[Manifold]) -> Manifold:
-    """Several manifolds side by side: coordinates and velocities in their order; vectors that follow each other are one.
+    """Return several manifolds side by side: coordinates and velocities in their order; vectors that follow each other are one.
 
     >>> m = product([ROTATION, vector(2), vector(1)])
     >>> m.nq, m.nv, [f.name for f, _, _ in m.factors]
@@ -255,12 +257,12 @@ def product(manifolds: Sequence[Manifold]) -> Manifold:
     def bracket(a: Array, b: Array) -> Array:
         return joined([m.bracket(a[..., j], b[..., j]) for m, _, j in factors])
 
-    def rate(d: Array, v: Array) -> Array:
-        return joined([m.rate(d[..., j], v[..., j]) for m, _, j in factors])
+    def dexp_inv(d: Array, v: Array) -> Array:
+        return joined([m.dexp_inv(d[..., j], v[..., j]) for m, _, j in factors])
 
     def normalized(q: Array) -> Array:
         return joined([m.normalized(q[..., i]) for m, i, _ in factors])
 
     return Manifold(" × ".join(m.name for m in merged), nq, nv, lambda: joined([m.neutral() for m, _, _ in factors]),
-                    plus, minus, cayley, bracket, rate, normalized, lambda rng: joined([m.random(rng) for m, _, _ in factors]),
+                    plus, minus, cayley, bracket, dexp_inv, normalized, lambda rng: joined([m.random(rng) for m, _, _ in factors]),
                     factors=tuple(factors))  # fmt: skip

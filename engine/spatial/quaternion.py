@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.spatial import so3
 
 Array = np.ndarray
 
 
 def identity() -> Array:
-    """[1, 0, 0, 0]."""
+    """Return [1, 0, 0, 0]."""
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def product(p: Array, q: Array) -> Array:
-    """p ⊗ q, the rotation q followed by p.
+    """Return p ⊗ q, the rotation q followed by p.
 
     >>> product(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 0.0]))
     array([0., 0., 0., 1.])
@@ -36,18 +35,18 @@ def product(p: Array, q: Array) -> Array:
 
 
 def conjugate(q: Array) -> Array:
-    """q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
+    """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
     return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
 
 
 def normalize(q: Array) -> Array:
-    """q / |q|."""
+    """Return q / |q|."""
     r = 1.0 / ops.norm(q)
     return ops.array([q[..., i] * r for i in range(4)])
 
 
 def to_matrix(q: Array) -> Array:
-    """R(q), shape (..., 3, 3), for unit q.
+    """Return R(q), shape (..., 3, 3), for unit q.
 
     >>> to_matrix(np.array([0.0, 0.0, 0.0, 1.0])).diagonal()
     array([-1., -1.,  1.])
@@ -62,7 +61,7 @@ def to_matrix(q: Array) -> Array:
 
 
 def from_matrix(R: Array) -> Array:
-    """Unit quaternion of a rotation matrix, with qw ≥ 0.
+    """Return the unit quaternion of a rotation matrix, with qw ≥ 0.
 
     4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
     """
@@ -81,18 +80,28 @@ def from_matrix(R: Array) -> Array:
     return normalize(ops.array([sign * b for b in best]))
 
 
+def half_angle(theta2: Any) -> tuple[Any, Any]:
+    """Return cos(θ/2) and sin(θ/2)/θ as smooth functions of θ².
+
+    >>> [float(x) for x in half_angle(0.0)]
+    [1.0, 0.5]
+    """
+    c0, c1, _, _ = ops.stumpff(0.25 * theta2)
+    return c0, 0.5 * c1
+
+
 def exp(w: Array) -> Array:
-    """Unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
+    """Return the unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
 
     >>> exp(np.array([0.0, 0.0, 0.0]))
     array([1., 0., 0., 0.])
     """
-    c, s = so3.half_angle(np.vecdot(w, w))
+    c, s = half_angle(np.vecdot(w, w))
     return ops.array([c, s * w[..., 0], s * w[..., 1], s * w[..., 2]])
 
 
 def log(q: Array) -> Array:
-    """Rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
+    """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
     sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
     w, v = sign * q[..., 0], q[..., 1:]
     v2 = np.vecdot(v, v)
@@ -105,7 +114,7 @@ def log(q: Array) -> Array:
 
 
 def rotate(q: Array, x: Array) -> Array:
-    """R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
+    """Return R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
 
     >>> rotate(np.array([0.0, 0.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     array([-1., -2.,  3.])
@@ -117,12 +126,12 @@ def rotate(q: Array, x: Array) -> Array:
 
 
 def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-    """Uniform over SO(3)."""
+    """Return rotations uniform over SO(3), shape (*shape, 4)."""
     q = rng.standard_normal((*shape, 4))
     return normalize(q)
 
 
 def rate(q: Array, w: Array) -> Array:
-    """q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
+    """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
     zero: Any = 0.0 * w[..., 0]
     return 0.5 * product(q, ops.array([zero, w[..., 0], w[..., 1], w[..., 2]]))

@@ -9,11 +9,11 @@ Every row of :data:`ATTITUDES` describes the same rotations, body → world, by 
 | rodrigues | tan(θ/2) n | θ = π, where p is infinite | all of them |
 | rotation_vector | θ n | θ = 2π, where the rate is infinite | abs(p) ≤ π; it jumps at θ = π |
 
-A small rotation is an **error** δ = tan(θ/2) n (3, no unit) on the body's side: p ⊕ δ is the rotation p, then δ in body axes, so that
-δ ≈ ½ ω dt and ṗ = ½ E(p) ω. With E = ∂(p ⊕ δ)/∂δ at δ = 0, the error Jacobian, and c = Eᵀ b for a constant b (n):
+A small rotation is an **error** δ = tan(θ/2) n (3, no unit) on the body's side: p · cay(2δ) is the rotation p, then δ in body axes, so
+that δ ≈ ½ ω dt and ṗ = ½ E(p) ω. With E = ∂(p · cay(2δ))/∂δ at δ = 0, the error Jacobian, and c = Eᵀ b for a constant b (n):
 
-- the Hessian of b·(p ⊕ δ) at δ = 0 is symmetric, H(p, b); RobotDynamics.jl's ``∇errstate_jacobian!``;
-- the derivative of E(p ⊕ δ)ᵀ b at δ = 0 is H + [c]: the order of two errors matters, δ ⊕ ε = (δ + ε + δ × ε)/(1 − δ·ε).
+- the Hessian of b·(p · cay(2δ)) at δ = 0 is symmetric, H(p, b); RobotDynamics.jl's ``∇errstate_jacobian!``;
+- the derivative of E(p · cay(2δ))ᵀ b at δ = 0 is H + [c]: the order of errors matters, δ then ε is (δ + ε + δ × ε)/(1 − δ·ε).
 
 All functions take batches ``(..., n)`` of floats, or unbatched traced arrays. Angles are in radians.
 References: Shuster, *A survey of attitude representations*, J. Astronautical Sciences 41, 1993; Jackson, Tracy & Manchester, *Planning with
@@ -22,6 +22,7 @@ attitude*, IEEE RA-L 6, 2021.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,28 +31,10 @@ import numpy as np
 
 from engine import ops
 from engine.spatial import quaternion, so3
+from engine.spatial.manifold import ROTATION, Manifold
 
 Array = np.ndarray
 ONE = np.eye(3)
-
-
-def cayley(delta: Array) -> Array:
-    """Unit quaternion (..., 4) of the error δ = tan(θ/2) n (..., 3): [1, δ]/√(1 + δ·δ); qw > 0.
-
-    >>> cayley(np.array([0.0, 0.75, 0.0]))
-    array([0.8, 0. , 0.6, 0. ])
-    """
-    r = 1.0 / ops.sqrt(1.0 + np.vecdot(delta, delta))
-    return ops.array([r, delta[..., 0] * r, delta[..., 1] * r, delta[..., 2] * r])
-
-
-def cayley_inverse(q: Array) -> Array:
-    """Error δ = tan(θ/2) n (..., 3) of a quaternion (..., 4) of any length: [qx, qy, qz]/qw, infinite at half a turn (qw = 0).
-
-    >>> cayley_inverse(np.array([0.8, 0.0, 0.6, 0.0]))
-    array([0.  , 0.75, 0.  ])
-    """
-    return ops.array([q[..., 1 + i] / q[..., 0] for i in range(3)])
 
 
 @dataclass(frozen=True)
@@ -59,7 +42,7 @@ class Attitude:
     """A way to write rotations as ``n`` numbers p; a row of :data:`ATTITUDES`.
 
     >>> mrp = ATTITUDES["mrp"]
-    >>> p = mrp.plus(mrp.neutral(), np.array([0.0, 0.0, 1.0]))                 # a quarter turn: tan 22.5° about z
+    >>> p = mrp.cayley_plus(mrp.neutral(), np.array([0.0, 0.0, 1.0]))          # a quarter turn: tan 22.5° about z
     >>> p.round(4), mrp.to_matrix(p).round(12)[0]
     (array([0.    , 0.    , 0.4142]), array([ 0., -1.,  0.]))
     """
@@ -73,8 +56,21 @@ class Attitude:
     error_hessian: Callable[[Array, Array], Array]       # H(p, b), (..., 3, 3)
     normalized: Callable[[Array], Array]                 # quaternion: q/|q|; the others are p as it stands
 
+    @functools.cached_property
+    def manifold(self) -> Manifold:
+        """Return the rotations in these parameters, with ⊕ by the exponential."""
+        if self.name == "quaternion":
+            return ROTATION
+
+        def through(move: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+            return lambda p, d: self.from_quaternion(move(self.to_quaternion(p), d))
+
+        return Manifold(f"SO(3) by {self.name}", self.n, 3, self.neutral, through(ROTATION.plus),
+                        lambda p0, p1: ROTATION.minus(self.to_quaternion(p0), self.to_quaternion(p1)), through(ROTATION.cayley),
+                        ROTATION.bracket, ROTATION.dexp_inv, self.normalized, self.random)  # fmt: skip
+
     def rate(self, p: Array, w: Array) -> Array:
-        """ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
+        """Return ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
 
         >>> ATTITUDES["mrp"].rate(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0]))
         array([0., 0., 1.])
@@ -82,7 +78,7 @@ class Attitude:
         return 0.5 * np.matvec(self.error_jacobian(p), w)
 
     def error_jacobian_rate(self, p: Array, b: Array) -> Array:
-        """∂/∂δ E(p ⊕ δ)ᵀ b at δ = 0 for a constant b (..., n), shape (..., 3, 3): H(p, b) + [E(p)ᵀ b].
+        """Return ∂/∂δ E(p · cay(2δ))ᵀ b at δ = 0 for a constant b (..., n), shape (..., 3, 3): H(p, b) + [E(p)ᵀ b].
 
         >>> rodrigues = ATTITUDES["rodrigues"]
         >>> rodrigues.error_jacobian_rate(np.zeros(3), np.array([0.0, 0.0, 1.0]))[0]
@@ -91,52 +87,52 @@ class Attitude:
         return self.error_hessian(p, b) + so3.hat(pulled_back(self.error_jacobian(p), b))
 
     def to_matrix(self, p: Array) -> Array:
-        """R(p), body → world, shape (..., 3, 3)."""
+        """Return R(p), body → world, shape (..., 3, 3)."""
         return quaternion.to_matrix(self.to_quaternion(p))
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-        """p of rotations uniform over SO(3), shape (*shape, n)."""
+        """Return p of rotations uniform over SO(3), shape (*shape, n)."""
         return self.from_quaternion(quaternion.random(rng, shape))
 
-    def plus(self, p: Array, delta: Array) -> Array:
-        """p ⊕ δ (..., n): the rotation p, then the error δ = tan(θ/2) n (..., 3) in body axes."""
-        return self.from_quaternion(quaternion.product(self.to_quaternion(p), cayley(delta)))
+    def cayley_plus(self, p: Array, delta: Array) -> Array:
+        """Return p · cay(2δ) (..., n): the rotation p, then the error δ = tan(θ/2) n (..., 3) in body axes."""
+        return self.from_quaternion(quaternion.product(self.to_quaternion(p), rodrigues_to_quaternion(delta)))
 
-    def minus(self, p1: Array, p0: Array) -> Array:
-        """The δ (..., 3) with p0 ⊕ δ = p1; infinite where they are half a turn apart.
+    def cayley_minus(self, p0: Array, p1: Array) -> Array:
+        """Return the error δ (..., 3) from p0 to p1, cayley_plus(p0, δ) = p1; infinite where they are half a turn apart.
 
         >>> vector = ATTITUDES["rotation_vector"]
-        >>> vector.minus(np.array([0.0, 0.0, np.pi / 2]), vector.neutral()).round(12)
+        >>> vector.cayley_minus(vector.neutral(), np.array([0.0, 0.0, np.pi / 2])).round(12)
         array([0., 0., 1.])
         """
-        return cayley_inverse(quaternion.product(quaternion.conjugate(self.to_quaternion(p0)), self.to_quaternion(p1)))
+        return rodrigues_from_quaternion(quaternion.product(quaternion.conjugate(self.to_quaternion(p0)), self.to_quaternion(p1)))
 
 
 # ---------------------------------------------------------------- what the rows share
 
 
 def pulled_back(E: Array, b: Array) -> Array:
-    """c = Eᵀ b, shape (..., 3)."""
+    """Return Eᵀ b, shape (..., 3)."""
     return np.matvec(np.swapaxes(E, -1, -2), b)
 
 
 def outer(a: Array, b: Array) -> Array:
-    """a bᵀ, shape (..., 3, 3)."""
+    """Return a bᵀ, shape (..., 3, 3)."""
     return a[..., :, None] * b[..., None, :]
 
 
 def times(a: Any, M: Array) -> Array:
-    """a M for a scalar (...) and a matrix (..., 3, 3)."""
+    """Return a M for a scalar (...) and a matrix (..., 3, 3)."""
     return np.asarray(a)[..., None, None] * M
 
 
 def zero() -> Array:
-    """[0, 0, 0]."""
+    """Return [0, 0, 0]."""
     return np.zeros(3)
 
 
 def unchanged(p: Array) -> Array:
-    """p as it stands."""
+    """Return p as it stands."""
     return p
 
 
@@ -144,13 +140,13 @@ def unchanged(p: Array) -> Array:
 
 
 def quaternion_jacobian(q: Array) -> Array:
-    """The last three columns of L(q), q ⊗ x = L(q) x."""
+    """Return the last three columns of L(q), q ⊗ x = L(q) x."""
     w, x, y, z = (q[..., i] for i in range(4))
     return ops.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
 def quaternion_hessian(q: Array, b: Array) -> Array:
-    """−(q·b) 1."""
+    """Return −(q·b) 1."""
     return times(-np.vecdot(q, b), ONE)
 
 
@@ -158,26 +154,26 @@ def quaternion_hessian(q: Array, b: Array) -> Array:
 
 
 def mrp_to_quaternion(p: Array) -> Array:
-    """[1 − p², 2 p]/(1 + p²)."""
+    """Return [1 − p², 2 p]/(1 + p²)."""
     p2 = np.vecdot(p, p)
     r = 1.0 / (1.0 + p2)
     return ops.array([(1.0 - p2) * r, *(2.0 * p[..., i] * r for i in range(3))])
 
 
 def mrp_from_quaternion(q: Array) -> Array:
-    """[qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
+    """Return [qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
     sign = ops.where(ops.less(q[..., 0], 0.0), -1.0, 1.0)
     scale = sign / (1.0 + sign * q[..., 0])
     return ops.array([scale * q[..., 1 + i] for i in range(3)])
 
 
 def mrp_jacobian(p: Array) -> Array:
-    """½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
+    """Return ½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
     return times(0.5 - 0.5 * np.vecdot(p, p), ONE) + so3.hat(p) + outer(p, p)
 
 
 def mrp_hessian(p: Array, b: Array) -> Array:
-    """p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
+    """Return p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
     c = pulled_back(mrp_jacobian(p), b)
     return outer(p, c) + outer(c, p) - times(np.vecdot(p, c), ONE)
 
@@ -185,13 +181,32 @@ def mrp_hessian(p: Array, b: Array) -> Array:
 # ---------------------------------------------------------------- Rodrigues parameters g = tan(θ/2) n
 
 
+def rodrigues_to_quaternion(g: Array) -> Array:
+    """Return the unit quaternion (..., 4) of g (..., 3), [1, g]/√(1 + g·g) = cay(2g); qw > 0.
+
+    >>> rodrigues_to_quaternion(np.array([0.0, 0.75, 0.0]))
+    array([0.8, 0. , 0.6, 0. ])
+    """
+    r = 1.0 / ops.sqrt(1.0 + np.vecdot(g, g))
+    return ops.array([r, g[..., 0] * r, g[..., 1] * r, g[..., 2] * r])
+
+
+def rodrigues_from_quaternion(q: Array) -> Array:
+    """Return g (..., 3) of a quaternion (..., 4) of any length: [qx, qy, qz]/qw, infinite at half a turn (qw = 0).
+
+    >>> rodrigues_from_quaternion(np.array([0.8, 0.0, 0.6, 0.0]))
+    array([0.  , 0.75, 0.  ])
+    """
+    return ops.array([q[..., 1 + i] / q[..., 0] for i in range(3)])
+
+
 def rodrigues_jacobian(g: Array) -> Array:
-    """1 + [g] + g gᵀ."""
+    """Return 1 + [g] + g gᵀ."""
     return ONE + so3.hat(g) + outer(g, g)
 
 
 def rodrigues_hessian(g: Array, b: Array) -> Array:
-    """g cᵀ + c gᵀ, c = Eᵀ b."""
+    """Return g cᵀ + c gᵀ, c = Eᵀ b."""
     c = pulled_back(rodrigues_jacobian(g), b)
     return outer(g, c) + outer(c, g)
 
@@ -200,12 +215,12 @@ def rodrigues_hessian(g: Array, b: Array) -> Array:
 
 
 def vector_jacobian(phi: Array) -> Array:
-    """2 dexp⁻¹(−φ) = 2 (1 + ½ [φ] + D [φ]²)."""
+    """Return 2 dexp(−φ)⁻¹ = 2 (1 + ½ [φ] + D [φ]²)."""
     return 2.0 * so3.dexp_inv(-phi)
 
 
 def vector_hessian(phi: Array, b: Array) -> Array:
-    """2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
+    """Return 2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
     c = pulled_back(vector_jacobian(phi), b)
     theta2, along = np.vecdot(phi, phi), np.vecdot(phi, c)
     D = so3.inverse_coefficient(theta2)
@@ -215,7 +230,7 @@ def vector_hessian(phi: Array, b: Array) -> Array:
 
 
 def inverse_slope(theta2: Any, D: Any) -> Any:
-    """D′ = dD/dθ² = (¼ − 3 D + θ² D²)/(2 θ²), which is the differential equation of the cotangent; a series below θ² = 1.
+    """Return D′ = dD/dθ² = (¼ − 3 D + θ² D²)/(2 θ²), which is the differential equation of the cotangent; a series below θ² = 1.
 
     >>> bool(inverse_slope(0.0, so3.inverse_coefficient(0.0)) == 1 / 720)
     True
@@ -232,7 +247,8 @@ ATTITUDES: dict[str, Attitude] = {
         Attitude("quaternion", 4, quaternion.identity, quaternion.normalize, unchanged, quaternion_jacobian, quaternion_hessian,
                  quaternion.normalize),
         Attitude("mrp", 3, zero, mrp_to_quaternion, mrp_from_quaternion, mrp_jacobian, mrp_hessian, unchanged),
-        Attitude("rodrigues", 3, zero, cayley, cayley_inverse, rodrigues_jacobian, rodrigues_hessian, unchanged),
+        Attitude("rodrigues", 3, zero, rodrigues_to_quaternion, rodrigues_from_quaternion, rodrigues_jacobian, rodrigues_hessian,
+                 unchanged),
         Attitude("rotation_vector", 3, zero, quaternion.exp, quaternion.log, vector_jacobian, vector_hessian, unchanged),
     )
 }  # fmt: skip

@@ -16,24 +16,24 @@ Array = np.ndarray
 
 
 def pose(R: Array, p: Array) -> Array:
-    """T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
+    """Return T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
     o = 0.0 * p[..., 0]
     rows = [[*(R[..., i, j] for j in range(3)), p[..., i]] for i in range(3)]
     return ops.array([*rows, [o, o, o, o + 1.0]])
 
 
 def rotation(T: Array) -> Array:
-    """R of a pose, shape (..., 3, 3)."""
+    """Return R of a pose, shape (..., 3, 3)."""
     return T[..., :3, :3]
 
 
 def position(T: Array) -> Array:
-    """p of a pose, shape (..., 3)."""
+    """Return p of a pose, shape (..., 3)."""
     return T[..., :3, 3]
 
 
 def inv(T: Array) -> Array:
-    """T⁻¹ = [Rᵀ, −Rᵀ p].
+    """Return T⁻¹ = [Rᵀ, −Rᵀ p].
 
     >>> inv(pose(np.eye(3), np.array([1.0, 2.0, 3.0])))[:3, 3]
     array([-1., -2., -3.])
@@ -43,7 +43,7 @@ def inv(T: Array) -> Array:
 
 
 def hat(V: Array) -> Array:
-    """[V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
+    """Return [V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
     W = so3.hat(V[..., :3])
     o = 0.0 * V[..., 0]
     rows = [[*(W[..., i, j] for j in range(3)), V[..., 3 + i]] for i in range(3)]
@@ -51,12 +51,12 @@ def hat(V: Array) -> Array:
 
 
 def vee(M: Array) -> Array:
-    """V of [V], shape (..., 6)."""
+    """Return V of [V], shape (..., 6)."""
     return np.concatenate([so3.vee(M[..., :3, :3]), M[..., :3, 3]], axis=-1)
 
 
 def Ad(T: Array) -> Array:
-    """Ad(T) = [[R, 0], [[p] R, R]], shape (..., 6, 6).
+    """Return Ad(T) = [[R, 0], [[p] R, R]], shape (..., 6, 6).
 
     >>> Ad(pose(np.eye(3), np.array([1.0, 0.0, 0.0]))) @ np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     array([ 0.,  0.,  1.,  0., -1.,  0.])
@@ -66,7 +66,7 @@ def Ad(T: Array) -> Array:
 
 
 def ad(V: Array) -> Array:
-    """ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
+    """Return ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
     W, v = so3.hat(V[..., :3]), so3.hat(V[..., 3:])
     return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
 
@@ -84,7 +84,7 @@ def to_parent(T_PC: Array, F_C: Array) -> Array:
 
 
 def exp(V: Array) -> Array:
-    """Pose reached by the constant body twist V in unit time: [exp ω, dexp(ω) v].
+    """Return the pose reached by the constant body twist V in unit time: [exp ω, dexp(ω) v].
 
     >>> exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 0.0])).round(12)[:2, 3]
     array([-2.,  0.])
@@ -98,13 +98,13 @@ def exp(V: Array) -> Array:
 
 
 def log(T: Array) -> Array:
-    """Twist V with exp(V) = T and |ω| ≤ π, shape (..., 6)."""
+    """Return the twist V with exp(V) = T and |ω| ≤ π, shape (..., 6)."""
     w = so3.log(rotation(T))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(T))], axis=-1)
 
 
 def dexp(V: Array) -> Array:
-    """Left Jacobian of exp, 6×6: d exp(V) exp(V)⁻¹ = [dexp(V) dV]. The right one is dexp(−V).
+    """Return the left Jacobian of exp, 6×6: d exp(V) exp(V)⁻¹ = [dexp(V) dV]. The right one is dexp(−V).
 
     [[J, 0], [Q, J]] with J = so3.dexp(ω) and Barfoot's Q(ω, v); Barfoot, *State Estimation for Robotics*, eq. (7.86).
     """
@@ -114,13 +114,13 @@ def dexp(V: Array) -> Array:
 
 
 def dexp_inv(V: Array) -> Array:
-    """Inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
+    """Return the inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
     Ji = so3.dexp_inv(V[..., :3])
     return np.block([[Ji, np.zeros_like(Ji, dtype=float)], [-(Ji @ _Q(V) @ Ji), Ji]])
 
 
 def _Q(V: Array) -> Array:
-    """½ Y + C (WY + YW + WYW) + E (WWY + YWW − 3 WYW) + F (WYWW + WWYW), with W = [ω] and Y = [v]."""
+    """Return ½ Y + C (WY + YW + WYW) + E (WWY + YWW − 3 WYW) + F (WYWW + WWYW), with W = [ω] and Y = [v]."""
     w = V[..., :3]
     theta2 = np.vecdot(w, w)
     C = ops.c3(theta2)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.spatial import quaternion
 
 Array = np.ndarray
 
 
 def hat(w: Array) -> Array:
-    """[ω] with [ω] x = ω × x, shape (..., 3, 3).
+    """Return [ω] with [ω] x = ω × x, shape (..., 3, 3).
 
     >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([1.0, 0.0, 0.0])
     array([ 0.,  3., -2.])
@@ -27,23 +28,13 @@ def hat(w: Array) -> Array:
 
 
 def vee(W: Array) -> Array:
-    """ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
+    """Return ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
     half = [W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1]]
     return 0.5 * ops.array(half)
 
 
-def half_angle(theta2: Any) -> tuple[Any, Any]:
-    """cos(θ/2) and sin(θ/2)/θ as smooth functions of θ²: the exponential of quaternions.
-
-    >>> [float(x) for x in half_angle(0.0)]
-    [1.0, 0.5]
-    """
-    c0, c1, _, _ = ops.stumpff(0.25 * theta2)
-    return c0, 0.5 * c1
-
-
 def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
-    """A = sin θ/θ, B = (1 − cos θ)/θ², C = (θ − sin θ)/θ³ as smooth functions of θ², accurate from 0 on.
+    """Return A = sin θ/θ, B = (1 − cos θ)/θ², C = (θ − sin θ)/θ³ as smooth functions of θ², accurate from 0 on.
 
     >>> [float(x) for x in coefficients(0.0)]
     [1.0, 0.5, 0.16666666666666666]
@@ -52,13 +43,13 @@ def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
 
 
 def doubled(theta2: Any) -> tuple[Any, Any]:
-    """B and C from the Stumpff functions of the half angle, which :func:`half_angle` of the same θ² has made already."""
+    """Return B and C from the Stumpff functions of θ²/4, which :func:`quaternion.exp` of the same rotation has made already."""
     c0, c1, c2, c3 = ops.stumpff(0.25 * theta2)
     return 0.5 * c1 * c1, 0.25 * (c2 + c0 * c3)
 
 
 def inverse_coefficient(theta2: Any) -> Any:
-    """D = (1 − (θ/2) cot(θ/2))/θ² of the inverse dexp, accurate from 0 to θ → 2π (where it is singular).
+    """Return D = (1 − (θ/2) cot(θ/2))/θ² of the inverse dexp, accurate from 0 to θ → 2π (where it is singular).
 
     >>> bool(inverse_coefficient(0.0) == 1 / 12)
     True
@@ -76,7 +67,7 @@ BERNOULLI = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 130767
 
 
 def exp(w: Array) -> Array:
-    """Rotation by the vector ω: 1 + A [ω] + B [ω]², shape (..., 3, 3).
+    """Return the rotation by the vector ω: 1 + A [ω] + B [ω]², shape (..., 3, 3).
 
     >>> exp(np.array([0.0, 0.0, np.pi / 2])).round(12) @ np.array([1.0, 0.0, 0.0])
     array([0., 1., 0.])
@@ -86,7 +77,7 @@ def exp(w: Array) -> Array:
 
 
 def quadratic(w: Array, a: Any, b: Any) -> Array:
-    """1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
+    """Return 1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
     x, y, z = w[..., 0], w[..., 1], w[..., 2]
     xx, yy, zz, xy, yz, zx = b * x * x, b * y * y, b * z * z, b * x * y, b * y * z, b * z * x
     ax, ay, az = a * x, a * y, a * z
@@ -96,7 +87,7 @@ def quadratic(w: Array, a: Any, b: Any) -> Array:
 
 
 def about(axis: Array, angle: Any) -> Array:
-    """Rotation by an angle about a unit axis: n nᵀ + cos θ (1 − n nᵀ) + sin θ [n] (structural zeros of n fold away).
+    """Return the rotation by an angle about a unit axis: n nᵀ + cos θ (1 − n nᵀ) + sin θ [n] (structural zeros of n fold away).
 
     >>> about(np.array([0.0, 0.0, 1.0]), 0.0)
     array([[1., 0., 0.],
@@ -110,19 +101,17 @@ def about(axis: Array, angle: Any) -> Array:
 
 
 def log(R: Array) -> Array:
-    """Rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
-    from engine.spatial import quaternion  # here: quaternion is built on this module
-
+    """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
     return quaternion.log(quaternion.from_matrix(R))
 
 
 def dexp(w: Array) -> Array:
-    """Left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
+    """Return the left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
     _, B, C = coefficients(np.vecdot(w, w))
     return quadratic(w, B, C)
 
 
 def dexp_inv(w: Array) -> Array:
-    """Inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
+    """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
     D = inverse_coefficient(np.vecdot(w, w))
     return quadratic(w, -0.5 + 0.0 * D, D)

@@ -63,8 +63,8 @@ RKMK4, RKMK5 = METHODS["rkmk4"], METHODS["rkmk5"]
 MISTAKES = {
     "rkmk4, textbook's sign": on(RKMK4, bracket=lambda f: lambda a, b: -f(a, b)),
     "rkmk4, no commutators": on(RKMK4, bracket=lambda f: lambda a, b: 0.0 * a),
-    "rkmk5, textbook's sign": on(RKMK5, rate=lambda f: lambda d, v: f(-d, v)),
-    "rkmk5, no dexp⁻¹": on(RKMK5, rate=lambda f: lambda d, v: v),
+    "rkmk5, textbook's sign": on(RKMK5, dexp_inv=lambda f: lambda d, v: f(-d, v)),
+    "rkmk5, no dexp⁻¹": on(RKMK5, dexp_inv=lambda f: lambda d, v: v),
     **{f"{name}, reversed": reversed_factors(m) for name, m in TABLEAUX.items() if m.order > 2},
 }
 
@@ -77,7 +77,7 @@ def test_mistakes_are_of_order_two(mistake, name):
 
 def test_unchanged_functions_keep_the_order():
     """What :func:`on` does is no mistake of its own."""
-    assert abs(measured_order(on(RKMK4, bracket=lambda f: f, rate=lambda f: f), cases()["offset"]) - 4) < 0.2
+    assert abs(measured_order(on(RKMK4, bracket=lambda f: f, dexp_inv=lambda f: f), cases()["offset"]) - 4) < 0.2
 
 
 def test_rounded_coefficients_stop_converging():

@@ -182,8 +182,8 @@ def test_state_functions_are_plain_interpreted_and_compiled_alike():
     b = rng.standard_normal((3, MIXED.n))
 
     def everything(x, x0, delta, b):
-        return (MIXED.plus(x, delta), MIXED.minus(x, x0), MIXED.error_jacobian(x), MIXED.rate(x, delta), MIXED.error_jacobian_rate(x, b),
-                MIXED.error_projection(x))  # fmt: skip
+        return (MIXED.cayley_plus(x, delta), MIXED.cayley_minus(x0, x), MIXED.error_jacobian(x), MIXED.rate(x, delta),
+                MIXED.error_jacobian_rate(x, b), MIXED.error_projection(x))  # fmt: skip
 
     check_lives(everything, x, x0, delta, b, tolerance=1e-13)
 
@@ -207,7 +207,7 @@ def test_layout():
 
 
 def test_mixed_states_move_part_by_part():
-    """⊕ and ⊖ in each part are SciPy's product with exp of 2 atan|δ|, or a sum; batches are rows."""
+    """cayley_plus and cayley_minus in each part are SciPy's product with exp of 2 atan|δ|, or a sum; batches are rows."""
     rng = np.random.default_rng(2)
     rows = [(*mixed(rng), rng.standard_normal(MIXED.ne) * 0.3) for _ in range(6)]
     for x, turns, delta in rows:
@@ -217,25 +217,25 @@ def test_mixed_states_move_part_by_part():
             angle = 2 * np.arctan(np.linalg.norm(d)) / np.linalg.norm(d)
             p = parameters(a, R * Rotation.from_rotvec(angle * d)) if a else x[i] + d
             wanted.append(p if a != "quaternion" else p * np.sign(p @ x[i]))
-        close(MIXED.plus(x, delta), np.concatenate(wanted), 1e-13)
-        close(MIXED.minus(MIXED.plus(x, delta), x), delta, 1e-13)
+        close(MIXED.cayley_plus(x, delta), np.concatenate(wanted), 1e-13)
+        close(MIXED.cayley_minus(x, MIXED.cayley_plus(x, delta)), delta, 1e-13)
     x, _, delta = (np.array(column) if k != 1 else None for k, column in enumerate(zip(*rows, strict=True)))
-    np.testing.assert_array_equal(MIXED.plus(x, delta), [MIXED.plus(*row) for row in zip(x, delta, strict=True)])
-    np.testing.assert_array_equal(MIXED.minus(x[1:], x[:-1]), [MIXED.minus(*row) for row in zip(x[1:], x[:-1], strict=True)])
+    np.testing.assert_array_equal(MIXED.cayley_plus(x, delta), [MIXED.cayley_plus(*row) for row in zip(x, delta, strict=True)])
+    np.testing.assert_array_equal(MIXED.cayley_minus(x[1:], x[:-1]), [MIXED.cayley_minus(*row) for row in zip(x[1:], x[:-1], strict=True)])
     np.testing.assert_array_equal(MIXED.rate(x, delta), [MIXED.rate(*row) for row in zip(x, delta, strict=True)])
 
 
 def test_error_jacobians_of_mixed_states_are_derivatives():
-    """E of ⊕, its inverse from the left of ⊖, and the derivative of E(x ⊕ δ)ᵀ b."""
+    """E of cayley_plus, its inverse from the left of cayley_minus, and the derivative of Eᵀ b along an error."""
     rng = np.random.default_rng(5)
     for _ in range(4):
         x, b = mixed(rng)[0], rng.standard_normal(MIXED.n)
         E, one = MIXED.error_jacobian(x), np.eye(MIXED.ne)
-        close(E, np.stack([derivative(lambda h, e=e: MIXED.plus(x, h * e)) for e in one], axis=1), 1e-11)
+        close(E, np.stack([derivative(lambda h, e=e: MIXED.cayley_plus(x, h * e)) for e in one], axis=1), 1e-11)
         close(MIXED.error_jacobian_rate(x, b),
-              np.stack([derivative(lambda h, e=e: MIXED.error_jacobian(MIXED.plus(x, h * e)).T @ b) for e in one], axis=1), 1e-10)
+              np.stack([derivative(lambda h, e=e: MIXED.error_jacobian(MIXED.cayley_plus(x, h * e)).T @ b) for e in one], axis=1), 1e-10)
         close(MIXED.error_projection(x) @ E, one, 1e-14)
-        slopes = [derivative(lambda h, e=e: MIXED.minus(x + h * e, x), 1 / 256) for e in np.eye(MIXED.n)]
+        slopes = [derivative(lambda h, e=e: MIXED.cayley_minus(x, x + h * e), 1 / 256) for e in np.eye(MIXED.n)]
         close(MIXED.error_projection(x), np.stack(slopes, axis=1), 1e-10)
 
 

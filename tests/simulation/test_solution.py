@@ -27,7 +27,7 @@ def tree():
 
     def rate(t, y):
         d, v = y[: model.nv], y[model.nv :]  # the motion in coordinates d about q
-        return np.concatenate([model.manifold.rate(d, v), robot.aba(model.manifold.plus(q, d), v, np.zeros(model.nv))])
+        return np.concatenate([model.manifold.dexp_inv(d, v), robot.aba(model.manifold.plus(q, d), v, np.zeros(model.nv))])
 
     y = solve_ivp(rate, (0, 0.7), np.concatenate([np.zeros(model.nv), v]), method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
     return model, q, v, model.manifold.plus(q, y[: model.nv]), y[model.nv :]

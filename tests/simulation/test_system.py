@@ -71,14 +71,14 @@ def close_jacobians(pair, f, x, u):
 
 
 def error_rate(system, rate, x0, delta, u, u0):
-    """d/dt (x ⊖ x0) of two motions, of which one starts from x0 ⊕ δ: the definition."""
+    """d/dt state_diff(x, x0) of two motions, of which one starts from state_plus(x0, δ): the definition."""
     x, f0 = system.state_plus(x0, delta), rate(x0, u0)
     f = rate(x, u)
     return derivative(lambda t: system.state_diff(x + t * f, x0 + t * f0), 1 / 256)
 
 
 def close_step(c, x, u, h, name):
-    """The Jacobians of a step, in coordinates, and in errors as the derivatives of f(x ⊕ δ, u + ν) ⊖ f(x, u)."""
+    """The Jacobians of a step, in coordinates, and in errors as the derivatives of the error from f(x, u) to f(state_plus(x, δ), u + ν)."""
     def after(x, u):
         return c.discrete(name)(x, u, T, h)
 

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from engine import gufunc
-from engine.spatial import so3
+from engine.spatial import quaternion, so3
 from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
 
 VECTORS = np.array([t * n for t in ANGLES for n in AXES])
@@ -62,7 +62,7 @@ def test_coefficients_to_the_last_digits(theta2):
     for got, first in zip(so3.coefficients(theta2), (1, 2, 3), strict=True):
         np.testing.assert_allclose(got, float(exact(theta2, first)), rtol=6e-16, atol=3e-16 * (theta2 > 8))
     half = [float(exact(Fraction(theta2) / 4, first)) for first in (0, 1)]
-    np.testing.assert_allclose(so3.half_angle(theta2), [half[0], half[1] / 2], rtol=4e-16, atol=2e-16 * (theta2 > 8))
+    np.testing.assert_allclose(quaternion.half_angle(theta2), [half[0], half[1] / 2], rtol=4e-16, atol=2e-16 * (theta2 > 8))
 
 
 @pytest.mark.parametrize("theta2", [*THETA2, 20.0, 30.0])
