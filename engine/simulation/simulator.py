@@ -21,6 +21,7 @@ from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import Program, TraceError, calling, name_of, trace
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
+from engine.recording import Recorder, Recording, aside, require_free
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import (
     checked_array,
@@ -39,7 +40,6 @@ from engine.simulation.parts import Parts
 from engine.simulation.robot import Robot, compile
 from engine.simulation.rollout import Diverged, Kernel, bar, blocks, kernel_of, plain_kernel
 from engine.simulation.solution import Solution, compiled_attempt, solve
-from engine.simulation.storage import Recorder, Recording, aside, require_free
 from engine.simulation.trajectory import Trajectory, header_of, marked
 from engine.spatial.manifold import product, vector
 
@@ -565,7 +565,7 @@ class Simulator:
         progress : show a bar with the rate and the time left
         parameters : values by name, (..., *shape) for a batch; those of the Simulator by default
         out : an HDF5 file to write the records to while they come, in bounded memory, whole again after a kill at any moment
-            (:mod:`engine.simulation.storage`); :meth:`resume` goes on with it, :func:`load_trajectory` reads it. Returned is its path
+            (:mod:`engine.recording`); :meth:`resume` goes on with it, :func:`load_trajectory` reads it. Returned is its path
             instead of a Trajectory
         overwrite : whether ``out`` may exist; notes : further entries of its header, such as a seed
 

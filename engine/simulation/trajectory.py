@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
+from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moving
 from engine.simulation.robot import Robot, compile
-
-if TYPE_CHECKING:
-    from engine.simulation.storage import Recording
 
 Array = np.ndarray
 
@@ -224,8 +222,6 @@ class Trajectory:
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
-        from engine.simulation.storage import Recorder
-
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
@@ -349,8 +345,6 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     ------
     StorageError : there is no such file, or it is no recording, or damaged
     """
-    from engine.simulation.storage import Recording, StorageError
-
     with Recording.open(path) as recording:
         header = recording.header
         if "model" not in header:
