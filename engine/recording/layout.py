@@ -29,18 +29,11 @@ LONG = 1_000  # characters; a header's longer values are datasets of their own
 
 @dataclass(frozen=True)
 class Layout:
-    """The shapes of what is recorded.
+    """The shapes of what is recorded."""
 
-    Attributes
-    ----------
-    batch : of the batch of rollouts, () for one
-    columns : of one record of one rollout, by name
-    checkpoint : of the arrays that a resumed run starts from, by name
-    """
-
-    batch: Shape
-    columns: dict[str, Shape]
-    checkpoint: dict[str, Shape]
+    batch: Shape  # of the batch of rollouts, () for one
+    columns: dict[str, Shape]  # of one record of one rollout, by name
+    checkpoint: dict[str, Shape]  # of the arrays that a resumed run starts from, by name
 
     @property
     def records(self) -> dict[str, Shape]:

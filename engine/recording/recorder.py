@@ -23,6 +23,8 @@ from engine.recording.store import CACHE, USER_BLOCK, StorageError, Store, close
 
 Array = np.ndarray
 
+KEPT = "; what was committed before is kept, and Recorder.resume goes on after it"
+
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
@@ -94,7 +96,7 @@ class Recorder:
 
     def __len__(self) -> int:
         """Return the number of records in the file and collected."""
-        return self._base + self._now[0]
+        return self._base + self._now[0] if self._store.hdf5 else self._committed
 
     @classmethod
     @uninterrupted()
@@ -192,7 +194,7 @@ class Recorder:
             raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
         state = {name: x.copy() for name, x in self._checked("checkpoint", checkpoint, self.checkpoint).items()}
         due = len(self) + counts["t"] - self._committed >= self._every or time.monotonic() - self._since > self.age
-        with self._at_work():
+        with self._store.closed_on_error(KEPT):
             self._collect(blocks, state)
             if due:
                 self._commit()
@@ -201,17 +203,16 @@ class Recorder:
     def flush(self) -> None:
         """Write what was collected."""
         if self._store.hdf5 is not None and self._now[1] is not None:
-            with self._at_work():
+            with self._store.closed_on_error(KEPT):
                 self._commit()
 
     @uninterrupted()
     def close(self, complete: bool) -> None:
         """Write what was collected, and whether the recording is complete; a recorder that is closed stays as it is."""
         if self._store.hdf5 is not None:
-            with self._at_work():
+            with self._store.closed_on_error(KEPT):
                 self._commit(complete)
                 self._store.close()
-                self._buffers = {}
 
     def __enter__(self) -> Recorder:
         return self
@@ -230,16 +231,6 @@ class Recorder:
         if {*arrays} != {*shapes}:
             raise StorageError(f"{what} for '{self.path}' hold {sorted(arrays)}; expected {sorted(shapes)}")
         return {name: checked_array(f"{what}['{name}'] for '{self.path}'", arrays[name], shape) for name, shape in shapes.items()}
-
-    @contextlib.contextmanager
-    def _at_work(self) -> Iterator[None]:
-        """Close the recorder if anything goes wrong within; it has the records of the last commit then."""
-        try:
-            with self._store.closed_on_error("; what was committed before is kept, and Recorder.resume goes on after it"):
-                yield
-        except BaseException:
-            self._base, self._now, self._buffers = self._committed, (0, None), {}
-            raise
 
     def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
         """Copy a block into the buffers, and give them to HDF5 whenever they are full."""

@@ -80,7 +80,7 @@ class Recording:
         n = max(1, PIECE // (result[0].nbytes * step))
         for k in range(0, len(rows), n):
             part = rows[k : k + n]
-            result[k : k + n] = self._store.fetch(lambda file, part=part: file[name][part.start : part[-1] + 1 : step])
+            result[k : k + n] = self._store.fetch(lambda file: file[name][part.start : part[-1] + 1 : step])
         return result
 
     def checkpoint(self) -> dict[str, Array]:

@@ -167,13 +167,11 @@ class Store:
         try:
             yield
         except BaseException as error:
-            cause = self.failure or error
+            why = getattr(self.failure or error, "strerror", None)  # the disk's word, not HDF5's
             self.close()
             if isinstance(error, StorageError) or not isinstance(error, (OSError, RuntimeError, ValueError)):
                 raise
-            text = f"is damaged ({error}); expected the file as it was recorded"
-            if why := getattr(cause, "strerror", None):  # the disk's word, not HDF5's
-                text = f"cannot be written ({why}); expected a disk with room"
+            text = f"cannot be written ({why}); expected a disk with room" if why else f"is damaged ({error}); expected a whole file"
             raise StorageError(f"'{self.path}' {text}{hint}") from None
 
     def fetch(self, read: Callable[[Any], Any]) -> Any:
@@ -194,7 +192,7 @@ class Store:
                     raise StorageError(f"'{self.path}' is cut short or damaged ({error}); expected the file as it was recorded") from None
             if self.hdf5 is not None:
                 self.hdf5.close()
-                self.hdf5 = None
+            self.hdf5 = None
             self.load()
         raise StorageError(f"'{self.path}' is written faster than it can be read; expected pauses between its commits")
 
@@ -223,13 +221,10 @@ def journal_of(fd: int) -> tuple[dict[tuple[int, int], bytes], int]:
     """Return the changes in a file's journal, by place and size, and the file's size after them; none if no journal is whole."""
     end = os.fstat(fd).st_size
     tail = os.pread(fd, TRAILER.size, max(0, end - TRAILER.size))
-    if len(tail) != TRAILER.size:
-        return {}, end
-    magic, begin, size, check = TRAILER.unpack(tail)
-    if magic != JOURNAL or begin > end - TRAILER.size:
-        return {}, end
-    text = os.pread(fd, end - TRAILER.size - begin, begin)
-    if len(text) != end - TRAILER.size - begin or zlib.crc32(text) != check:
+    magic, begin, size, check = TRAILER.unpack(tail) if len(tail) == TRAILER.size else (b"", 0, 0, 0)
+    length = end - TRAILER.size - begin
+    text = os.pread(fd, length, begin) if magic == JOURNAL and length > 0 else b""
+    if not text or len(text) != length or zlib.crc32(text) != check:
         return {}, end
     entries, place = {}, 0
     while place < len(text):
