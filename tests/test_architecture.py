@@ -30,6 +30,7 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
     "io": ({"checks", "model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": ({*BELOW, "recording"}, {"rich", "scipy", "matplotlib", "pandas", "xarray"}),
     "viewer": ({*PHYSICS, "io", "dynamics", "simulation"}, {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "rich"}),
