@@ -16,11 +16,11 @@ import h5py
 import numpy as np
 import pytest
 
-from engine.simulation import storage
-from engine.simulation.storage import Recorder, Recording, StorageError
-from tests.simulation.storage_killed import BATCH, CHECKPOINT, COLUMNS, HEADER, create, record, truth
+from engine.recording import Recorder, Recording, StorageError, store
+from engine.recording import recording as reading
+from tests.recording.store_killed import BATCH, CHECKPOINT, COLUMNS, HEADER, create, record, truth
 
-TOP = Path(__file__).parents[2]
+TOP, ROOM = Path(__file__).parents[2], Path(store.__file__).parent
 RECORD = 8 * (1 + 2 * 3 + 2 * 4)  # bytes
 
 
@@ -51,7 +51,7 @@ def contents(path):
 
 
 def run(*arguments):
-    done = subprocess.run([sys.executable, "-m", "tests.simulation.storage_killed", *map(str, arguments)],
+    done = subprocess.run([sys.executable, "-m", "tests.recording.store_killed", *map(str, arguments)],
                           cwd=TOP, capture_output=True, text=True, timeout=100)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -92,7 +92,7 @@ def test_no_batch_and_the_default_buffer(tmp_path):
 ])  # fmt: skip
 @pytest.mark.parametrize("piece", [1, 500, 1 << 25])
 def test_slices(tmp_path, monkeypatch, start, stop, step, piece):
-    monkeypatch.setattr(storage, "PIECE", piece)
+    monkeypatch.setattr(reading, "PIECE", piece)
     with create(tmp_path / "run.h5", buffer=7 * RECORD) as recorder:
         record(recorder, 100, 30)
     records, _ = truth(0, 100)
@@ -244,12 +244,12 @@ class Tape:
 
 def has_journal(path):
     with path.open("rb") as file:
-        return bool(storage.journal_of(file.fileno())[0])
+        return bool(store.journal_of(file.fileno())[0])
 
 
 def end_of(path):
     """Where HDF5's superblock says the file ends."""
-    return struct.unpack_from("<Q", path.read_bytes(), storage.USER_BLOCK + 40)[0]
+    return struct.unpack_from("<Q", path.read_bytes(), store.USER_BLOCK + 40)[0]
 
 
 @pytest.fixture
@@ -267,27 +267,27 @@ def tape(tmp_path, monkeypatch):
 def test_the_file_under_hdf5_against_plain_bytes(tmp_path, seed):
     """Random writes that overlap, sizes and commits: what is read is what was written, the file is the last state, and so is a reader's."""
     rng, fd = np.random.default_rng(seed), os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
-    store = storage._Store(fd, True)
+    path, file = tmp_path / "file", store.Store(tmp_path / "file", fd, True)
     model = state = bytes(64)
-    store.write(model)
-    store.commit()
+    file.write(model)
+    file.commit()
     for _ in range(400):
-        at, n = int(rng.integers(storage.BLOCK.size, len(model) + 1)), int(rng.integers(1, 60))
+        at, n = int(rng.integers(store.BLOCK.size, len(model) + 1)), int(rng.integers(1, 60))
         data = rng.bytes(n)
-        store.seek(at)
-        assert store.write(data) == n and store.tell() == at + n
+        file.seek(at)
+        assert file.write(data) == n and file.tell() == at + n
         model = model[:at] + data + model[at + n :]
         if rng.random() < 0.1:
             model = model[: max(64, len(model) - 30)]
-            store.truncate(len(model))
-        store.seek(0)
-        assert store.read(len(model))[storage.BLOCK.size :] == model[storage.BLOCK.size :]
+            file.truncate(len(model))
+        file.seek(0)
+        assert file.read(len(model))[store.BLOCK.size :] == model[store.BLOCK.size :]
         if rng.random() < 0.2:
-            store.commit()
+            file.commit()
             state = model
-            assert (tmp_path / "file").read_bytes()[storage.BLOCK.size :] == state[storage.BLOCK.size :]
-        assert storage._Store(fd, False).read(len(state))[storage.BLOCK.size :] == state[storage.BLOCK.size :]
-    assert store.commits > 50
+            assert path.read_bytes()[store.BLOCK.size :] == state[store.BLOCK.size :]
+        assert store.Store(path, fd, False).read(len(state))[store.BLOCK.size :] == state[store.BLOCK.size :]
+    assert file.commits > 50
     os.close(fd)
 
 
@@ -316,7 +316,7 @@ def test_a_journal_counts_only_if_its_checksum_is_right(tmp_path, tape):
         tape.after(path, k)
         if has_journal(path) and holds(path) > length:  # whole, and not carried out yet
             file = bytearray(path.read_bytes())
-            file[storage.TRAILER.unpack(file[-storage.TRAILER.size :])[1] + 40] ^= 1
+            file[store.TRAILER.unpack(file[-store.TRAILER.size :])[1] + 40] ^= 1
             path.write_bytes(file)
             assert not has_journal(path) and holds(path) == length
             tried += 1
@@ -359,7 +359,7 @@ def test_reading_between_any_two_writes(tmp_path, tape, monkeypatch, stride, bur
     path = tmp_path / "live.h5"
     tape.after(path, tape.created)
     writer, k, reads, reloads = os.open(path, os.O_RDWR), tape.created, 0, 0
-    pread, load = os.pread, storage._Store.load
+    pread, load = os.pread, store.Store.load
 
     def read(fd, n, at):
         nonlocal k, reads
@@ -375,7 +375,7 @@ def test_reading_between_any_two_writes(tmp_path, tape, monkeypatch, stride, bur
         load(store)
 
     monkeypatch.setattr(os, "pread", read)
-    monkeypatch.setattr(storage._Store, "load", counted)
+    monkeypatch.setattr(store.Store, "load", counted)
     early, opens, seen = Recording.open(path), 1, 0
     while k < len(tape.done):
         with Recording.open(path) as recording:
@@ -393,7 +393,7 @@ def helper():
     begun = []
 
     def begin(*arguments):
-        begun.append(subprocess.Popen([sys.executable, "-m", "tests.simulation.storage_killed", *map(str, arguments)], cwd=TOP, text=True,
+        begun.append(subprocess.Popen([sys.executable, "-m", "tests.recording.store_killed", *map(str, arguments)], cwd=TOP, text=True,
                                       bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE))  # fmt: skip
         return begun[-1]
 
@@ -498,7 +498,7 @@ def test_a_disk_that_fills_at_any_write(tmp_path, tape, monkeypatch):
         if not path.exists():
             assert not [*tmp_path.glob(f"{k}.h5*")]
             continue
-        assert recorder._file is None
+        assert recorder._store.hdf5 is None
         n = holds(path)
         with Recorder.resume(path, buffer=7 * RECORD) as recorder:
             assert len(recorder) == n
@@ -552,11 +552,11 @@ def test_ctrl_c_within_a_commit_waits_for_its_end(tmp_path, monkeypatch):
 
 
 def striking(strike):
-    """A trace function that presses Ctrl-C at a line of the storage, the ``strike``-th to be run, and how many were run (a list of one)."""
+    """A trace function that presses Ctrl-C at a line of the room, the ``strike``-th to be run, and how many were run (a list of one)."""
     lines = [0]
 
     def trace(frame, event, argument):
-        if frame.f_code.co_filename != storage.__file__:
+        if Path(frame.f_code.co_filename).parent != ROOM:
             return None
         lines[0] += event == "line"
         if event == "line" and lines[0] == strike:
@@ -924,7 +924,7 @@ def test_reading_what_is_not_there(tmp_path):
 
 def test_a_writer_that_leaves_no_time_to_read(tmp_path, monkeypatch):
     create(tmp_path / "run.h5").close(complete=True)
-    monkeypatch.setattr(storage._Store, "unchanged", lambda store: False)
+    monkeypatch.setattr(store.Store, "unchanged", lambda self: False)
     with pytest.raises(StorageError) as caught:
         Recording.open(tmp_path / "run.h5")
     assert "written faster than it can be read" in one_sentence(caught)

@@ -15,11 +15,11 @@ import pytest
 
 import engine
 from engine import ops
-from engine.simulation import Recorder, Recording
+from engine.recording import Recorder, Recording, aside
+from engine.recording.store import commits_of
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
 from engine.simulation.rollout import bar
-from engine.simulation.storage import aside, commits_of
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider
@@ -128,7 +128,7 @@ LONG = 12.0, 2  # s, and every how many steps: 300 blocks for the process that i
 @pytest.fixture
 def begin():
     """Begins, or resumes, the long run in a process of its own; gives its number. What it prints next is its exit status."""
-    command = [sys.executable, "-m", "tests.simulation.recording_killed", "runs"]
+    command = [sys.executable, "-m", "tests.recording.recording_killed", "runs"]
     with subprocess.Popen(command, cwd=Path(engine.__file__).parents[1], text=True, bufsize=1, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as runs:  # fmt: skip
         def begun(path):
@@ -173,7 +173,7 @@ def test_killed_at_twenty_random_moments(tmp_path, begin):
 def test_memory_does_not_grow_with_the_duration(tmp_path):
     """A batch's records go through memory a block at a time: 45 MB of them take as much as 175 MB."""
     def peak(steps):
-        command = [sys.executable, "-m", "tests.simulation.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "5"]
+        command = [sys.executable, "-m", "tests.recording.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "5"]
         done = subprocess.run(command, cwd=Path(engine.__file__).parents[1], capture_output=True, text=True, check=True)
         return float(done.stdout)
 

@@ -1,4 +1,4 @@
-"""Processes that simulate onto disk, to be killed, or to say what memory it takes: ``python -m tests.simulation.recording_killed …``."""
+"""Processes that simulate onto disk, to be killed, or to say what memory it takes: ``python -m tests.recording.recording_killed …``."""
 
 import os
 import resource
@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import engine
-from engine.simulation import Recorder, rollout
-from tests.simulation.test_recording import LONG, SPIN, busy, satellite
+from engine.recording import Recorder
+from engine.simulation import rollout
+from tests.recording.test_recording import LONG, SPIN, busy, satellite
 
 
 def runs() -> None:

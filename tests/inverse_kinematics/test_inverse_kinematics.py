@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -11,15 +10,18 @@ from scipy.optimize import lsq_linear, minimize
 
 import engine
 from engine import Limits, Mimic, ModelError, StateError, dynamics
+from engine.inverse_kinematics import Target, inverse_kinematics
+from engine.inverse_kinematics import problem as module
+from engine.inverse_kinematics.box_qp import box_qp
+from engine.inverse_kinematics.problem import Problem, Task, joint_box, moving_velocities
+from engine.inverse_kinematics.targets import checked_targets
 from engine.model import KINDS
-from engine.simulation.inverse_kinematics import Target, bounded, inverse_kinematics
 from engine.spatial import quaternion, se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf
 from tests.dynamics.support import file, floats, robot, without_mimics
 from tests.numeric import check_lives, close, derivative
 from tests.trees import ONE_COORDINATE, random_tree
 
-MODULE = sys.modules["engine.simulation.inverse_kinematics"]
 HANDS, SOLES = ["arm_left_7_link", "arm_right_7_link"], ["left_sole_link", "right_sole_link"]
 BOTH = pytest.mark.parametrize("sign", [1, -1], ids=["elbow up", "elbow down"])
 
@@ -292,7 +294,7 @@ def test_mimics_follow_within_their_own_limits(seed):
         key = b.joint.parent, b.joint.child
         graph.edges[key]["joint"] = dataclasses.replace(b.joint, limits=Limits(c - rng.uniform(0.1, 1), c + rng.uniform(0.1, 1)))
     model = engine.Model.from_graph(graph)
-    lower, upper = MODULE._box(model)
+    lower, upper = joint_box(model)
     for _ in range(15):
         q = rng.uniform(lower, upper)
         solution = inverse_kinematics(model, {"l8": pose(model, q, "l8")}, q0=rng.uniform(lower, upper))
@@ -336,7 +338,7 @@ def test_the_nearest_at_a_limit_is_approached_quadratically(side):
     model, rng, goal = planar_arm(1.0, 1.0, 0.5, limits=Limits(-0.5, 0.5)), np.random.default_rng(22), {"tip": [2.2, side * 2.0, 0.0]}
     solution = inverse_kinematics(model, goal)
     assert solution.limits == ("j1",) and not solution.converged
-    problem = MODULE._Problem(model, MODULE._targets(model, goal), False, True, 1e-9)
+    problem = Problem(model, checked_targets(model, goal), False, True, 1e-9)
     for _ in range(10):
         q, _, steps = problem.settled(np.clip(solution.q + 0.1 * rng.standard_normal(3), -0.5, 0.5))
         np.testing.assert_allclose(q, solution.q, atol=1e-12)
@@ -359,7 +361,7 @@ def test_a_guess_outside_is_brought_within_and_idle_joints_stay():
     solution = inverse_kinematics(model, {HANDS[0]: pose(model, model.random(np.random.default_rng(8))[0], HANDS[0])}, q0=q0)
     idle = [i for i, name in enumerate(model.entries("q")) if not name.startswith(("torso", "arm_left"))]
     assert solution.converged and within(model, solution.q)
-    np.testing.assert_array_equal(solution.q[idle], np.clip(q0, *MODULE._box(model))[idle])
+    np.testing.assert_array_equal(solution.q[idle], np.clip(q0, *joint_box(model))[idle])
     assert solution.q[model.q_slice("leg_left_4_joint")] == [model.joint("leg_left_4_joint").limits.lower]
 
 
@@ -419,7 +421,7 @@ def cost(model, link, goal, q):
 @pytest.mark.parametrize(("name", "link"), [("ur5", "tool0"), ("panda", "panda_hand")])
 def test_no_configuration_near_the_nearest_is_nearer(name, link):
     model, rng = robot(name), np.random.default_rng(10)
-    bounds = np.array(MODULE._box(model)).T
+    bounds = np.array(joint_box(model)).T
     for k in range(4):
         T = pose(model, model.random(rng)[0], link)
         T = se3.pose(T[:3, :3], T[:3, 3] * (1.5 + 0.2 * k) / np.linalg.norm(T[:3, 3]))
@@ -450,10 +452,10 @@ def test_the_nearest_point_of_a_disc():
 
 def steps_of(model, targets, q0, tries, monkeypatch):
     """|r| after 0, 1, 2, … steps, in NumPy."""
-    problem = MODULE._Problem(model, MODULE._targets(model, targets), False, True, 1e-300)
+    problem = Problem(model, checked_targets(model, targets), False, True, 1e-300)
     sizes = []
     for k in range(tries):
-        monkeypatch.setattr(MODULE, "TRIES", k)
+        monkeypatch.setattr(module, "TRIES", k)
         _, r, *_ = problem.task.descent(q0, problem.goals, problem.points, problem.weights, problem.lower, problem.upper, 1e-300)
         sizes.append(np.sqrt(r @ r))
     return np.array(sizes)
@@ -462,7 +464,7 @@ def steps_of(model, targets, q0, tries, monkeypatch):
 @pytest.mark.parametrize(("name", "link"), [("panda", "panda_hand"), ("ur5", "tool0")])  # redundant, and not
 def test_convergence_is_quadratic(name, link, monkeypatch):
     model, rng = robot(name), np.random.default_rng(12)
-    q = np.array(MODULE._box(model)).mean(axis=0) + 0.3 * rng.standard_normal(model.nq)
+    q = np.array(joint_box(model)).mean(axis=0) + 0.3 * rng.standard_normal(model.nq)
     e = steps_of(model, {link: pose(model, q, link)}, q + 0.1 * rng.standard_normal(model.nq), 9, monkeypatch)
     last = int(np.argmax(e < 1e-11))
     assert 2 < last < 9 and e[-1] < 2e-15
@@ -500,7 +502,7 @@ def test_from_a_straight_arm():
         assert inverse_kinematics(model, {"tip": [x, 0, 0]}, q0=[0.3, -0.4, 0.5]).converged
     for name, link in [("ur5", "tool0"), ("panda", "panda_hand")]:
         model = robot(name)
-        q = np.array(MODULE._box(model)).mean(axis=0) + 0.5
+        q = np.array(joint_box(model)).mean(axis=0) + 0.5
         assert inverse_kinematics(model, {link: pose(model, q, link)}, q0=np.zeros(model.nq)).converged
 
 
@@ -532,7 +534,7 @@ def test_the_jacobian_of_the_residual(seed):
     rng = np.random.default_rng(30 + seed)
     model = random_tree(rng, 9, floating_base=seed == 1, mimics=0.3)
     links, shapes = ("l9", "l4", "l9"), ((4, 4), (3,), (3, 3))
-    task = MODULE._Task(model, tuple(zip(links, shapes, strict=True)), MODULE._moving(model, links, False))
+    task = Task(model, tuple(zip(links, shapes, strict=True)), moving_velocities(model, links, False))
     goals = np.stack([se3.pose(quaternion.to_matrix(quaternion.random(rng)), rng.standard_normal(3)) for _ in links])
     points, q = rng.standard_normal((3, 3)), model.random(rng)[0]
     _, J = task.residual(q, goals, points)
@@ -548,9 +550,9 @@ def test_the_jacobian_of_the_residual(seed):
 def test_the_descent_compiled_is_the_one_in_numpy():
     model, rng = robot("ur5"), np.random.default_rng(15)
     for _ in range(5):
-        problem = MODULE._Problem(model, MODULE._targets(model, {"tool0": pose(model, model.random(rng)[0], "tool0")}), False, True, 1e-9)
+        problem = Problem(model, checked_targets(model, {"tool0": pose(model, model.random(rng)[0], "tool0")}), False, True, 1e-9)
         arguments = (model.random(rng)[0], problem.goals, problem.points, problem.weights, problem.lower, problem.upper, problem.tolerance)
-        plain, compiled = problem.task.descent(*arguments), MODULE._compiled(problem.task, "descent")(*arguments)
+        plain, compiled = problem.task.descent(*arguments), module.compiled(problem.task, "descent")(*arguments)
         assert (plain[2], plain[3]) == compiled[2:]
         np.testing.assert_allclose(compiled[0], plain[0], atol=1e-6)
 
@@ -563,7 +565,7 @@ def test_least_squares_in_a_box_against_scipy():
             low, high = -rng.uniform(0, 1, n), rng.uniform(0, 1, n)
             low[rng.random(n) < 0.2], high[rng.random(n) < 0.2] = 0.0, np.inf
             expected = lsq_linear(A, b, (low, high + 1e-300), method="bvls", tol=1e-14).x if (low < high).all() else None
-            d = bounded(A.T @ A, -A.T @ b, low, high)
+            d = box_qp(A.T @ A, -A.T @ b, low, high)
             assert (low <= d).all() and (d <= high).all()
             if expected is not None:
                 np.testing.assert_allclose(d, expected, atol=1e-9, err_msg=f"{n} {k}")
@@ -572,15 +574,15 @@ def test_least_squares_in_a_box_against_scipy():
 def test_least_squares_in_a_box_lives_three_times():
     rng, n, m = np.random.default_rng(17), 4, 12
     A = rng.standard_normal((m, n + 1, n))
-    check_lives(bounded, np.einsum("kij,kil->kjl", A, A), 3 * rng.standard_normal((m, n)), -rng.uniform(0, 1, (m, n)),
+    check_lives(box_qp, np.einsum("kij,kil->kjl", A, A), 3 * rng.standard_normal((m, n)), -rng.uniform(0, 1, (m, n)),
                 rng.uniform(0, 1, (m, n)), tolerance=1e-12)  # fmt: skip
 
 
 def test_guesses_lie_within_the_limits_and_do_not_fly_away():
     rng = np.random.default_rng(23)
     model = limited(random_tree(rng, 9, floating_base=True), rng, 0.5)
-    link = max((n.name for n in model.links), key=lambda name: len(MODULE._moving(model, (name,), False)))
-    problem = MODULE._Problem(model, MODULE._targets(model, {link: np.eye(4)}), False, True, 1e-9)
+    link = max((n.name for n in model.links), key=lambda name: len(moving_velocities(model, (name,), False)))
+    problem = Problem(model, checked_targets(model, {link: np.eye(4)}), False, True, 1e-9)
     q0 = np.clip(model.random(rng)[0], problem.lower, problem.upper)
     q0[4:7] = [100.0, -50.0, 20.0]
     idle = [i for i, name in enumerate(model.entries("q")) if model.v_slice(name).start not in problem.moving]
@@ -598,7 +600,7 @@ def test_locked_and_empty_boxes():
     model = planar_arm(1.0, 1.0, limits=Limits(0.3, 0.3))
     solution = inverse_kinematics(model, {"tip": [0.0, 1.0, 0.0]}, seeds=2)
     np.testing.assert_array_equal(solution.q, [0.3, 0.3])
-    close(bounded(np.eye(2), np.array([1.0, -1.0]), np.zeros(2), np.zeros(2)), np.zeros(2))
+    close(box_qp(np.eye(2), np.array([1.0, -1.0]), np.zeros(2), np.zeros(2)), np.zeros(2))
     empty = planar_arm(1.0, 1.0, limits=Limits(0.4, 0.3))
     with pytest.raises(ModelError, match=r"joint 'j1': its limits.*leave no configuration; expected lower ≤ upper, or limits=False"):
         inverse_kinematics(empty, {"tip": [0.0, 1.0, 0.0]})
@@ -658,7 +660,7 @@ def test_a_pose_with_the_digits_of_a_file_is_taken():
     T = pose(model, np.array([0.3, -1.0, 1.2, 0.4, 0.5, 0.6]), "tool0").round(7)
     solution = inverse_kinematics(model, {"tool0": T})
     assert solution.converged and np.abs(pose(model, solution.q, "tool0") - T).max() < 2e-7
-    R = MODULE._targets(model, {"tool0": T})[0].goal[:3, :3]
+    R = checked_targets(model, {"tool0": T})[0].goal[:3, :3]
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-15)
 
 

@@ -1,4 +1,4 @@
-"""A process that records until it is killed, or that says how much memory it took: ``python -m tests.simulation.storage_killed …``."""
+"""A process that records until it is killed, or that says how much memory it took: ``python -m tests.recording.store_killed …``."""
 
 import os
 import resource
@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from engine.simulation.storage import Recorder, Recording
+from engine.recording import Recorder, Recording
 
 COLUMNS = {"t": (), "q": (3,), "none": (0,), "pose": (2, 2)}
 BATCH = (2,)

@@ -1,0 +1,88 @@
+"""Inverse kinematics: configurations that bring links to where they should be, within the joints' limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.checks import number, whole
+from engine.inverse_kinematics.problem import IKResult, Problem
+from engine.inverse_kinematics.targets import Target, checked_targets
+from engine.model import Model, StateError
+
+__all__ = ["IKResult", "Target", "inverse_kinematics"]
+
+
+def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "free", limits: bool = True, tolerance: float = 1e-9,
+                       seeds: int = 50) -> IKResult:  # fmt: skip
+    """Return a configuration in which links are where they should be, or the nearest to it that was found.
+
+    It minimises ½ |r|² over the configurations within the limits. A target adds to r its angle and its distance, by its weights w::
+
+        r_R = w_R log(R*ᵀ R)                      rotation vector from goal to link, in the goal's axes                   (1)
+        r_p = w_p (p + R c − p*)                  from goal to the link's point c, in world axes                          (2)
+        J_R = w_R dexp(−log(R*ᵀ R))⁻¹ J_ω         with the body Jacobian J = [J_ω; J_v] of the link                       (3)
+        J_p = w_p R (J_v − [c] J_ω)                                                                                       (4)
+
+    by Levenberg's and Marquardt's damped steps q ← q ⊕ d on the manifold, each the least squares solution within the box of limits::
+
+        d = argmin ½ |J d + r|² + ½ λ |d|²,  lower ≤ q + d ≤ upper,  λ ∝ |r|²                                             (5)
+
+    which converges quadratically to targets that can be reached, at redundant arms too. A guess from which they are not reached is
+    followed by another: one close to q0, then random ones within the limits. Where none reaches them, the best is brought to the
+    minimum by Newton's method with all of the Hessian; it is a local minimum: the nearest found, not known to be the nearest.
+
+    Parameters
+    ----------
+    targets : ``{link: goal}``, or :class:`Target` objects, one or several; a goal is a pose T_WL (4×4), the position of the link's
+        origin (3) in m, or a rotation R_WL (3×3), all in the world
+    q0 : the guess (nq), by default ``model.neutral()``; it is brought within the limits. Joints that move no target stay there
+    base : whether every floating joint on the world is "free" or "fixed" at q0, a robot's own and those of free bodies beside it
+    limits : whether joints of angles and lengths (universal ones' two too) keep within their limits, mimic joints within their own
+    tolerance : angle (rad) and distance (m) within which a target is reached
+    seeds : how many guesses may follow q0; they are the same at every call
+
+    Raises
+    ------
+    ModelError : no link of that name; a joint whose limits leave it no configuration
+    StateError : a target, guess or option is not what is expected
+
+    References
+    ----------
+    Sugihara, *Solvability-unconcerned inverse kinematics by the Levenberg–Marquardt method*, IEEE Trans. Robotics 2011;
+    Yamashita & Fukushima, *On the rate of convergence of the Levenberg–Marquardt method*, 2001; Nocedal & Wright, *Numerical
+    Optimization*, §10.3 and §16.5 (active sets).
+
+    Examples
+    --------
+    Two rods of 1 m in the plane bring their tip to (−1, 1), and no further than 2 m:
+
+    >>> from engine.model import Builder
+    >>> from engine.spatial import se3
+    >>> arm, ahead = Builder(), se3.pose(np.eye(3), np.array([1.0, 0, 0]))
+    >>> _ = [arm.add_link(name) for name in ("base", "upper", "fore", "tip")]
+    >>> _ = arm.add_joint("shoulder", "revolute", "base", "upper"), arm.add_joint("elbow", "revolute", "upper", "fore", placement=ahead)
+    >>> _ = arm.add_joint("end", "fixed", "fore", "tip", placement=ahead)
+    >>> model = arm.model()
+    >>> solution = inverse_kinematics(model, {"tip": [-1.0, 1.0, 0.0]}, q0=[1.0, 1.0])
+    >>> solution.converged, solution.q.round(9)
+    (True, array([1.57079633, 1.57079633]))
+    >>> solution = inverse_kinematics(model, {"tip": [0.0, 3.0, 0.0]})
+    >>> solution.converged, solution.residual.round(9)
+    (False, array([[0., 1.]]))
+    """
+    if not isinstance(model, Model):
+        raise StateError(f"inverse_kinematics got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
+    if base not in ("free", "fixed"):
+        raise StateError(f"base is {base!r}; expected 'free' or 'fixed'")
+    seeds = whole("seeds", seeds, "a whole number of guesses from 0", error=StateError)
+    tolerance = number("tolerance", tolerance, "a positive number (rad and m)", above=0, error=StateError)
+    wanted = checked_targets(model, targets)
+    try:
+        q = model.neutral() if q0 is None else np.asarray(q0)
+    except ValueError:
+        raise StateError(f"q0 is not rectangular; expected ({model.nq},) numbers for '{model.name}'") from None
+    q = model.normalized(model.checked("q0", q))
+    problem = Problem(model, wanted, base == "fixed", bool(limits), tolerance)
+    return problem.solved(np.clip(q, problem.lower, problem.upper), seeds)

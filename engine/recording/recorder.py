@@ -1,0 +1,324 @@
+"""Writing a recording while a simulation runs: what is recorded is collected, and committed some megabytes at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine.checks import whole
+from engine.recording.layout import LONG, Layout, Shape, Shapes, checked_layout, header_parts, read_layout, write_layout
+from engine.recording.store import CACHE, USER_BLOCK, StorageError, Store, close_at_exit, opened, opened_recording, put_in_place
+
+Array = np.ndarray
+
+KEPT = "; what was committed before is kept, and Recorder.resume goes on after it"
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the end, so that it finds nothing half done; in the main thread, the only one that it reaches."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+class Recorder:
+    """A writer of named columns into a file while they are produced.
+
+    Made by :meth:`create` or :meth:`resume`; a context manager: leaving it closes the file as complete, an exception as not complete, after
+    writing what was collected. Killed (kill −9), it loses what was collected since the last commit, and no more.
+
+    Attributes
+    ----------
+    path : of the file
+    columns, checkpoint : shape of one record of one rollout, and of the arrays that a resumed run starts from, by name
+    batch : shape of the batch of rollouts, () for one
+    age : a commit is made by the first :meth:`append` that comes more than this after the last, s
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.recording import Recording
+    >>> path = Path(tempfile.mkdtemp()) / "run.h5"
+    >>> with Recorder.create(path, {"t": (), "q": (2,)}, (), {"dt": 0.5}, {"x": (2,)}) as recorder:
+    ...     recorder.append({"t": np.array([0.0, 0.5]), "q": np.array([[1, 2], [3, 4]])}, {"x": np.array([3.0, 4.0])})
+    >>> recording = Recording.open(path)
+    >>> recording
+    <recording 'run.h5': 2 records of t, q; complete>
+    >>> recording.read("q", start=1)
+    array([[3., 4.]])
+    >>> recording.checkpoint()
+    {'x': array([3., 4.])}
+    """
+
+    age = 1.0
+
+    def __init__(self, store: Store, layout: Layout, buffer: int) -> None:
+        """Use :meth:`create` or :meth:`resume`."""
+        self.path, self._store, self._shapes, file = store.path, store, layout.records, store.hdf5
+        self.batch, self.columns, self.checkpoint = layout.batch, layout.columns, layout.checkpoint
+        self._datasets = {name: file[name] for name in self.columns}
+        self._rows = file["t"].chunks[0]  # of a chunk; the buffers hold one, from the record _base on
+        self._buffers = {name: np.empty((self._rows, *shape), "<f8") for name, shape in self._shapes.items()}
+        self._every = max(1, buffer // layout.record_size)  # records from a commit to the next
+        self._committed = self._written = len(file["t"])  # records of the last state, and records that HDF5 has
+        self._base, filled = self._written - self._written % self._rows, self._written % self._rows
+        for name, dataset in self._datasets.items():
+            self._buffers[name][:filled] = dataset[self._base :]
+        self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
+        self._since = time.monotonic()
+        close_at_exit(self)
+
+    def __repr__(self) -> str:
+        state = "open" if self._store.hdf5 else "closed"
+        return f"<recorder of '{self.path.name}': {len(self)} records of {', '.join(self.columns)}; {state}>"
+
+    def __len__(self) -> int:
+        """Return the number of records in the file and collected."""
+        return self._base + self._now[0] if self._store.hdf5 else self._committed
+
+    @classmethod
+    @uninterrupted()
+    def create(cls, path: str | Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], checkpoint: Shapes,
+               overwrite: bool = False, buffer: int = 16 << 20) -> Recorder:  # fmt: skip
+        """Return a recorder of a new file; its folder is made where there is none.
+
+        Parameters
+        ----------
+        columns : shape of one record of one rollout, by name; ``"t"`` must be there, with shape (), and is shared by the batch
+        batch : shape of the batch of rollouts, () for one
+        header : texts and whatever JSON can hold (and NumPy arrays, which become lists)
+        checkpoint : shapes of the arrays that a resumed run starts from, by name
+        overwrite : whether to replace a file at that path; the new one is put in its place once it is whole
+        buffer : bytes of records from a commit to the next; a recorder takes about 1 MB of memory, or what one record of a batch takes
+
+        Raises
+        ------
+        StorageError : the path exists, is being written, or cannot be written; a name, shape or header is not what it should be
+        """
+        import h5py
+
+        path = Path(path)
+        layout = checked_layout(path, batch, columns, checkpoint)
+        buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
+        parts = header_parts(header)
+        new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
+        try:
+            require_free(path, overwrite)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                os.close(opened(path, os.O_RDWR))  # nobody is writing it
+            fd = opened(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        except OSError as error:
+            why = "its folder is a file" if isinstance(error, (FileExistsError, NotADirectoryError)) else error.strerror
+            raise StorageError(f"'{path}' cannot be created ({why}); expected a folder that can be written") from None
+        store = Store(path, fd, True)
+        try:
+            with store.closed_on_error():
+                store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=USER_BLOCK, rdcc_nbytes=CACHE)
+                write_layout(store.hdf5, layout, parts, buffer)
+                store.hdf5.flush()
+                store.commit()
+                put_in_place(new, path, overwrite)
+                return cls(store, layout, buffer)
+        finally:
+            new.unlink(missing_ok=True)
+
+    @classmethod
+    @uninterrupted()
+    def resume(cls, path: str | Path, buffer: int = 16 << 20, header: Mapping[str, Any] | None = None) -> Recorder:
+        """Return a recorder that goes on after the last record of a file, in place; whatever a kill left behind it is cut off.
+
+        Where to go on from is ``Recording.open(path).checkpoint()``. The file is not complete until it is closed as such. Entries of
+        ``header``, which must be short, replace those of the file's.
+
+        Raises
+        ------
+        StorageError : there is no recording, it is damaged, being written, or cannot be written
+        """
+        path, buffer = Path(path), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
+        store = opened_recording(path, True)
+        with store.closed_on_error():
+            layout, _ = store.fetch(lambda file: read_layout(path, file))
+            file = store.hdf5
+            if file.userblock_size != USER_BLOCK or not store.commits or len({file[name].chunks[:1] for name in layout.columns}) > 1:
+                raise StorageError(f"'{path}' was rewritten by another program; expected the file as it was recorded, to add to it")
+            file.attrs.modify("complete", np.False_)
+            file.attrs["header"], long = header_parts({**json.loads(file.attrs["header"]), **(header or {})})
+            if long:
+                raise StorageError(f"header['{long[0][0]}'] for '{path}' is long; expected a value of at most {LONG} characters of JSON")
+            file.flush()
+            store.commit()
+            return cls(store, layout, buffer)
+
+    @uninterrupted()
+    def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+        """Add a block of records, and where to go on from after it. Both are kept or lost together.
+
+        Parameters
+        ----------
+        records : arrays (n, \\*batch, \\*shape) of every column, ``"t"`` (n); copied
+        checkpoint : the arrays that a run resumed after these records starts from; copied
+
+        Raises
+        ------
+        StorageError : a name or shape is not what was declared (nothing is added), or the disk is full (the recorder is closed then, and
+            the file holds the records of the last commit)
+        """
+        if self._store.hdf5 is None:
+            raise StorageError(f"'{self.path}' is closed; expected Recorder.resume to add to it")
+        blocks = self._checked("records", records, {name: (None, *shape) for name, shape in self._shapes.items()})
+        counts = {name: len(x) for name, x in blocks.items()}
+        if len({*counts.values()}) > 1:
+            raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
+        state = {name: x.copy() for name, x in self._checked("checkpoint", checkpoint, self.checkpoint).items()}
+        due = len(self) + counts["t"] - self._committed >= self._every or time.monotonic() - self._since > self.age
+        with self._store.closed_on_error(KEPT):
+            self._collect(blocks, state)
+            if due:
+                self._commit()
+
+    @uninterrupted()
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._store.hdf5 is not None and self._now[1] is not None:
+            with self._store.closed_on_error(KEPT):
+                self._commit()
+
+    @uninterrupted()
+    def close(self, complete: bool) -> None:
+        """Write what was collected, and whether the recording is complete; a recorder that is closed stays as it is."""
+        if self._store.hdf5 is not None:
+            with self._store.closed_on_error(KEPT):
+                self._commit(complete)
+                self._store.close()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close(complete=kind is None)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close(complete=False)
+
+    # ------------------------------------------------------------ the rest
+
+    def _checked(self, what: str, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int | None, ...]]) -> dict[str, Array]:
+        """Return arrays of exactly those names and shapes, in that order."""
+        if {*arrays} != {*shapes}:
+            raise StorageError(f"{what} for '{self.path}' hold {sorted(arrays)}; expected {sorted(shapes)}")
+        return {name: checked_array(f"{what}['{name}'] for '{self.path}'", arrays[name], shape) for name, shape in shapes.items()}
+
+    def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
+        """Copy a block into the buffers, and give them to HDF5 whenever they are full."""
+        done, n, filled = 0, len(blocks["t"]), self._now[0]
+        while done < n:
+            part = min(n - done, self._rows - filled)
+            for name, x in blocks.items():
+                self._buffers[name][filled : filled + part] = x[done : done + part]
+            done, filled = done + part, filled + part
+            if filled == self._rows:
+                self._write(filled)
+                self._base, filled = self._base + self._rows, 0
+        self._now = filled, state
+
+    def _write(self, filled: int) -> None:
+        """Give the buffers to HDF5 as a chunk of every column; one that is not full will be written again."""
+        self._written = self._base + filled
+        for name, x in self._buffers.items():
+            chunks = self._datasets[name].id
+            chunks.set_extent((self._written, *x.shape[1:]))
+            x[filled:] = 0.0
+            if x.size:
+                chunks.write_direct_chunk((self._base, *(0 for _ in x.shape[1:])), x)
+
+    def _commit(self, complete: bool = False) -> None:
+        """Make what was collected, with the checkpoint after it, the file's state."""
+        filled, state = self._now
+        if self._written < len(self):
+            self._write(filled)
+        if state is not None:
+            group = self._store.hdf5["checkpoint"]
+            for name, x in state.items():
+                group[name][...] = x
+            group.attrs.modify("records", np.int64(self._written))
+            self._now = filled, None
+        if complete:
+            self._store.hdf5.attrs.modify("complete", np.True_)
+        self._store.hdf5.flush()
+        self._store.commit()
+        self._committed, self._since = self._written, time.monotonic()
+
+
+def checked_array(what: str, x: Any, shape: tuple[int | None, ...]) -> Array:
+    """Return x as float64 of that shape, None any length; NaN is as good as any number."""
+    try:
+        x = np.asarray(x)
+    except ValueError:
+        raise StorageError(f"{what} is no array; expected real numbers") from None
+    if not np.can_cast(x.dtype, np.float64, "same_kind"):
+        raise StorageError(f"{what} holds {x.dtype}; expected real numbers")
+    if x.ndim != len(shape) or any(n not in (m, None) for m, n in zip(x.shape, shape, strict=True)):
+        raise StorageError(f"{what} has shape {x.shape}; expected {str(shape).replace('None', 'n')}")
+    return x.astype(np.float64, copy=False)
+
+
+def require_free(path: Path, overwrite: bool) -> None:
+    """Refuse a path where a file is already, or a folder."""
+    if path.exists() and not (overwrite and path.is_file()):
+        raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if path.is_file() else ''}")
+
+
+@contextlib.contextmanager
+def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
+    """Record in a thread, while this one goes on: it makes the recorder by ``begin()``, and ``add(block)`` has it append ``block()``.
+
+    At most three pieces of work wait; then ``add`` waits for the first of them. However this ends, what was added is written and the
+    recorder closed, as complete unless there was an error. The first error of the thread is raised by ``add``, or in the end.
+    """
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(begin)
+    waiting: deque[Future[Any]] = deque([made])
+
+    def add(block: Callable[[], tuple[Any, Any]]) -> None:
+        if len(waiting) == 3:
+            waiting.popleft().result()
+        waiting.append(pool.submit(append, waiting[-1], block))
+
+    def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
+        before.result()  # after an error nothing more is written
+        made.result().append(*block())
+
+    complete = False
+    try:
+        yield add
+        complete = True
+    finally:
+        with uninterrupted():
+            pool.shutdown()
+            if made.exception() is None:
+                made.result().close(complete and waiting[-1].exception() is None)
+        waiting[-1].result()
