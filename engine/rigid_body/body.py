@@ -10,8 +10,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError
-from engine.integrate import Mechanical, step
-from engine.model import StateError
+from engine.integrate import FreeBody, Mechanical, Method, step
+from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
 from engine.rigid_body.state import RigidBodyState, are_rotations, quaternion_of
@@ -50,6 +50,7 @@ class RigidBody(ControlSystem):
     attitude : "quaternion", "mrp", "rodrigues" or "rotation_vector"
     velocity_frame : axes of the state's linear velocity, "world" or "body"
     integrator : name of a method of :mod:`engine.integrate`
+    visuals : :class:`~engine.model.Geometry` shapes that it looks like, for pictures; a box of its inertia by default
 
     Notes
     -----
@@ -78,9 +79,10 @@ class RigidBody(ControlSystem):
     inertia: Any = None
     attitude: str = "quaternion"
     velocity_frame: str = "world"
+    visuals: tuple[Geometry, ...] = ()
 
     def __init__(self, **properties: Any) -> None:
-        known = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator")
+        known = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator", "visuals")
         for name, value in properties.items():
             if name not in known:
                 raise BodyError(f"{self.name} got {name}=…; expected some of {', '.join(known)}")
@@ -251,7 +253,7 @@ class RigidBody(ControlSystem):
             return Mechanical(MOTION, acceleration)
         rest = self.neutral(), np.zeros(self.controls), 0.0
         free = not any(map(self.overrides, ("forces", "moments", "wrench")))
-        return Mechanical(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
+        return FreeBody(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
 
     def to_motion(self, x: Array) -> tuple[Array, Array]:
         """q = [quaternion, position] and the body twist V of a state."""
@@ -266,14 +268,14 @@ class RigidBody(ControlSystem):
     def discrete_dynamics(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> Array:
         """The state (n) after a step of dt at constant controls: a step on SE(3), whatever the attitude parameters. Traceable."""
         method, system = self.method(integrator), self.system(lambda x, t: u)
-        self.require(method.takes)
+        self.require(method)
         return self.from_motion(*system.split(step(method, system, t, dt, np.concatenate(self.to_motion(x)))))
 
     # ------------------------------------------------------------ checks
 
-    def require(self, takes: str) -> None:
+    def require(self, method: Method) -> None:
         """Refuse a method that takes what this body does not have."""
-        if takes == "free body" and (callable(self.inertia) or callable(self.mass)):
+        if method.takes is FreeBody and (callable(self.inertia) or callable(self.mass)):
             raise BodyError(f"{self.name}: a variational integrator takes a constant mass and inertia; expected another, such as cg4")
 
     def overrides(self, name: str) -> bool:

@@ -117,6 +117,6 @@ class Dynamics(ControlSystem):
     def discrete_dynamics(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> Array:
         """The state (n) after a step of dt at constant controls, by any explicit method. Traceable."""
         method = self.method(integrator)
-        if method.takes != "field":
+        if method.takes is not System:
             raise StateError(f"integrator '{method.name}' is for mechanical systems, not for {self.name}; expected another, such as cg4")
         return step(method, System(self.state.manifold, lambda t, x: self.velocity(x, u, t)), t, dt, x)

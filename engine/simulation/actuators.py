@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.model import Model
-from engine.simulation.component import Component, Effect, SimulationError, Context
+from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.simulation.forces import one_coordinate
 
 Array = np.ndarray

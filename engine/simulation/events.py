@@ -54,7 +54,9 @@ class Watch:
 
     def stop(self, after: Callable[[Any], Array], context: Callable[[Any, Array], Context], t: Any, h: Any, y: Array, to: Array,
              e: Array) -> tuple[Array, Array]:  # fmt: skip
-        """Return the state at the first zero, if one is in the step from y to ``to``, and the memory; from then on the state stays. Traceable.
+        """Return the state at the first zero, if one is in the step from y to ``to``, and the memory. Traceable.
+
+        From then on the state stays as it is.
 
         Parameters
         ----------

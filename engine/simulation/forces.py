@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.model import Model
-from engine.simulation.component import Component, Effect, SimulationError, Context
+from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.spatial import inertia
 from engine.spatial.se3 import inv
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.checks import number, numbers
 from engine.model import Model
-from engine.simulation.checks import checked_array, checked_count
-from engine.simulation.component import Component, Effect, SimulationError, Context
-from engine.simulation.parts import Parts
+from engine.simulation.checks import checked_count
+from engine.simulation.component import Component, Context, Effect, SimulationError
+from engine.simulation.layout import Layout
 from engine.simulation.simulator import Simulator, State
 from engine.simulation.trajectory import Trajectory
 from engine.spatial import so3
@@ -44,9 +45,9 @@ class Trace:
     """
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
-        self.model, self.gravity, self.armature = simulator.model, simulator.gravity, tuple(simulator.armature.tolist())
+        self.model, self.gravity = simulator.plant.model, simulator.gravity
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
-        self._columns = Parts({})
+        self._columns = Layout({})
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -55,7 +56,7 @@ class Trace:
         """Add the state of a single rollout, later than all before it."""
         columns: dict[str, Any] = {"t": state.t, "q": state.q, "v": state.v, "tau": state.tau, "vdot": state.vdot, **state.signals}
         if not self._rows:
-            self._columns = Parts({name: np.shape(x) for name, x in columns.items()})
+            self._columns = Layout({name: np.shape(x) for name, x in columns.items()})
         self._rows.append(self._columns.join(columns))
 
     def trajectory(self, parameters: Mapping[str, Array] | None = None, last: int | None = None) -> Trajectory:
@@ -63,7 +64,7 @@ class Trace:
         rows = self._rows.copy() if last is None else list(self._rows)[-last:]
         columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
-        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), armature=self.armature)
+        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}))
 
 
 class Pull(Component):
@@ -144,8 +145,8 @@ class Live:
             raise SimulationError(f"Live got a {type(simulator).__name__}; expected a Simulator")
         if not simulator.model.nv:
             raise SimulationError(f"nothing of '{simulator.model.name}' moves; expected a model with joints, or floating_base=True")
-        for event in simulator.events:
-            if getattr(event.fn, "callback", None) is not None:
+        for event in simulator.watch.events:
+            if callable(event.action):
                 raise SimulationError(f"the event function {event.name} has a callback, which only run(…) calls; expected one without")
         self.simulator = simulator.with_force(Pull(), Pull.released(simulator.model))
         self.model, self.gravity = simulator.model, simulator.gravity
@@ -177,9 +178,7 @@ class Live:
 
     @speed.setter
     def speed(self, speed: float) -> None:
-        if isinstance(speed, bool) or not isinstance(speed, (int, float, np.floating, np.integer)) or not 0 < speed < np.inf:
-            raise SimulationError(f"speed is {speed!r}; expected simulated seconds in a second, above zero")
-        self._speed = float(speed)
+        self._speed = number("speed", speed, "simulated seconds in a second, above zero", above=0.0, error=SimulationError)
 
     @property
     def history(self) -> Trajectory:
@@ -260,7 +259,7 @@ class Live:
     # ------------------------------------------------------------ the thread
 
     def _checked(self, name: str, value: Any) -> Array:
-        a = checked_array(f"parameter '{name}'", value)
+        a = numbers(f"parameter '{name}'", value, SimulationError)
         self.simulator.values_of({name: a})
         if a.shape != (shape := np.shape(self.simulator.parameters[name])):
             raise SimulationError(f"parameter '{name}' has shape {a.shape}; expected {shape}")

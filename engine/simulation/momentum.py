@@ -1,7 +1,7 @@
 """The momentum of floating trees, integrated as a state of its own: nothing inside a robot, however stiff, then changes it.
 
-Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside change;
-after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
+Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside
+change; after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
 Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (projection onto invariants).
 """
 
@@ -34,11 +34,13 @@ def floating_trees(model: Model) -> tuple[Tree, ...]:
 
 
 def require_rigid(model: Model, trees: tuple[Tree, ...], parameters: Mapping[str, Array]) -> None:
-    """Refuse inertias (..., 6, 6) among the parameters that no rigid body has, of links of trees whose momentum is summed as rigid bodies'."""
+    """Refuse inertias (..., 6, 6) among the parameters that no rigid body has: the momentum of trees is summed as rigid bodies'."""
     carried = {i for tree in trees for i in tree}
     for name, G in parameters.items():
         kind, _, link = name.partition(".")
-        if kind == "inertia" and model.carrier[model.link_index(link)][0] in carried and not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
+        if kind != "inertia" or not link or model.carrier[model.link_index(link)][0] not in carried:
+            continue
+        if not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
             raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")
 
 
@@ -52,7 +54,7 @@ def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Arr
 
 
 def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Array, Any, Array, Array]:
-    """Return, of a whole tree in its root's axes: inertia about the centre of mass I (3×3), that centre c (3) from the root's origin, mass m,
+    """Return, of a whole tree in its root's axes: I (3×3) about the centre of mass, that centre c (3) from the root's origin, the mass m,
     and the momentum [l about c; f] that is due to the joints' motion alone, with the root at rest.
 
     From the leaves on, by sums of rigid bodies' inertias: a third of the operations that composite 6×6 matrices and twists take.
@@ -92,7 +94,7 @@ def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
 
 
 def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) -> Array:
-    """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv), the weight and the wrenches among them."""
+    """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv), weight and wrenches among them."""
     F = loads[model.bodies[tree[0]].v]
     velocity = P[3:6] / sum(inertia.mass(model.bodies[i].inertia) for i in tree)
     if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics
-from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import Shape, trace
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
-from engine.rigid_body import ControlSystem
+from engine.simulation.function import Function
 
 Array = np.ndarray
 
 
-class Function(Gufunc):
-    """A compiled function of a model's state: what comes in and what goes out must be finite."""
-
-    strict = True
+class Dynamics(Function):
+    """A compiled function of a model's state."""
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
         model = robot.model
@@ -29,42 +27,34 @@ class Function(Gufunc):
         shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "qddot": (max(joints, 0),)}
         names = arguments.split()
         self.model, self.plain = model, functools.partial(fn, **options)
-        program = trace(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), [shapes.get(a, (model.nv,)) for a in names])
-        program.name = name or fn.__name__
-        super().__init__(program, signature_of(program), names)
+        super().__init__(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), names,
+                         [shapes.get(a, (model.nv,)) for a in names], name or fn.__name__)  # fmt: skip
 
-    def _not_finite(self, *args: Any) -> Any:
-        """Name what came in that is not finite, or else the singular joint."""
-        *given, result = args
-        for name, x in zip(self.arguments, given, strict=True):
-            bad = np.argwhere(~np.isfinite(x))
-            if len(bad):
-                where = tuple(int(i) for i in bad[0])
-                if name == "wrenches":
-                    what = f"link '{self.model.links[where[-2]].name}'"
-                else:
-                    first = self.model.nv - np.shape(x)[-1] if name == "qddot" else 0
-                    what = f"joint '{self.model.entries(name if name != 'qddot' else 'v')[first + where[-1]]}'"
-                entry = f"{name}[{', '.join(map(str, where))}]"
-                raise StateError(f"{self.name}: {entry} ({what}) is {np.asarray(x)[where]}; expected a finite number")
-        results = result if isinstance(result, tuple) else (result,)
-        shape = self.program.shapes_out[0]
-        bad = np.argwhere(~np.isfinite(np.asarray(results[0])))
-        row = tuple(int(i) for i in bad[0][: bad.shape[1] - len(shape)]) if len(bad) else ()
-        batch = np.shape(results[0])[: len(row)]
+    def entry(self, argument: str, where: tuple[int, ...]) -> str:
+        if argument == "wrenches":
+            return f" (link '{self.model.links[where[-2]].name}')"
+        first = self.model.nv - self.program.shapes_in[self.arguments.index(argument)][-1] if argument == "qddot" else 0
+        return f" (joint '{self.model.entries('v' if argument == 'qddot' else argument)[first + where[-1]]}')"
+
+    def failure(self, given: Sequence[Array], result: Any) -> str:
+        """Return why a result is not finite: the first such row is computed again on floats, which raises what it knows better."""
+        first = result[0] if isinstance(result, tuple) else result
+        bad = np.argwhere(~np.isfinite(np.asarray(first)))
+        row = tuple(int(i) for i in bad[0][: bad.shape[1] - len(self.program.shapes_out[0])]) if len(bad) else ()
+        batch = np.shape(first)[: len(row)]
         one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
-        self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))  # raises what it knows better
+        self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))
         which = f" for row {', '.join(map(str, row))}" if row else ""
-        raise StateError(f"{self.name}: the result{which} is not finite; expected a state within the numbers' range "
-                         f"(for aba, a joint-space inertia that is not singular)")  # fmt: skip
+        return (f"the result{which} is not finite; expected a state within the numbers' range "
+                "(for aba, a joint-space inertia that is not singular)")  # fmt: skip
 
 
-class Forced(Function):
+class Forced(Dynamics):
     """A function that takes external wrenches after its arguments, or none."""
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, **options: Any) -> None:
         super().__init__(robot, fn, arguments, **options)
-        self.forced = functools.cache(lambda: Function(robot, fn, arguments + " wrenches", **options))
+        self.forced = functools.cache(lambda: Dynamics(robot, fn, arguments + " wrenches", **options))
 
     def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
         if len(args) == len(self.arguments) + 1:
@@ -105,7 +95,7 @@ class Robot:
         if g.shape != (3,) or not np.isfinite(g).all():
             raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
         self.model, self.gravity = model, tuple(float(x) for x in g)
-        self._jacobians: dict[tuple[str, str], Function] = {}
+        self._jacobians: dict[tuple[str, str], Dynamics] = {}
 
     @functools.cached_property
     def rnea(self) -> Gufunc:
@@ -124,63 +114,63 @@ class Robot:
 
     @functools.cached_property
     def gravity_forces(self) -> Gufunc:
-        return Function(self, dynamics.gravity_forces, "q", gravity=self.gravity)
+        return Dynamics(self, dynamics.gravity_forces, "q", gravity=self.gravity)
 
     @functools.cached_property
     def crba(self) -> Gufunc:
-        return Function(self, dynamics.crba, "q")
+        return Dynamics(self, dynamics.crba, "q")
 
     @functools.cached_property
     def forward_kinematics(self) -> Gufunc:
-        return Function(self, dynamics.forward_kinematics, "q")
+        return Dynamics(self, dynamics.forward_kinematics, "q")
 
     @functools.cached_property
     def twists(self) -> Gufunc:
-        return Function(self, dynamics.twists, "q v")
+        return Dynamics(self, dynamics.twists, "q v")
 
     @functools.cached_property
     def energy(self) -> Gufunc:
-        return Function(self, dynamics.energy, "q v", gravity=self.gravity)
+        return Dynamics(self, dynamics.energy, "q v", gravity=self.gravity)
 
     @functools.cached_property
     def momentum(self) -> Gufunc:
-        return Function(self, dynamics.momentum, "q v")
+        return Dynamics(self, dynamics.momentum, "q v")
 
     @functools.cached_property
     def center_of_mass(self) -> Gufunc:
-        return Function(self, dynamics.center_of_mass, "q")
+        return Dynamics(self, dynamics.center_of_mass, "q")
 
     @functools.cached_property
     def coriolis(self) -> Gufunc:
-        return Function(self, dynamics.coriolis, "q v")
+        return Dynamics(self, dynamics.coriolis, "q v")
 
     @functools.cached_property
     def christoffel(self) -> Gufunc:
-        return Function(self, dynamics.christoffel, "q")
+        return Dynamics(self, dynamics.christoffel, "q")
 
     @functools.cached_property
     def momentum_matrix(self) -> Gufunc:
-        return Function(self, dynamics.momentum_matrix, "q")
+        return Dynamics(self, dynamics.momentum_matrix, "q")
 
     @functools.cached_property
     def momentum_matrix_dot(self) -> Gufunc:
-        return Function(self, dynamics.momentum_matrix_dot, "q v")
+        return Dynamics(self, dynamics.momentum_matrix_dot, "q v")
 
     @functools.cached_property
     def centroidal_momentum_matrix(self) -> Gufunc:
-        return Function(self, dynamics.centroidal_momentum_matrix, "q")
+        return Dynamics(self, dynamics.centroidal_momentum_matrix, "q")
 
     @functools.cached_property
     def centroidal_momentum_matrix_dot(self) -> Gufunc:
-        return Function(self, dynamics.centroidal_momentum_matrix_dot, "q v")
+        return Dynamics(self, dynamics.centroidal_momentum_matrix_dot, "q v")
 
     @functools.cached_property
     def base_reaction(self) -> Gufunc:
-        return Function(self, dynamics.base_reaction, "q v vdot", gravity=self.gravity)
+        return Dynamics(self, dynamics.base_reaction, "q v vdot", gravity=self.gravity)
 
     @functools.cached_property
     def reaction_null_space(self) -> Gufunc:
-        return Function(self, dynamics.reaction_null_space, "q")
+        return Dynamics(self, dynamics.reaction_null_space, "q")
 
     def generalized_jacobian(self, q: Array, link: str, base: str = "floating") -> Array:
         """Generalized Jacobian J* (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""
@@ -198,10 +188,10 @@ class Robot:
         """Joint forces (..., nv − 6) for joint accelerations qddot (..., nv − 6) of a floating model, and the rate of its base's twist."""
         return self._of(dynamics.floating_inverse_dynamics, "q v qddot", gravity=self.gravity, base=base)(q, v, qddot)
 
-    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> Function:
+    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> Dynamics:
         key = fn.__name__, str(sorted(options.items()))
         if key not in self._jacobians:
-            self._jacobians[key] = Function(self, fn, arguments, **options)
+            self._jacobians[key] = Dynamics(self, fn, arguments, **options)
         return self._jacobians[key]
 
     def jacobian(self, q: Array, link: str) -> Array:
@@ -216,7 +206,7 @@ class Robot:
         """Rate J̇ (..., 6, nv) of the body Jacobian: V̇_link = J v̇ + J̇ v."""
         return self._of_link(dynamics.jacobian_dot, "q v", link)(q, v)
 
-    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> Function:
+    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> Dynamics:
         self.model.link_index(link)
         return self._of(fn, arguments, link=link)
 
@@ -225,31 +215,10 @@ class Robot:
 
 
 @functools.lru_cache(maxsize=64)
-def _robot(model: Model, gravity: tuple[float, ...]) -> Robot:
+def _known(model: Model, gravity: tuple[float, ...]) -> Robot:
     return Robot(model, gravity)
 
 
-def compile(model: Any, gravity: Any = GRAVITY) -> Any:
-    """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
-
-    Returns a :class:`Robot`, or of a :class:`~engine.rigid_body.RigidBody` or other control system, whose gravity is among its forces, a
-    :class:`~engine.simulation.system.CompiledSystem`. Functions are traced and compiled to machine code when first used (and found again
-    in memory, and on disk by later processes).
-
-    Examples
-    --------
-    >>> import engine
-    >>> arm = engine.Builder()
-    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.from_mass(2.0, [3, 0, 0], np.zeros((3, 3))))
-    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
-    >>> engine.compile(arm.model()).rnea(np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
-    array([58.86])
-    """
-    if isinstance(model, ControlSystem):
-        from engine.simulation.system import CompiledSystem  # here: it is built on the simulator, which is built on this module
-
-        if gravity is not GRAVITY:
-            raise StateError(f"compile got a gravity for {model.name}; expected it among the system's own forces")
-        return CompiledSystem(model)
-    robot = Robot(model, gravity)
-    return _robot(model, robot.gravity)
+def robot_of(model: Model, gravity: Any = GRAVITY) -> Robot:
+    """Return a model's compiled dynamics; the same object for the same model and gravity."""
+    return _known(model, Robot(model, gravity).gravity)

@@ -51,8 +51,6 @@ class Process:
                  example: tuple[Array, Array]) -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.n = len(example[1])
-        if compiled:
-            self.programs  # what cannot be traced is said now
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
-from engine.integrate import FreeBody, Solution, attempt, solve
+from engine.integrate import FreeBody, Solution, solve
 from engine.integrate.event import crossings
 from engine.model import Model, StateError
 from engine.simulation.actuators import Drive, Motor
@@ -23,12 +22,13 @@ from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended
 from engine.simulation.events import Watch
 from engine.simulation.forces import JointFriction, JointStops
+from engine.simulation.function import compiled_attempt
 from engine.simulation.interrupted import blocks
 from engine.simulation.momentum import floating_trees, require_rigid
 from engine.simulation.parameters import checked_parameters, checked_values
 from engine.simulation.plant import Plant
 from engine.simulation.recorded import record, resume
-from engine.simulation.robot import Robot, compile
+from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, advance, bar, collected, times
 from engine.simulation.step import Step
 from engine.simulation.trajectory import Trajectory
@@ -92,7 +92,7 @@ class Simulator:
                  forces: Iterable[Any] = (), actuators: Iterable[Component] = (), parameters: Mapping[str, Any] | None = None,
                  joint_dynamics: bool = True, events: Iterable[Any] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
-        self.robot: Robot = compile(model, gravity)
+        self.robot: Robot = robot_of(model, gravity)
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), checked_method(integrator)
         self.parameters = checked_parameters(model, parameters or {})
@@ -120,9 +120,11 @@ class Simulator:
         self.plant.hold(compiled)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
-            raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; expected another, such as cg4")
+            raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
+                                  "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
-        self._process = self._step.process                      # traced now: what cannot be compiled is said here
+        self._process = self._step.process
+        self._signals = self._process.record                    # traced now: what cannot be compiled is said here
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -185,7 +187,9 @@ class Simulator:
         return self._state(*self._start(q0, v0, parameters or {}), 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
-        """Return the state a number of steps later; parameters given here hold from now on (velocities go on as they are where a mass changes).
+        """Return the state a number of steps later; parameters given here hold from now on.
+
+        Where a mass changes, velocities go on as they are.
 
         >>> import engine
         >>> stone = engine.Builder("stone")
@@ -201,7 +205,8 @@ class Simulator:
             for name, value in given.items():
                 lead = value.shape[: value.ndim - np.ndim(self.parameters[name])]
                 if lead not in ((), batch := x.shape[:-1]):
-                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected none, or those of the state, {batch}")
+                    expected = f"none, or those of the state, {batch}"
+                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}")
             p = self.plant.parameters.spread(self.plant.parameters.split(p) | given, x.shape[:-1])
             if self.conserved and any(name.startswith(("mass.", "inertia.")) for name in given):
                 kept = self._step.layout.slices["state"]
@@ -335,9 +340,3 @@ class Simulator:
         if data.ndim > 2:
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
-
-
-def compiled_attempt(method: Any, system: Any) -> Gufunc:
-    """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt` as machine code."""
-    n = system.space.nq
-    return gufunc(lambda t, h, y: attempt(method, system, t, h, y), f"(),(),({n})->({n}),()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
 from engine.simulation.parameters import with_parameters
-from engine.simulation.robot import Robot, compile
+from engine.simulation.robot import Robot, robot_of
 
 if TYPE_CHECKING:
     from engine.recording import Recording
@@ -77,7 +77,7 @@ class Trajectory:
                 raise StateError(f"the rollouts differ in '{n}'; expected one of them, such as trajectory.rollout(0).robot")
             values[n] = rows[0]
         model, gravity = with_parameters(self.model, self.gravity, values)
-        return compile(model, gravity)
+        return robot_of(model, gravity)
 
     def _own(self) -> dict[str, Array]:
         """Those of the parameters that count instead of the model's numbers."""
@@ -153,7 +153,7 @@ class Trajectory:
 
     def poses(self) -> Array:
         """Poses of all links (..., T, nlinks, 4, 4)."""
-        return compile(self.model, self.gravity).forward_kinematics(self.q)
+        return robot_of(self.model, self.gravity).forward_kinematics(self.q)
 
     def pose(self, link: str) -> Array:
         """Poses of one link (..., T, 4, 4)."""

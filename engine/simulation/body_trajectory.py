@@ -1,0 +1,167 @@
+"""Trajectories of rigid bodies with forces of their own, and of other control systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.trace import TraceError
+from engine.model import Builder, Geometry, Model
+from engine.rigid_body import ControlSystem, RigidBody
+from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
+from engine.simulation.function import Function
+from engine.simulation.trajectory import Trajectory
+from engine.spatial import inertia, se3
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StateTrajectory:
+    """Recorded states of a control system: times t (T), states x (..., T, n), controls u (..., T, m)."""
+
+    system: ControlSystem
+    t: Array
+    x: Array
+    u: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return described(self.system.name, self.t, self.x)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BodyTrajectory(Trajectory):
+    """Recorded motion of a :class:`~engine.rigid_body.RigidBody`: a :class:`Trajectory` of a model with one floating link.
+
+    Its q (..., T, 7) are [quaternion, position], its v (..., T, 6) body twists; states as the body has them are x (..., T, n), controls
+    u (..., T, m). v̇, and tau, the wrench on the body in its own axes, are computed when they are asked for.
+
+    Attributes
+    ----------
+    system : the body
+    """
+
+    system: Any = None
+
+    @classmethod
+    def of(cls, body: RigidBody, t: Array, x: Array, u: Array) -> BodyTrajectory:
+        """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s."""
+        t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
+        v = body.linear_velocity(x)
+        if body.velocity_frame == "world":
+            v = np.matvec(np.swapaxes(body.rotation(x), -1, -2), v)
+        q = np.concatenate([body.quaternion(x), body.position(x)], axis=-1)
+        v = np.concatenate([body.angular_velocity(x), v], axis=-1)
+        none: Any = None
+        return cls(body_model(body), (0.0, 0.0, 0.0), t, q, v, none, none, {"x": x, "u": u}, system=body)
+
+    def __post_init__(self) -> None:
+        for name in ("tau", "vdot"):
+            if getattr(self, name) is None:
+                object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("tau", "vdot"):
+            raise AttributeError(f"a {type(self).__name__} has no '{name}'")
+        tau, vdot = loads_and_accelerations(self.system, self.x, self.u, self.t)
+        object.__setattr__(self, "tau", tau)
+        object.__setattr__(self, "vdot", vdot)
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return described(self.system.name, self.t, self.x)
+
+    @property
+    def x(self) -> Array:
+        """States as the body has them (..., T, n)."""
+        return self.signals["x"]
+
+    @property
+    def u(self) -> Array:
+        """Controls (..., T, m)."""
+        return self.signals["u"]
+
+    def at(self, times: Any) -> BodyTrajectory:
+        """Return the trajectory at other times (K), s, within its span, as :meth:`Trajectory.at`; controls are interpolated."""
+        found = super().at(times)
+        rows = [self.system.from_motion(q, v) for q, v in zip(found.q.reshape(-1, 7), found.v.reshape(-1, 6), strict=True)]
+        x = np.array(rows).reshape(*found.q.shape[:-1], -1)
+        return replace(found, signals={**found.signals, "x": x})  # type: ignore[return-value]
+
+    def poses(self) -> Array:
+        """Return the body's poses (..., T, 4, 4)."""
+        return se3.pose(self.system.rotation(self.x), self.system.position(self.x))
+
+    def twists(self) -> Array:
+        """Return its twists (..., T, 6), in its own axes."""
+        return self.v
+
+    def kinetic_energy(self) -> Array:
+        """Return its kinetic energy (..., T), J."""
+        return kinetic_energy(self._inertia(), self.v)
+
+    def energy(self) -> tuple[Array, Array]:
+        """Return kinetic and potential energy (..., T), J; the second is zero: a body's weight is among its forces."""
+        K = self.kinetic_energy()
+        return K, np.zeros_like(K)
+
+    def momentum(self) -> Array:
+        """Return [angular momentum about the world's origin; linear] in world axes (..., T, 6)."""
+        return world_momentum(self.poses(), self._inertia(), self.v)
+
+    def _inertia(self) -> Array:
+        """Return G (6×6), or one for each state where it depends on it."""
+        body = self.system
+        if not callable(body.inertia) and not callable(body.mass):
+            return body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
+        t = np.broadcast_to(self.t, self.x.shape[:-1])
+        rows = zip(self.x.reshape(-1, self.x.shape[-1]), self.u.reshape(-1, self.u.shape[-1]), t.ravel(), strict=True)
+        return np.array([body.spatial_inertia(*row) for row in rows]).reshape(*self.x.shape[:-1], 6, 6)
+
+
+def described(name: str, t: Array, x: Array) -> str:
+    """Return a line about a trajectory."""
+    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
+    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
+    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
+
+
+def body_model(body: RigidBody) -> Model:
+    """Return the model of a body: one link that floats, with its inertia at rest at the origin, and its looks (a box without any)."""
+    G = body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
+    looks = tuple(body.visuals)
+    if not looks and inertia.is_rigid(G):
+        looks = (equivalent_box(G),)
+    builder = Builder(body.name)
+    builder.add_link(body.name, inertia=G, visuals=looks)
+    return builder.model(floating_base=True)
+
+
+def equivalent_box(G: Array) -> Geometry:
+    """Return the box of even density that has an inertia G (6×6)."""
+    m, c = inertia.mass(G), inertia.center(G)
+    I = G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3))                    # about the centre of mass
+    moments, axes = np.linalg.eigh(I)
+    size = np.sqrt(np.maximum(6.0 / m * (moments.sum() - 2.0 * moments), 1e-12))
+    axes = axes * np.sign(np.linalg.det(axes))
+    return Geometry("box", tuple(size.tolist()), se3.pose(axes, c))
+
+
+def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tuple[Array, Array]:
+    """Return the wrench on a body and its V̇ (..., T, 6) at states x (..., T, n), controls u (..., T, m) and times t (T)."""
+
+    def both(x: Array, u: Array, t: Any) -> Array:
+        return np.concatenate([body.wrench(x, u, t), body.acceleration(x, u, t)])
+
+    try:
+        f = Function(both, ["x", "u", "t"], [(body.state.n,), (body.controls,), ()], f"{body.name}.acceleration")
+        found = f(x, u, np.broadcast_to(t, x.shape[:-1]))
+    except TraceError:                                                         # a body whose functions run on floats only
+        rows = zip(x.reshape(-1, x.shape[-1]), u.reshape(-1, u.shape[-1]), np.broadcast_to(t, x.shape[:-1]).ravel(), strict=True)
+        found = np.array([both(*row) for row in rows]).reshape(*x.shape[:-1], 12)
+    return found[..., :6], found[..., 6:]

@@ -1,0 +1,39 @@
+"""``engine.compile``: the compiled dynamics of a model, or of a rigid body or another control system."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from engine.dynamics import GRAVITY
+from engine.model import Model, StateError
+from engine.rigid_body import ControlSystem
+from engine.simulation.compiled_system import CompiledSystem
+from engine.simulation.robot import Robot, robot_of
+
+
+@overload
+def compile(model: Model, gravity: Any = GRAVITY) -> Robot: ...
+@overload
+def compile(model: ControlSystem) -> CompiledSystem: ...
+def compile(model: Any, gravity: Any = GRAVITY) -> Any:
+    """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
+
+    Returns a :class:`Robot`, or of a :class:`~engine.rigid_body.RigidBody` or other control system, whose gravity is among its forces, a
+    :class:`~engine.simulation.compiled_system.CompiledSystem`. Functions are traced and compiled to machine code when first used (and found
+    again in memory, and on disk by later processes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import engine
+    >>> arm = engine.Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.from_mass(2.0, [3, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> engine.compile(arm.model()).rnea(np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
+    array([58.86])
+    """
+    if isinstance(model, ControlSystem):
+        if gravity is not GRAVITY:
+            raise StateError(f"compile got a gravity for {model.name}; expected it among the system's own forces")
+        return CompiledSystem(model)
+    return robot_of(model, gravity)

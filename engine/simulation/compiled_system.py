@@ -1,0 +1,304 @@
+"""A control system, compiled: what ``engine.compile`` returns of a rigid body or of general dynamics."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler import autodiff
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.trace import calling, name_of, trace
+from engine.integrate import FreeBody, Mechanical, Method, Solution, System, settled_step, solve
+from engine.model import StateError
+from engine.rigid_body import ControlSystem, RigidBody
+from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
+from engine.simulation.checks import checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.component import SimulationError
+from engine.simulation.diagnosis import reason, watch, watched
+from engine.simulation.function import Function, compiled_attempt
+from engine.simulation.run import Diverged, Process, bar, collected, times
+
+Array = np.ndarray
+
+
+class CompiledSystem:
+    """Compiled dynamics of a :class:`~engine.rigid_body.RigidBody` or of :class:`~engine.rigid_body.Dynamics`, with exact derivatives.
+
+    Every function is traced and compiled when it is first used, broadcasts over leading dimensions, and raises ``StateError`` where a
+    result would not be finite. n, ne and m are the numbers of entries of states, errors and controls.
+
+    Attributes
+    ----------
+    dynamics(x, u, t) -> ẋ (..., n)
+    discrete_dynamics(x, u, t, dt) -> x⁺ (..., n), by the system's own integrator; :meth:`discrete` has it by others
+    jacobians(x, u, t) -> A (..., n, n), B (..., n, m): of dynamics, in coordinates
+    error_jacobians(x, u, t) -> A (..., ne, ne), B (..., ne, m): of the error's rate, δ̇ = A δ + B ν for state_plus(x, δ), u + ν
+    discrete_jacobians(x, u, t, dt), discrete_error_jacobians(x, u, t, dt) -> the same of a step: δ⁺ = A δ + B ν
+    state_plus(x, delta) -> LieState.cayley_plus(x, δ); state_diff(x, x0) -> LieState.cayley_minus(x0, x), the error δ from x0 to x
+    """
+
+    def __init__(self, system: ControlSystem) -> None:
+        system.check()
+        self.system, self.state, self.controls = system, system.state, int(system.controls)
+        self._discrete: dict[tuple[str, str], Function] = {}
+
+    # ------------------------------------------------------------ functions
+
+    def _function(self, fn: Callable[..., Any], arguments: str) -> Function:
+        """Return a function of arguments by name, x, x0, u, delta, t and dt, compiled."""
+        shapes = {"x": (self.state.n,), "x0": (self.state.n,), "u": (self.controls,), "delta": (self.state.ne,)}
+        names = arguments.split()
+        return Function(fn, names, [shapes.get(name, ()) for name in names], f"{self.system.name}.{name_of(fn)}")
+
+    @functools.cached_property
+    def dynamics(self) -> Gufunc:
+        return self._function(self.system.rate, "x u t")
+
+    @functools.cached_property
+    def state_plus(self) -> Gufunc:
+        return self._function(self.system.state_plus, "x delta")
+
+    @functools.cached_property
+    def state_diff(self) -> Gufunc:
+        return self._function(self.system.state_diff, "x x0")
+
+    @functools.cached_property
+    def jacobians(self) -> Gufunc:
+        def jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
+            return by_state_and_control(self.system.rate(x, u, t), x, u)
+
+        return self._function(jacobians, "x u t")
+
+    @functools.cached_property
+    def error_jacobians(self) -> Gufunc:
+        def error_jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
+            """δ̇ = E⁺ ((A E − Ė) δ + B ν), with ẋ = f along which E(x) changes."""
+            xdot = self.system.rate(x, u, t)
+            A, B = by_state_and_control(xdot, x, u)
+            E, projection = self.state.error_jacobian(x), self.state.error_projection(x)
+            Edot = derivative(E, x) @ xdot
+            return projection @ (A @ E - Edot), projection @ B
+
+        return self._function(error_jacobians, "x u t")
+
+    def discrete(self, integrator: str | None = None) -> Gufunc:
+        """Return discrete_dynamics(x, u, t, dt) -> x⁺ by a method of that name."""
+
+        def discrete_dynamics(x: Array, u: Array, t: Any, dt: Any) -> Array:
+            return self.system.discrete_dynamics(x, u, t, dt, integrator)
+
+        return self._stepped(discrete_dynamics, integrator)
+
+    @property
+    def discrete_dynamics(self) -> Gufunc:
+        return self.discrete()
+
+    def discrete_jacobians(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> tuple[Array, Array]:
+        """Return A (..., n, n) and B (..., n, m) of a step, in coordinates."""
+
+        def discrete_jacobians(x: Array, u: Array, t: Any, dt: Any) -> tuple[Array, Array]:
+            return by_state_and_control(self.system.discrete_dynamics(x, u, t, dt, integrator), x, u)
+
+        return self._stepped(discrete_jacobians, integrator)(x, u, t, dt)
+
+    def discrete_error_jacobians(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> tuple[Array, Array]:
+        """Return A (..., ne, ne) and B (..., ne, m) of a step, in errors: δ⁺ = A δ + B ν."""
+
+        def discrete_error_jacobians(x: Array, u: Array, t: Any, dt: Any) -> tuple[Array, Array]:
+            after = self.system.discrete_dynamics(x, u, t, dt, integrator)
+            A, B = by_state_and_control(after, x, u)
+            projection = self.state.error_projection(after)
+            return projection @ A @ self.state.error_jacobian(x), projection @ B
+
+        return self._stepped(discrete_error_jacobians, integrator)(x, u, t, dt)
+
+    def _stepped(self, fn: Callable[..., Any], integrator: str | None) -> Function:
+        key = fn.__name__, self.system.method(integrator).name
+        if key not in self._discrete:
+            self._discrete[key] = self._function(fn, "x u t dt")
+        return self._discrete[key]
+
+    def closed_loop(self, controller: Callable[..., Any]) -> tuple[Gufunc, Gufunc]:
+        """Return ẋ(x, t) = f(x, u(x, t), t) under a controller u(x, t), and ∂ẋ/∂x = A + B ∂u/∂x, chained by differentiating through it."""
+
+        def closed(x: Array, t: Any) -> Array:
+            return self.system.rate(x, self._control(controller, x, t), t)
+
+        def closed_jacobian(x: Array, t: Any) -> Array:
+            return derivative(closed(x, t), x)
+
+        return self._function(closed, "x t"), self._function(closed_jacobian, "x t")
+
+    def _control(self, controller: Callable[..., Any], x: Array, t: Any) -> Array:
+        """Return what a controller does, checked."""
+        if not callable(controller):
+            raise SimulationError(f"controller is {controller!r}; expected a function of (x, t)")
+        try:
+            inspect.signature(controller).bind(x, t)
+        except TypeError:
+            raise SimulationError(f"{name_of(controller)} takes {inspect.signature(controller)}; expected a function of (x, t)") from None
+        except ValueError:  # a builtin without a signature: the call will tell
+            pass
+        u = np.asarray(controller(x, t))
+        if u.shape != (self.controls,):
+            raise SimulationError(f"{name_of(controller)} returned shape {u.shape}; expected ({self.controls},) for {self.system.name}")
+        return u
+
+    # ------------------------------------------------------------ sparsity
+
+    def sparsity(self) -> tuple[Array, Array]:
+        """Return where A (n, n) and B (n, m) of :attr:`jacobians` are not zero by structure."""
+        A, B = autodiff.sparsity(self.jacobians.program)
+        return A, B
+
+    def wrench_sparsity(self) -> Array:
+        """Return which of the force F and the moment M depend on position, orientation, linear and angular velocity, and u: (2, 5) booleans.
+
+        ::
+
+            [[∂F/∂r ∂F/∂q ∂F/∂v ∂F/∂ω ∂F/∂u],
+             [∂M/∂r ∂M/∂q ∂M/∂v ∂M/∂ω ∂M/∂u]]
+
+        F is in world axes and M in body axes as the body gives them; of a body with a ``wrench`` both are in body axes.
+        """
+        body = self.system
+        if not isinstance(body, RigidBody):
+            raise StateError(f"{body.name} has no wrench; expected a RigidBody")
+
+        def parts(x: Array, u: Array, t: Any) -> Array:
+            if body.overrides("wrench"):
+                W = body._returned("wrench", 6, x, u, t)
+                W = np.concatenate([W[3:], W[:3]])
+            else:
+                W = np.concatenate([body._returned("forces", 3, x, u, t), body._returned("moments", 3, x, u, t)])
+            return np.concatenate(by_state_and_control(W, x, u), axis=1)
+
+        dense = autodiff.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
+        i = body.indices
+        columns = [i.position, i.orientation, i.linear_velocity, i.angular_velocity, slice(self.state.n, None)]
+        return np.array([[dense[rows, c].any() for c in columns] for rows in (slice(0, 3), slice(3, 6))])
+
+    # ------------------------------------------------------------ simulation
+
+    def simulate(self, x0: Array, duration: float, dt: float = 1e-3, controller: Callable[..., Any] | None = None,
+                 integrator: str | None = None, record_every: int = 1, progress: bool = False,
+                 compiled: bool = True) -> Any:  # fmt: skip
+        """Return the motion from x0 under a controller u(x, t), evaluated at every stage of the integrator, or under the system's own.
+
+        Of a rigid body it is a :class:`BodyTrajectory`, of other systems a :class:`StateTrajectory`.
+
+        Parameters
+        ----------
+        x0 : initial state (..., n); leading dimensions are a batch
+        duration, dt : s; a last, shorter step ends a duration that is no multiple of dt
+        record_every : keep every k-th state (the first and the last are always kept)
+        compiled : run machine code; False runs the same lines on floats, step by step, for functions that cannot be traced (no batches)
+
+        Raises
+        ------
+        StateError : the initial state is not what it should be
+        TraceError : one of the functions cannot be compiled; the text names the line
+        SimulationError : the state stopped being finite; its ``trajectory`` holds the states before
+        """
+        dt, duration, record_every = checked_step(dt), checked_duration(duration), checked_count(record_every)
+        method, x0 = checked_method(integrator or self.system.integrator), self.state.checked("x0", x0)
+        if not compiled and x0.ndim != 1:
+            raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
+        process, there = self._process(self.system, self._controlled(controller), method, compiled)
+        y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
+        none = np.zeros(0)
+        try:
+            with bar(round(duration / dt), progress) as advanced:
+                return self._trajectory(collected(process.blocks(none, y0, dt, duration, record_every), advanced), process)
+        except Diverged as stop:
+            own = getattr(self.system, "controller", None) if controller is None else controller
+            seen = self._controlled(watch(name_of(own), own) if own else None)
+            plain, _ = self._process(watched(self.system), seen, method, compiled=False)
+            why = reason(process, plain, stop, none, y0, method, (slice(7, 10),) if isinstance(self.system, RigidBody) else ())
+            text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
+            raise SimulationError(text, self._trajectory(stop.data, process)) from None
+
+    def solve(self, x0: Array, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
+              events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
+        """Return the motion with steps that choose their own size: ``x = solution(t)`` at any time t.
+
+        Events are functions ``g(t, x)``; the rest is as for :meth:`engine.simulation.Simulator.solve`.
+        """
+        method = checked_method(integrator or self.system.integrator)
+        x0 = self.state.checked("x0", x0)
+        if x0.ndim != 1:
+            raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")
+        system, there, back = integrated(self.system, self._controlled(controller), method)
+        convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
+        return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
+                     checked_tolerance(tolerance), lambda y: (convert(y),), events, max_step)  # fmt: skip
+
+    def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
+        """Return the controller u(x, t), the system's own, or none, checked where it is called."""
+        controller = getattr(self.system, "controller", None) if controller is None else controller
+        if controller is None:
+            return lambda x, t: np.zeros(self.controls)
+        return lambda x, t: self._control(controller, x, t)
+
+    def _process(self, system: ControlSystem, control: Callable[..., Any], method: Method,
+                 compiled: bool) -> tuple[Process, Callable[[Array], Array]]:  # fmt: skip
+        """Return what a run repeats, and the way from a state x to the state y that is stepped."""
+        motion, there, back = integrated(system, control, method)
+        stepped = traced_once(motion) if compiled else motion
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, y: Array) -> Array:
+            return settled_step(method, stepped, t0 + k * dt, dt, y)
+
+        def observe(t0: Any, k: Any, dt: Any, p: Array, y: Array) -> dict[str, Any]:
+            t, x = t0 + k * dt, back(y)
+            return {"t": t, "y": y, "x": x, "u": control(x, t)}
+
+        return Process(step, observe, compiled, (np.zeros(0), there(self.state.neutral()))), there
+
+    def _trajectory(self, data: Array, process: Process) -> Any:
+        found = process.record.split(data)
+        kind = BodyTrajectory.of if isinstance(self.system, RigidBody) else StateTrajectory
+        return kind(self.system, times(data), found["x"], found["u"])  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.system!r}>"
+
+
+def integrated(system: ControlSystem, control: Callable[..., Any],
+               method: Method) -> tuple[System, Callable[[Array], Array], Callable[[Array], Array]]:  # fmt: skip
+    """Return what a method steps, and the ways from a state x to its own states y and back."""
+    if isinstance(system, RigidBody):
+        system.require(method)
+        motion = system.system(control)
+        return motion, lambda x: np.concatenate(system.to_motion(x)), lambda y: system.from_motion(*motion.split(y))
+    if method.takes is not System:
+        raise StateError(f"integrator '{method.name}' is for mechanical systems, which {system.name} is not; expected another")
+    return System(system.state.manifold, lambda t, x: system.velocity(x, control(x, t), t)), lambda x: x, lambda y: y  # type: ignore[attr-defined]
+
+
+def traced_once(system: System) -> System:
+    """Return the system with its field as one function in the machine code, called at every stage."""
+    if not isinstance(system, Mechanical):
+        return System(system.space, calling(trace(system.field, [(), (system.space.nq,)])))
+    nq, nv = system.configuration.nq, system.configuration.nv
+    field = calling(trace(system.acceleration, [(), (nq,), (nv,)]))
+    if isinstance(system, FreeBody):
+        return FreeBody(system.configuration, field, system.inertia, system.wrench)
+    return Mechanical(system.configuration, field)
+
+
+def derivative(y: Array, x: Array) -> Array:
+    """Return ∂y/∂x of traced arrays, (*y.shape, *x.shape)."""
+    graph = ops.graph_of(x)
+    return np.zeros((*np.shape(y), *np.shape(x))) if graph is None else graph.jacobian(y, x)
+
+
+def by_state_and_control(y: Array, x: Array, u: Array) -> tuple[Array, Array]:
+    """Return ∂y/∂x and ∂y/∂u of traced vectors, in one walk."""
+    J = derivative(y, np.concatenate([x, u]))
+    return J[:, : len(x)], J[:, len(x) :]

@@ -1,0 +1,49 @@
+"""Compiled functions of a state: what comes in and what goes out must be finite, and is named where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.gufunc import Gufunc, gufunc, signature_of
+from engine.compiler.trace import Shape, trace
+from engine.integrate import Method, System, attempt
+from engine.model import StateError
+
+Array = np.ndarray
+
+
+class Function(Gufunc):
+    """A function of named arguments of given shapes, traced and compiled."""
+
+    strict = True
+
+    def __init__(self, fn: Callable[..., Any], arguments: Sequence[str], shapes: Sequence[Shape], name: str) -> None:
+        program = trace(fn, shapes)
+        program.name = name
+        super().__init__(program, signature_of(program), list(arguments))
+
+    def entry(self, argument: str, where: tuple[int, ...]) -> str:
+        """Return what an entry of an argument is of, in brackets, or nothing."""
+        return ""
+
+    def failure(self, given: Sequence[Array], result: Any) -> str:
+        """Return why a result is not finite although all that was given is."""
+        return "the result is not finite; expected a state at which the system's functions are"
+
+    def _not_finite(self, *args: Any) -> Any:
+        *given, result = args
+        for name, x in zip(self.arguments, given, strict=True):
+            if len(bad := np.argwhere(~np.isfinite(x))):
+                where = tuple(int(i) for i in bad[0])
+                place = f"{name}[{', '.join(map(str, where))}]" if where else name
+                raise StateError(f"{self.name}: {place}{self.entry(name, where)} is {np.asarray(x)[where]}; expected a finite number")
+        raise StateError(f"{self.name}: {self.failure(given, result)}")
+
+
+def compiled_attempt(method: Method, system: System) -> Gufunc:
+    """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt`, compiled."""
+    n = system.space.nq
+    return gufunc(lambda t, h, y: attempt(method, system, t, h, y), f"(),(),({n})->({n}),()")
