@@ -1,6 +1,6 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
-from engine import compiler, dynamics, integrate, io, model, ops, rigid_body, simulation, spatial, viewer
+from engine import compiler, dynamics, integrate, inverse_kinematics, io, model, ops, recording, rigid_body, simulation, spatial, viewer
 from engine.checks import EngineError
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
@@ -34,6 +34,6 @@ __all__ = [
     "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot",
     "RobotFileError", "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory",
     "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "export", "get_threads", "gradient", "gufunc",
-    "integrate", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "render", "rigid_body",
-    "set_threads", "simulation", "spatial", "view", "viewer",
+    "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording",
+    "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -98,7 +98,7 @@ class Task:
             cost, g, H = 0.5 * (r @ r), J.T @ r, J.T @ J
             size = sum((H[i, i] for i in range(n)), 0.0) / n
             damping = mu * ops.minimum(2.0 * cost, size) + 1e-13 * size + 1e-300
-            d = box_qp(H + damping * np.eye(n), g, *self.room(q, lower, upper))         # (5)
+            d = box_qp(H + damping * np.eye(n), g, *self.room(q, lower, upper))          # (5)
             expected = -(g @ d + 0.5 * (d @ H @ d))
             after = ops.minimum(ops.maximum(self.plus(q, d), lower), upper)
             r_after = w * self.residual(after, goals, points)[0]
@@ -140,9 +140,6 @@ def compiled(task: Task, name: str) -> Gufunc:
     return gufunc(task.slope, f"({nq}),({n}),({k},4,4),({k},3),({m})->({nq}),({m}),({n})")
 
 
-# ---------------------------------------------------------------- guesses
-
-
 class Problem:
     """A task with its numbers, and the search for its solution from one guess after another."""
 
@@ -177,8 +174,7 @@ class Problem:
         residual = np.zeros((len(self.goals), 2))
         for (target, part, weight), e in zip(self.parts, r.reshape(-1, 3), strict=True):
             residual[target, part] = np.sqrt(e @ e) if weight > 0 else 0.0
-        q = np.array(q)
-        return IKResult(q, converged, residual, iterations, k + 1, self.at_limits(q))
+        return IKResult(np.array(q), converged, residual, iterations, k + 1, self.at_limits(q))
 
     def cost(self, r: Array) -> float:
         """Return ½ |w r|²."""
@@ -192,8 +188,7 @@ class Problem:
             q, r, g = slope(q, d, self.goals, self.points, self.weights)
             return np.clip(q, self.lower, self.upper), r, g
 
-        q, r, g = at(q, np.zeros(n))
-        steps = 0
+        (q, r, g), steps = at(q, np.zeros(n)), 0
         while n and steps < LAST_TRIES:
             h = 1e-5 * np.eye(n)
             H = np.array([(at(q, x)[2] - at(q, -x)[2]) / 2e-5 for x in h])               # ∂g/∂d; its skew part is the bracket's
@@ -273,9 +268,7 @@ def bounded_velocities(model: Model, moving: tuple[int, ...]) -> tuple[tuple[int
 def joint_box(model: Model) -> tuple[Array, Array]:
     """Return bounds on q (nq) that keep every joint whose coordinates add, mimic joints too, within its limits."""
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    for b in model.bodies:
-        if not b.kind.adds:
-            continue
+    for b in (b for b in model.bodies if b.kind.adds):
         low, high = b.joint.limits.lower, b.joint.limits.upper
         if b.mimics and b.ratio == 0:
             low, high = (-np.inf, np.inf) if low <= b.offset <= high else (np.inf, -np.inf)

@@ -229,6 +229,81 @@ def test_a_free_base_far_away():
                                                                        for b in model.bodies[1:]]).T))  # fmt: skip
 
 
+def trees(*kinds):
+    """Arms 0, 1, … of four joints beside each other, each on the world by a joint of its kind; 'floating alone' is a free body."""
+    builder = engine.Builder("trees")
+    builder.add_link("world")
+    for k, kind in enumerate(kinds):
+        kind, _, alone = kind.partition(" ")
+        builder.add_link(f"base{k}")
+        builder.add_joint(f"root{k}", kind, "world", f"base{k}", placement=moved(0, 2.0 * k, 0))
+        above = f"base{k}"
+        for i, axis in enumerate(np.eye(3)[[2, 1, 0, 1]] if not alone else []):
+            rod, ahead = builder.add_link(f"rod{k}{i}").name, moved(0.3, 0, 0.1)
+            builder.add_joint(f"j{k}{i}", "revolute", above, rod, axis=axis, placement=ahead, limits=Limits(-2.0, 1.5))
+            above = rod
+        builder.add_link(f"hand{k}")
+        builder.add_joint(f"end{k}", "fixed", above, f"hand{k}", placement=moved(0.3, 0, 0))
+    return builder.model()
+
+
+def test_two_floating_arms_in_one_model():
+    """Each reaches, free and held; the arm that nothing is asked of stays, up to the length of its quaternion."""
+    model, rng = trees("floating", "floating"), np.random.default_rng(31)
+    bases = [model.q_slice("root0"), model.q_slice("root1")]
+    assert len(model.trees) == 2 and model.base is None
+    for k in range(10):
+        q0, q = model.random(rng)[0], model.random(rng)[0]
+        free = inverse_kinematics(model, {f"hand{i}": pose(model, q, f"hand{i}") for i in (0, 1)}, q0=q0)
+        assert free.converged and within(model, free.q)
+        for i in (0, 1):
+            assert max(off(pose(model, free.q, f"hand{i}"), pose(model, q, f"hand{i}"))) < 1.1e-9
+            assert np.abs(free.q[bases[i]] - q0[bases[i]]).max() > 1e-3
+        for base in bases:
+            q[base] = q0[base]
+        held = inverse_kinematics(model, {f"hand{i}": pose(model, q, f"hand{i}")[:3, 3] for i in (0, 1)}, q0=q0, base="fixed")
+        assert held.converged and within(model, held.q)
+        for base in bases:
+            assert np.abs(held.q[base] - q0[base]).max() < 1e-15
+        asked = k % 2
+        one = inverse_kinematics(model, {f"hand{asked}": pose(model, q, f"hand{asked}")}, q0=q0)
+        other = slice(11 * (1 - asked), 11 * (2 - asked))
+        assert one.converged and np.abs(one.q[other] - q0[other]).max() < 1e-15
+
+
+def test_a_guess_leaves_every_floating_base_in_its_place():
+    model, rng = trees("floating", "planar", "floating"), np.random.default_rng(32)
+    problem = Problem(model, checked_targets(model, {f"hand{i}": np.eye(4) for i in range(3)}), False, True, 1e-9)
+    q0 = model.random(rng)[0]
+    guess = problem.anywhere(q0, rng)
+    positions = [i for i, name in enumerate(model.labels("q")) if name.split(".")[-1] in "xyz"]
+    assert len(positions) == 8 and (np.delete(guess - q0, positions) != 0).all()
+    np.testing.assert_array_equal(guess[positions], q0[positions])
+
+
+@pytest.mark.parametrize("kinds", [("fixed", "floating alone"), ("floating alone", "fixed")])
+def test_a_free_body_beside_a_fixed_arm(kinds):
+    model, rng = trees(*kinds), np.random.default_rng(33)
+    arm = kinds.index("fixed")
+    hand, body = f"hand{arm}", f"base{1 - arm}"
+    there = model.q_slice(f"root{1 - arm}")
+    joints = np.delete(np.arange(model.nq), np.arange(there.start, there.stop))
+    for _ in range(5):
+        q0, q = model.random(rng)[0], model.random(rng)[0]
+        goals = {hand: pose(model, q, hand)[:3, 3], body: pose(model, q, body)}
+        both = inverse_kinematics(model, goals, q0=q0)
+        assert both.converged and max(off(pose(model, both.q, body), goals[body])) < 1.1e-9
+        for base in ("free", "fixed"):
+            only = inverse_kinematics(model, {hand: goals[hand]}, q0=q0, base=base)
+            assert only.converged and np.abs(only.q[there] - q0[there]).max() < 1e-15
+        held = inverse_kinematics(model, goals, q0=q0, base="fixed")
+        assert not held.converged and np.abs(held.q[there] - q0[there]).max() < 1e-15
+        assert held.residual[0].max() < 1e-6 and held.residual[1].max() > 0.01
+        alone = inverse_kinematics(model, {body: goals[body]}, q0=q0)
+        assert alone.converged and alone.limits == ()
+        np.testing.assert_array_equal(alone.q[joints], q0[joints])
+
+
 @pytest.mark.parametrize("kind", ["floating", "planar"])
 def test_far_ways_are_straight(kind):
     arm = engine.Builder()
