@@ -7,16 +7,18 @@ from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, s
 from engine.compiler.trace import TraceError
 from engine.io import RobotFileError, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
+from engine.recording import StorageError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
 from engine.simulation import (
+    BodyTrajectory,
     CompiledSystem,
+    Event,
     Law,
     Live,
     Robot,
     SimulationError,
     Simulator,
     StateTrajectory,
-    StorageError,
     Trajectory,
     compile,
     load_trajectory,
@@ -30,10 +32,10 @@ Trajectory._repr_html_ = trajectory_html              # type: ignore[attr-define
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "Builder", "CompiledSystem", "Dynamics", "EngineError", "Geometry", "Gufunc", "Joint", "Law",
-    "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody", "RigidBodyState", "Robot",
-    "RobotFileError", "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory",
-    "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "export", "get_threads", "gradient", "gufunc",
-    "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording",
-    "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "Event", "Geometry",
+    "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody",
+    "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError",
+    "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "export", "get_threads",
+    "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf",
+    "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -157,7 +157,7 @@ class CompiledSystem:
         return A, B
 
     def wrench_sparsity(self) -> Array:
-        """Return which of the force F and the moment M depend on position, orientation, linear and angular velocity, and u: (2, 5) booleans.
+        """Return whether force F and moment M depend on position, orientation, linear and angular velocity, and u: (2, 5) booleans.
 
         ::
 

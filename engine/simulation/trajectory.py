@@ -346,7 +346,7 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
     parameters = {n: np.array(x) for n, x in header.get("rollout_parameters", {}).items()}
     if any(armature := header.get("armature", ())):
-        model = model.with_armature(np.array(armature))
+        model = model.with_armature(np.array(armature) - model.armature)
     return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters)
 
 
