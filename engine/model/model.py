@@ -157,6 +157,12 @@ class Model:
     def __repr__(self) -> str:
         return f"<model '{self.name}': {len(self.links)} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a picture that can be turned, and a table of the joints."""
+        from engine.viewer.files.notebook import model_html
+
+        return model_html(self)
+
     # ------------------------------------------------------------ names
 
     def link(self, name: str) -> Link:

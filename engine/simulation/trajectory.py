@@ -76,6 +76,12 @@ class Trajectory:
         batch = f", {self.q.shape[:-2]} rollouts" if self.q.ndim > 2 else ""
         return f"<trajectory of '{self.model.name}': {len(self)} states, {span}{batch}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a page that plays, and a table of what matters."""
+        from engine.viewer.files.notebook import trajectory_html
+
+        return trajectory_html(self)
+
     def __len__(self) -> int:
         return len(self.t)
 

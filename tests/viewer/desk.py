@@ -15,7 +15,8 @@ from pyglet.window import key, mouse
 
 import engine
 from engine.simulation import Live
-from engine.viewer.window import KEYS, Viewer
+from engine.viewer import Viewer
+from engine.viewer.window.keys import KEYS
 
 SIZE = (480, 360)
 
@@ -85,7 +86,7 @@ def trajectory():
     press(viewer, key.RIGHT)
     assert abs(viewer.t - still - 1 / 60) < 1e-9
     press(viewer, key.RIGHT, key.MOD_SHIFT)
-    assert np.abs(viewer.scene.actors[0].trajectory.t - viewer.t).min() < 1e-12
+    assert np.abs(viewer.scene.actors[0].source.trajectory.t - viewer.t).min() < 1e-12
     press(viewer, key.END)
     assert viewer.t == 2.0 and not np.array_equal(viewer.picture(), before)
     press(viewer, key.HOME)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from engine.spatial import quaternion, so3
-from engine.viewer.hud import figure
-from engine.viewer.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
-from engine.viewer.scene import Actor, ViewerError
+from engine.viewer.scene import Actor, Running, ViewerError
+from engine.viewer.window.facts import figure
+from engine.viewer.window.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
 from tests.viewer.mechanism import SPEEDS, mechanism, motion
 
 
@@ -95,12 +95,11 @@ def test_at_rest_it_says_what_the_robot_is(model):
 
 
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):
-    actor = Actor(model)
     now = SimpleNamespace(t=0.0)
-    actor.live = SimpleNamespace(state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
-    readings = Readings(actor, signals=["x"])
+    live = SimpleNamespace(model=model, gravity=(0, 0, 0), state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
+    readings = Readings(Actor(Running(live)), signals=["x"])
     for k in range(1500):
-        now.t, actor.live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})
+        now.t, live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})
         plot = readings.plots(now.t)[0]
     assert plot.t[-1] == now.t and plot.t[0] >= now.t - RECENT and plot.t[-1] - plot.t[0] == pytest.approx(RECENT, abs=0.1)
     there = np.isfinite(plot.y)
