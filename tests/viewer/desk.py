@@ -162,10 +162,10 @@ def joints():
     press(viewer, key.TAB)
     link = model.link_index("elbow_pitch_link")
     where = viewer.scene.actors[0].poses(0.0)[0, link, :3, 3]
-    before = viewer.scene.actors[0].q.copy()
+    before = viewer.scene.actors[0].source.q.copy()
     drag(viewer, *pixel(viewer, where), 24, 0, modifiers=key.MOD_CTRL)
     assert viewer.picked is not None
-    moved = np.flatnonzero(np.abs(viewer.scene.actors[0].q - before)[0] > 1e-6)
+    moved = np.flatnonzero(np.abs(viewer.scene.actors[0].source.q - before)[0] > 1e-6)
     body, _ = model.carrier[model.link_index(viewer.picked[2])]
     assert len(moved) and {*moved} <= {*range(model.nq)[model.bodies[body].q]}, (viewer.picked, moved)
     viewer.close()

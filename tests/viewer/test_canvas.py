@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.canvas import ATLAS, FAR, VERTEX, Canvas
 
 WHITE, RED, GREEN = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
@@ -226,10 +227,10 @@ def test_later_shapes_lie_over_earlier_ones(drawn):
 
 
 def test_everything_is_one_draw_call(drawn, monkeypatch):
-    from pyglet import gl
+    import pyglet
 
     calls = []
-    for name in [n for n in dir(gl) if n.startswith(("glDraw", "glMultiDraw")) and "Buffer" not in n and "Pixels" not in n]:
+    for name in [n for n in dir(pyglet.gl) if n.startswith(("glDraw", "glMultiDraw")) and "Buffer" not in n and "Pixels" not in n]:
         monkeypatch.setattr(gl, name, lambda *a, original=getattr(gl, name), name=name: (calls.append(name), original(*a)))
     canvas = Canvas()
     for k in range(40):

@@ -1,4 +1,4 @@
-"""What lies flat on the picture: rectangles, discs, lines, polygons and text, in pixels from the upper left corner.
+"""A canvas over the picture: rectangles, discs, lines, polygons and text, in pixels from the upper left corner.
 
 A :class:`Canvas` only collects; everything becomes quads of one kind, which :class:`engine.viewer.draw.painter.Painter` draws in one call.
 """
@@ -43,7 +43,7 @@ class Atlas:
         self._runs: dict[tuple[str, int], tuple[Array, float]] = {}
 
     def run(self, text: str, size: int) -> tuple[Array, float]:
-        """Quads (n, 4, 8) of a line of text whose origin is the left end of its baseline, and its width; both in pixels."""
+        """Return quads (n, 4, 8) of a line of text whose origin is the left end of its baseline, and its width; both in pixels."""
         key = (text, size)
         if key not in self._runs:
             if len(self._runs) > KEPT:
@@ -70,7 +70,7 @@ class Atlas:
         return quads, float(ends[-1]) if len(ends) else 0.0
 
     def _placed(self, character: str, size: int) -> tuple[float, ...]:
-        """A glyph's place about the pen (left, top, width, height), its place in the picture, and how far the pen goes on."""
+        """Draw a glyph into the picture; return its place about the pen (left, top, width, height), its place there, and its advance."""
         mask, left, top, advance = glyph(character, size)
         h, w = mask.shape
         x, y, row = self._pen
@@ -86,14 +86,14 @@ class Atlas:
 
 @functools.cache
 def font(size: int) -> Any:
-    """Pillow's embedded font."""
+    """Return Pillow's embedded font."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)
 
 
 def glyph(character: str, size: int) -> tuple[Array, int, int, float]:
-    """A glyph's coverage (h, w), where its left upper corner lies from the pen, and how far the pen goes on, px."""
+    """Return a glyph's coverage (h, w), where its left upper corner lies from the pen, and its advance, px."""
     if character in RAISED:
         mask, left, top, advance = glyph(RAISED[character], max(round(0.62 * size), 1))
         return mask, left, top - round(0.34 * size), advance
@@ -139,7 +139,7 @@ class Canvas:
         self._rest.append((len(quads), x, y, *color, *self._clip))
 
     def vertices(self) -> Array:
-        """All quads (n, 4) of VERTEX, in device pixels, in the order they are drawn in."""
+        """Return all quads (n, 4) of VERTEX, in device pixels, in the order they are drawn in."""
         if not self._quads:
             return np.zeros((0, 4), VERTEX)
         quads, rest = np.concatenate(self._quads), np.array(self._rest)
@@ -156,14 +156,14 @@ class Canvas:
     # ------------------------------------------------------------ shapes
 
     def rect(self, x: float, y: float, w: float, h: float, color: Color, radius: float = 0.0, outline: float = 0.0) -> None:
-        """A rectangle from its upper left corner; with ``outline`` only its edge, inside, so wide."""
+        """Draw a rectangle from its upper left corner; with ``outline`` only its edge, inside, so wide."""
         s = self.scale
         left, top, right, bottom = round(x * s), round(y * s), round((x + w) * s), round((y + h) * s)
         a, b = 0.5 * (right - left), 0.5 * (bottom - top)
         self._rounded(left + a, top + b, a, b, color, radius * s, outline * s)
 
     def disc(self, x: float, y: float, r: float, color: Color, outline: float = 0.0) -> None:
-        """A disc about a point; with ``outline`` only its edge, inside, so wide."""
+        """Draw a disc about a point; with ``outline`` only its edge, inside, so wide."""
         s = self.scale
         self._rounded(x * s, y * s, r * s, r * s, color, r * s, outline * s)
 
@@ -172,7 +172,7 @@ class Canvas:
             self._add(rounded(a, b, min(radius, a, b), outline), color, x, y)
 
     def line(self, points: Any, color: Color, width: float = 1.0, at: tuple[float, float] = (0.0, 0.0)) -> None:
-        """A line through points (n, 2), so wide, with mitred joints; it is interrupted where a point is not finite.
+        """Draw a line through points (n, 2), so wide, with mitred joints; it is interrupted where a point is not finite.
 
         ``at`` is added to the points; what is given as a tuple of tuples is worked out once.
         """
@@ -180,12 +180,12 @@ class Canvas:
         self._add((once(ribbon) if isinstance(points, tuple) else ribbon)(points, width, s), color, at[0] * s, at[1] * s)
 
     def polygon(self, points: Any, color: Color, at: tuple[float, float] = (0.0, 0.0)) -> None:
-        """A convex polygon with corners (n, 2), n > 2, in either sense, ``at`` added to them."""
+        """Draw a convex polygon with corners (n, 2), n > 2, in either sense, ``at`` added to them."""
         s = self.scale
         self._add((once(convex) if isinstance(points, tuple) else convex)(points, s), color, at[0] * s, at[1] * s)
 
     def area(self, points: Any, base: float, color: Color) -> None:
-        """What lies between points (n, 2), x not decreasing, and the level y = ``base``; left out beside points that are not finite."""
+        """Fill between points (n, 2), x not decreasing, and the level y = ``base``; leave out what is beside points that are not finite."""
         p = np.asarray(points, float).reshape(-1, 2) * self.scale
         p = np.concatenate([p[:-1], p[1:]], axis=1)
         p = p[np.isfinite(p).all(axis=1)]
@@ -199,7 +199,7 @@ class Canvas:
     # ------------------------------------------------------------ text
 
     def text(self, x: float, y: float, text: str, color: Color, size: float = 12.0, anchor: str = "left", halo: bool = False) -> None:
-        """A line of text.
+        """Draw a line of text.
 
         Parameters
         ----------
@@ -219,11 +219,11 @@ class Canvas:
         return max(round(size * self.scale), 1)
 
     def width(self, text: str, size: float = 12.0) -> float:
-        """How wide a text is, px."""
+        """Return the width of a text, px."""
         return ATLAS.run(text, self._size(size))[1] / self.scale
 
     def elided(self, text: str, width: float, size: float = 12.0) -> str:
-        """The text, or as much of its beginning as fits into a width, px, with "…" after it."""
+        """Return the text, or as much of its beginning as fits into a width, px, with "…" after it."""
         if self.width(text, size) <= width:
             return text
         low, high = 0, len(text)
@@ -251,13 +251,13 @@ class Canvas:
 
 @functools.cache
 def once(make: Any) -> Any:
-    """A function that remembers what it made lately."""
+    """Return the function with a cache of its latest results."""
     return functools.lru_cache(1000)(make)
 
 
 @functools.lru_cache(1000)
 def rounded(a: float, b: float, radius: float, outline: float) -> Array:
-    """Of a box of half width a and half height b, (1, 4, 8)."""
+    """Return the quad (1, 4, 8) of a box of half width a and half height b."""
     quad = np.empty((1, 4, 8), np.float32)
     quad[0, :, :2] = quad[0, :, 2:4] = CORNERS * (a + 1.0, b + 1.0)
     quad[0, :, 4:] = a, b, radius, outline
@@ -265,7 +265,7 @@ def rounded(a: float, b: float, radius: float, outline: float) -> Array:
 
 
 def ribbon(points: Any, width: float, scale: float) -> Array:
-    """Of a line through points (n, 2): one for each piece."""
+    """Return the quads of a line through points (n, 2), one for each piece."""
     p, half = np.asarray(points, float).reshape(-1, 2) * scale, 0.5 * width * scale
     d = p[1:] - p[:-1]
     length = np.hypot(d[:, 0], d[:, 1])
@@ -289,7 +289,7 @@ def ribbon(points: Any, width: float, scale: float) -> Array:
 
 
 def convex(points: Any, scale: float) -> Array:
-    """Of a convex polygon with corners (n, 2): a fan that ends half a pixel inside the edges, and a rim across them."""
+    """Return the quads of a convex polygon with corners (n, 2): a fan that ends half a pixel inside the edges, and a rim across them."""
     p = np.asarray(points, float).reshape(-1, 2) * scale
     before, after = np.roll(p, 1, axis=0), np.roll(p, -1, axis=0)
     turn = np.sign(np.sum(before[:, 0] * p[:, 1] - before[:, 1] * p[:, 0])) or 1.0

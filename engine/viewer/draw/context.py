@@ -1,4 +1,4 @@
-"""Where OpenGL comes from: a window's context on a desktop, EGL's where there is no display."""
+"""OpenGL contexts: a window's context on a desktop, EGL's where there is no display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADVICE = "expected OpenGL 3.3 or newer; on Debian and Ubuntu 'apt install libgl1
 
 
 def open_window(visible: bool, **options: Any) -> Any:
-    """A ``pyglet.window.Window`` whose context is current: an invisible one draws off screen, with EGL where there is no display.
+    """Open a ``pyglet.window.Window`` and make its context current; an invisible one draws off screen, by EGL where there is no display.
 
     Raises
     ------

@@ -16,7 +16,7 @@ HEADER = "#version 330 core\n"
 
 
 def address(x: Array) -> Any:
-    """The address of an array's data."""
+    """Return the address of an array's data."""
     return x.ctypes.data_as(c_void_p)
 
 
@@ -43,13 +43,13 @@ class Program:
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """A uniform's location; −1 where the shaders do not use it."""
+        """Return a uniform's location; −1 where the shaders do not use it."""
         if name not in self._places:
             self._places[name] = gl.glGetUniformLocation(self.id, name.encode())
         return self._places[name]
 
     def use(self, **values: Any) -> None:
-        """Make it current, and set uniforms: integers, floats, vectors, and matrices (4, 4)."""
+        """Make the program current, and set uniforms: integers, floats, vectors, and matrices (4, 4)."""
         gl.glUseProgram(self.id)
         for name, value in values.items():
             self.set(name, value)
@@ -72,7 +72,7 @@ class Program:
 
 
 def compiled(kind: int, text: str, name: str) -> int:
-    """A shader's handle."""
+    """Compile a shader; return its handle."""
     shader = gl.glCreateShader(kind)
     source = c_char_p(text.encode())
     gl.glShaderSource(shader, 1, cast(pointer(source), POINTER(POINTER(c_char))), None)
@@ -87,7 +87,7 @@ def compiled(kind: int, text: str, name: str) -> int:
 
 
 def made(make: Any) -> int:
-    """The name of a new buffer, texture, framebuffer, …"""
+    """Return the name of a new buffer, texture or framebuffer."""
     name = c_uint()
     make(1, byref(name))
     return name.value
@@ -115,7 +115,7 @@ class Buffer:
 
 
 def attributes(vertex: np.dtype[Any]) -> None:
-    """Say how the fields of a vertex lie in the array buffer that is bound: attribute k is field k; bytes are fractions."""
+    """Tell OpenGL how the fields of a vertex lie in the bound array buffer: attribute k is field k; bytes are fractions."""
     for k, name in enumerate(vertex.names or ()):
         kind, offset = vertex.fields[name][:2]  # type: ignore[index]
         bytes_ = kind.base == np.uint8
@@ -137,7 +137,7 @@ class Rows:
         self.id = made(gl.glGenTextures)
 
     def fill(self, data: Array) -> None:
-        """data : (n, 4 width) float32."""
+        """Upload rows (n, 4 width), float32."""
         self.buffer.fill(np.ascontiguousarray(data, np.float32))
         gl.glBindTexture(gl.GL_TEXTURE_BUFFER, self.id)
         gl.glTexBuffer(gl.GL_TEXTURE_BUFFER, gl.GL_RGBA32F, self.buffer.id)
@@ -174,7 +174,7 @@ class Texture:
 
 
 def parameters(target: int, smaller: int, larger: int, wrap: int) -> None:
-    """Filters and wrapping of the texture that is bound."""
+    """Set filters and wrapping of the bound texture."""
     gl.glTexParameteri(target, gl.GL_TEXTURE_MIN_FILTER, smaller)
     gl.glTexParameteri(target, gl.GL_TEXTURE_MAG_FILTER, larger)
     gl.glTexParameteri(target, gl.GL_TEXTURE_WRAP_S, wrap)
@@ -182,7 +182,7 @@ def parameters(target: int, smaller: int, larger: int, wrap: int) -> None:
 
 
 class Framebuffer:
-    """What is drawn into: colour (of a format, or none) and depth, multisampled or not.
+    """A framebuffer, which is drawn into: colour (of a format, or none) and depth, multisampled or not.
 
     Without samples both are textures: ``color`` and ``depth``; with samples :meth:`copy_to` brings the colour to another framebuffer.
     """
@@ -224,13 +224,13 @@ class Framebuffer:
         gl.glViewport(0, 0, *self.size)
 
     def copy_to(self, other: int) -> None:
-        """Its colour to another framebuffer (0 is the window's)."""
+        """Copy the colour to another framebuffer (0 is the window's)."""
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.id)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, other)
         gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *self.size, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
 
     def pixels(self) -> Array:
-        """Its colour (height, width, 4) uint8, first row on top."""
+        """Return the colour (height, width, 4) uint8, first row on top."""
         w, h = self.size
         data = np.empty((h, w, 4), np.uint8)
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.id)

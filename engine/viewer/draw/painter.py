@@ -1,4 +1,4 @@
-"""Draws a canvas over the picture."""
+"""The painter, which draws a canvas over the picture."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Painter:
         gl.glDisable(gl.GL_BLEND)
 
     def _texture(self) -> Texture:
-        """The atlas as it is now."""
+        """Return the atlas as it is now."""
         if self._atlas is None or self._atlas[0] is not ATLAS.image:
             if self._atlas is not None:
                 self._atlas[1].delete()
@@ -59,7 +59,7 @@ class Painter:
         return self._atlas[1]
 
     def delete(self) -> None:
-        """Give back what it holds of the graphics card."""
+        """Free what it holds on the graphics card."""
         if self._atlas is not None:
             self._atlas[1].delete()
         self.program.delete()

@@ -1,4 +1,4 @@
-"""Draws what a scene shows at a time: shadows, background, ground, surfaces, lines, and what lies flat on the picture."""
+"""The renderer, which draws a scene at a time: shadows, background, ground, surfaces, lines, and labels."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Renderer:
     # ------------------------------------------------------------ the picture
 
     def draw(self, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> Framebuffer:
-        """Draw; the framebuffer returned holds the picture, with no samples."""
+        """Draw; return the framebuffer that holds the picture, with no samples."""
         self._resize(size)
         assert self.target is not None and self.picture is not None
         light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
@@ -148,7 +148,7 @@ class Renderer:
         self.painter.draw(canvas, self.picture.size)
 
     def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any]) -> None:
-        """Draw what explains a scene, and faintly where a surface hides it."""
+        """Draw marks, and faintly where a surface hides them."""
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
@@ -166,7 +166,7 @@ class Renderer:
         self._pass(runs, shade)
 
     def pixels(self) -> Array:
-        """The last picture (height, width, 3) uint8, first row on top."""
+        """Return the last picture (height, width, 3) uint8, first row on top."""
         assert self.picture is not None
         return self.picture.pixels()[..., :3]
 
@@ -181,7 +181,7 @@ class Renderer:
     # ------------------------------------------------------------ parts of it
 
     def _seen(self, drawing: Drawing) -> Seen:
-        """Spheres about the instances, and about everything."""
+        """Return spheres about the instances, and about everything."""
         boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)
         opacity = drawing.colors[:, 3] * np.array([s.color[3] * measure(s).opacity for s in drawing.surfaces])[drawing.which]
         turned = drawing.poses[:, :3, :3]
@@ -195,7 +195,7 @@ class Renderer:
         return Seen(centres, radii, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
 
     def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
-        """Draw the maps of the key light and from above; returns the matrices from the world into them."""
+        """Draw the maps of the key light and from above; return the matrices from the world into them."""
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
         gl.glEnable(gl.GL_DEPTH_TEST)
         gl.glDepthFunc(gl.GL_LEQUAL)
@@ -221,7 +221,7 @@ class Renderer:
         return {"shadow_matrix": half @ key, "sky_matrix": half @ above, "shadow_texel": 2.0 * seen.radius / SHADOW}
 
     def _fill(self, rows: Rows, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array) -> list[tuple[int, int, int]]:
-        """Upload the chosen instances' rows, each at the level that its size in pixels asks for; (place, first, count) of every run."""
+        """Upload the chosen instances' rows, each at the level for its size in pixels; return (place, first, count) of every run."""
         index = np.flatnonzero(chosen & (seen.radii * pixels > 0.5))        # a pixel across
         if not len(index):
             return []
@@ -247,7 +247,7 @@ class Renderer:
         return [(int(places[a]), int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)]
 
     def _background(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int]) -> None:
-        """Whatever is behind, at the far plane."""
+        """Draw the background, at the far plane."""
         if drawing.environment == "space":
             self.space = self.space or Space()
             self.space.draw(camera, light, size)
@@ -261,7 +261,7 @@ class Renderer:
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
     def _kept(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int], shade: dict[str, Any]) -> bool:
-        """Copy what is behind the robots from where it was kept: as long as the camera stands still it is drawn once. False where not."""
+        """Copy the background from where it was kept, as long as the camera stands still; return whether there was one."""
         assert self.target is not None
         key = (size, drawing.environment, drawing.floor, *drawing.extent[0], drawing.extent[1], *camera.eye, *camera.target, camera.fov)
         same, self._seen_from = self._seen_from == key, key
@@ -284,7 +284,7 @@ class Renderer:
         return True
 
     def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
-        """The ground as far as it is seen, without shadows, and a little behind where it is."""
+        """Draw the ground as far as it is seen, without shadows, and a little behind where it is."""
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(0.0, 8.0)
         self._square(self.ground, drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
@@ -292,7 +292,7 @@ class Renderer:
 
     def _square(self, program: Program, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
                 halves: Array) -> None:  # fmt: skip
-        """A rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
+        """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         around, radius = drawing.extent
         grid = (*around[:2], far(drawing, camera), 10.0 ** np.floor(np.log10(max(radius, 1e-6))))
         program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=OPEN_COLOR, shares=SHARES,
@@ -301,14 +301,14 @@ class Renderer:
         gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
 
     def _shaded(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
-        """A rectangle of the ground that may lie in shadow."""
+        """Draw the rectangle of the ground that may lie in shadow."""
         along = -light.key[:2] / np.linalg.norm(light.key[:2])
         axes = np.array([along, [-along[1], along[0]]])
         low, high = shaded(drawing, light, axes)
         self._square(self.shaded_ground, drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
 
     def _smooth(self, drawing: Drawing, camera: Camera) -> None:
-        """Without samples: smooth the edges of the picture, where the instances are."""
+        """Smooth the edges of a picture without samples, where the instances are."""
         assert self.target is not None and self.picture is not None
         w, h = self.target.size
         at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
@@ -339,7 +339,7 @@ class Renderer:
             self.shelf.draw(program, number, first, count)
 
     def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
-        """The number of the instance at a pixel (from the upper left corner), 0 where there is none, and the point there (3), m."""
+        """Return the number of the instance at a pixel from the upper left corner, 0 where there is none, and the point there (3), m."""
         target = Framebuffer(size, gl.GL_R32UI)
         target.bind()
         gl.glEnable(gl.GL_DEPTH_TEST)
@@ -365,19 +365,19 @@ class Renderer:
         return int(found.value), point[:3] / point[3]
 
     def delete(self) -> None:
-        """Give back what lies on the graphics card."""
+        """Free what lies on the graphics card."""
         for owned in vars(self).values():
             if hasattr(owned, "delete"):
                 owned.delete()
 
 
 def far(drawing: Drawing, camera: Camera) -> float:
-    """How far the ground is seen, m."""
+    """Return how far the ground is seen, m."""
     return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
 
 
 def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
-    """The least and the greatest coordinates (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
+    """Return the bounds (2), (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
     points = drawing.corners()
     drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
     spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
@@ -387,7 +387,7 @@ def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
 
 
 def orthographic(towards: Array, middle: Array, radius: float) -> Array:
-    """World to clip coordinates (4, 4) of a light from far away in a direction (3), about a sphere."""
+    """Return the matrix (4, 4) from the world to clip coordinates of a light from far away in a direction (3), about a sphere."""
     z = towards
     x = unit(np.cross([0.0, 1.0, 0.0], z))
     R = np.stack([x, np.cross(z, x), -z]) / radius

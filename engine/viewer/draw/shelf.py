@@ -20,7 +20,7 @@ VERTEX = np.dtype([("position", "<f4", 3), ("normal", "<f4", 3), ("color", "u1",
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a surface lies in the vertex and index buffers, and how many times over: instances cost more than a few triangles do."""
+    """The place of a surface in the vertex and index buffers, and how many times over: instances cost more than a few triangles do."""
 
     base: int
     start: int
@@ -47,7 +47,7 @@ class Shelf:
         attributes(VERTEX)
 
     def number(self, surface: Surface, level: int) -> int:
-        """The place of a surface's stand-in of LEVELS[level] triangles; its own from the last level on, and where it has not that many."""
+        """Return the place of a surface's stand-in of LEVELS[level] triangles, or of the surface itself where it has no more than these."""
         if level >= len(LEVELS) or len(surface.faces) < 1.3 * LEVELS[level]:
             level = len(LEVELS)
         key = (surface, level)
@@ -77,7 +77,7 @@ class Shelf:
         return len(self.places) - 1
 
     def bind(self) -> None:
-        """Upload what is new, and make it what is drawn from."""
+        """Upload new surfaces, and bind the buffers."""
         gl.glBindVertexArray(self.array)
         if self._dirty:
             self.vertices.fill(np.concatenate([v for v, _ in self._parts]))

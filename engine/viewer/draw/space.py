@@ -1,4 +1,4 @@
-"""What is around a robot in an orbit: stars, and the Earth below with its air. Straight down is −z."""
+"""The surroundings of a robot in an orbit: stars, and the Earth below with its air. Straight down is −z."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Space:
             gl.glVertexAttribPointer(k, 3, gl.GL_FLOAT, False, 24, 12 * k)
 
     def draw(self, camera: Camera, light: Light, size: tuple[int, int]) -> None:
-        """Draw into the framebuffer that is bound, of ``size`` (width, height) pixels, at the far plane."""
+        """Draw space at the far plane of the bound framebuffer, of ``size`` (width, height) pixels."""
         turn = camera.projection(size[0] / size[1])
         turn[:, :3] = turn[:, :3] @ camera.axes.T
         gl.glBindVertexArray(self.array)

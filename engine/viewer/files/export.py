@@ -15,7 +15,7 @@ SUFFIXES = (".glb", ".html")
 
 
 def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | None = None, geometry: str = "visual") -> Path:
-    """Write what robots look like, and how they move, to a file for others; returns its path.
+    """Write what robots look like, and how they move, to a file for other programs; return its path.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
 
 
 def writable(path: str | Path) -> Path:
-    """The path, if a file of ours can be written there: asked before the work is done."""
+    """Return the path, or raise where no such file can be written: asked before the work is done."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected {' or '.join(SUFFIXES)}")

@@ -1,4 +1,4 @@
-"""Pictures one after another into a file: H.264 film, GIF, PNG."""
+"""Films: pictures one after another in a file, H.264 film, GIF, PNG."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for _ in range(3):
 
 def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps: float = 60.0, count: int | None = None,
           progress: bool = False) -> Path:  # fmt: skip
-    """Write frames to a file as they come; returns its path.
+    """Write frames to a file as they come; return its path.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps:
 
 
 def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | None = None) -> Path:
-    """The path to write to, with a pattern where a folder was named; ViewerError where nothing can be written."""
+    """Return the path to write to, with a pattern where a folder was named; raise ViewerError where nothing can be written."""
     path = Path(path)
     if path.is_dir() and path.suffix.lower() not in FASTEST:
         path = path / "%04d.png"
@@ -106,7 +106,7 @@ def check_pattern(path: Path, count: int | None) -> None:
 
 
 def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
-    """The frames, each a picture of that size."""
+    """Return the frames, each checked to be a picture of that size."""
     w, h = size
     for k, frame in enumerate(frames):
         shape, kind = np.shape(frame), getattr(frame, "dtype", type(frame).__name__)
@@ -117,7 +117,7 @@ def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
 
 @contextlib.contextmanager
 def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], Iterator[Array]]]:
-    """A progress bar; gives the function that moves it with every frame of an iterator."""
+    """Show a progress bar; yield the function that moves it with every frame of an iterator."""
     if not shown:
         yield lambda frames: frames
         return
@@ -139,7 +139,7 @@ def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the system says where it does not let us write, in our words."""
+    """Turn the system's refusal to write into a ViewerError."""
     try:
         yield
     except OSError as error:
@@ -150,7 +150,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
-    """4:2:0 in the colours of BT.709, visually lossless, its index in front so that it plays while it loads."""
+    """Write H.264, 4:2:0 in the colours of BT.709, visually lossless, its index in front so that it plays while it loads."""
     import av
 
     w, h = (n + n % 2 for n in size)
@@ -175,7 +175,7 @@ def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
 
 
 def evened(frame: Array) -> Array:
-    """A picture with an even number of rows and columns, as halved colours need."""
+    """Return a picture with an even number of rows and columns, as halved colours need."""
     h, w, _ = frame.shape
     return np.pad(frame, ((0, h % 2), (0, w % 2), (0, 0)), mode="edge") if h % 2 or w % 2 else np.ascontiguousarray(frame)
 
@@ -184,7 +184,7 @@ def evened(frame: Array) -> Array:
 
 
 def write_gif(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
-    """One palette for all, chosen from every pixel of every frame, and an ordered dither, so that what stands still stays the same.
+    """Write a GIF with one palette, chosen from all frames, and an ordered dither, so that what stands still stays the same.
 
     The frames wait in a temporary file until the last has come and the palette is known.
     """
@@ -204,7 +204,7 @@ def write_gif(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
 
 
 def paletted(frames: Iterable[bytes], size: tuple[int, int], chosen: Any) -> Iterator[Any]:
-    """Images in the palette of the image ``chosen``."""
+    """Return images in the palette of the image ``chosen``."""
     from PIL import Image
 
     w, h = size
@@ -217,13 +217,13 @@ def paletted(frames: Iterable[bytes], size: tuple[int, int], chosen: Any) -> Ite
 
 
 def cells(frame: Array) -> Array:
-    """Of each pixel (h, w), the number of its cell in the cube of colours, 64×64×64."""
+    """Return for each pixel (h, w) the number of its cell in the cube of colours, 64×64×64."""
     r, g, b = np.moveaxis(frame >> 2, -1, 0).astype(np.int32)
     return r << 12 | g << 6 | b
 
 
 def palette(seen: Array) -> Any:
-    """An image whose palette, of 255 colours, suits colours seen so many times (64³); rare ones count for more than their share."""
+    """Return an image whose palette, of 255 colours, suits colours seen so many times (64³); rare ones count for more than their share."""
     from PIL import Image
 
     (cell,) = np.nonzero(seen)
@@ -237,7 +237,7 @@ def palette(seen: Array) -> Any:
 
 
 def write_png(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
-    """A file for each frame, or the one there is."""
+    """Write a file for each frame, or the one there is."""
     from PIL import Image
 
     for k, frame in enumerate(frames):

@@ -25,7 +25,7 @@ UPRIGHT = (-(0.5**0.5), 0.0, 0.0, 0.5**0.5)
 
 
 def glb(scene: Scene, fps: float) -> bytes:
-    """The scene as a binary glTF file: for every actor a node, in it one for every instance, in these the links as a tree.
+    """Return the scene as a binary glTF file: for every actor a node, in it one for every instance, in these the links as a tree.
 
     Surfaces hang on nodes of their own below their link, which carry their scale. The animation starts at zero.
 
@@ -50,26 +50,26 @@ class File:
                                          "scenes": [{"nodes": []}]}  # fmt: skip
 
     def add(self, what: str, **entry: Any) -> int:
-        """The index of a new entry in one of the document's lists."""
+        """Add an entry to one of the document's lists; return its index."""
         entries = self.document.setdefault(what, [])
         entries.append(entry)
         return len(entries) - 1
 
     def once(self, key: Any, make: Callable[[], int]) -> int:
-        """What ``make`` returned for the first equal key: things are shared."""
+        """Return what ``make`` returned for the first equal key, so that things are shared."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def view(self, data: bytes, **entry: Any) -> int:
-        """A buffer view of bytes of their own."""
+        """Add a buffer view of bytes of their own."""
         self.binary += bytes(-len(self.binary) % 4)
         start = len(self.binary)
         self.binary += data
         return self.add("bufferViews", buffer=0, byteOffset=start, byteLength=len(data), **entry)
 
     def accessor(self, x: Array, target: int | None = None, bounds: bool = False, **entry: Any) -> int:
-        """An accessor of an array (n) or (n, components)."""
+        """Add an accessor of an array (n) or (n, components)."""
         kind = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}[1 if x.ndim == 1 else x.shape[1]]
         component = {"f": FLOAT, "H": UINT16, "I": UINT32}[x.dtype.char]
         limits = {"min": np.atleast_1d(x.min(axis=0)).tolist(), "max": np.atleast_1d(x.max(axis=0)).tolist()} if bounds else {}
@@ -79,11 +79,11 @@ class File:
     # ------------------------------------------------------------ surfaces
 
     def mesh(self, surface: Surface, color: Color) -> int:
-        """A surface in a colour; the same surface in another colour shares its buffers."""
+        """Return the mesh of a surface in a colour; the same surface in another colour shares its buffers."""
         return self.once((id(surface), color), lambda: self.new_mesh(surface, color))
 
     def new_mesh(self, surface: Surface, color: Color) -> int:
-        """A mesh of one primitive."""
+        """Add a mesh of one primitive."""
         positions, faces, attributes = self.geometry(surface)
         material = self.once((color, surface.metallic, surface.roughness, id(surface.texture), see_through(surface, color)),
                              lambda: self.material(surface, color))  # fmt: skip
@@ -91,7 +91,7 @@ class File:
         return self.add("meshes", primitives=[primitive], **({"name": surface.name} if surface.name else {}))
 
     def geometry(self, surface: Surface) -> tuple[int, int, dict[str, int]]:
-        """Accessors of a surface's positions, faces, and other attributes; surfaces of other materials may share them."""
+        """Return accessors of a surface's positions, faces, and other attributes; surfaces of other materials may share them."""
 
         def kept(what: str, source: Array, make: Callable[[Array], Array], target: int = VERTICES, **more: Any) -> int:
             return self.once((id(source), what), lambda: self.accessor(make(source), target, **more))
@@ -106,7 +106,7 @@ class File:
         return kept("positions", surface.positions, np.float32, bounds=True), faces, attributes
 
     def material(self, surface: Surface, color: Color) -> int:
-        """Physically based, in linear colours."""
+        """Add a physically based material, in linear colours."""
         pbr: dict[str, Any] = {"baseColorFactor": [*linear(np.array(color[:3])).tolist(), color[3]],
                                "metallicFactor": surface.metallic, "roughnessFactor": surface.roughness}  # fmt: skip
         if surface.texture is not None and surface.uv is not None:
@@ -115,20 +115,20 @@ class File:
         return self.add("materials", pbrMetallicRoughness=pbr, **({"alphaMode": "BLEND"} if see_through(surface, color) else {}))
 
     def texture(self, image: Array) -> int:
-        """A texture of an image (h, w, 4)."""
+        """Add a texture of an image (h, w, 4)."""
         return self.add("textures", source=self.add("images", bufferView=self.view(png(image)), mimeType="image/png"))
 
     # ------------------------------------------------------------ nodes
 
     def add_actor(self, actor: Actor, motion: Motion, times: Array) -> None:
-        """Nodes of an actor, and their channels in the animation."""
+        """Add the nodes of an actor, and their channels in the animation."""
         instances = range(motion.positions.shape[1])
         name = actor.model.name
         children = [self.instance(actor, motion, times, i, name if len(instances) == 1 else f"{name} {i}") for i in instances]
         self.document["scenes"][0]["nodes"].append(self.add("nodes", name=name, rotation=list(UPRIGHT), children=children))
 
     def instance(self, actor: Actor, motion: Motion, times: Array, i: int, name: str) -> int:
-        """The nodes of one instance: the index of the one that holds them all."""
+        """Add the nodes of one instance; return the index of the one that holds them all."""
         top = self.add("nodes", name=name, children=[])
         links = []
         for k, link in enumerate(actor.model.links):
@@ -147,7 +147,7 @@ class File:
         return top
 
     def channel(self, node: int, path: str, times: Array, values: Array) -> None:
-        """One more channel of the only animation."""
+        """Add a channel to the only animation."""
         if "animations" not in self.document:
             self.add("animations", name="motion", channels=[], samplers=[])
         animation = self.document["animations"][0]
@@ -158,7 +158,7 @@ class File:
     # ------------------------------------------------------------ the file
 
     def data(self) -> bytes:
-        """The file's bytes: a header, the JSON chunk, the binary chunk."""
+        """Return the file's bytes: a header, the JSON chunk, the binary chunk."""
         self.binary += bytes(-len(self.binary) % 4)
         self.document["buffers"] = [{"byteLength": len(self.binary)}]
         text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
@@ -171,12 +171,12 @@ class File:
 
 
 def words(*numbers: int) -> bytes:
-    """Little-endian 32-bit words."""
+    """Return numbers as little-endian 32-bit words."""
     return np.array(numbers, dtype="<u4").tobytes()
 
 
 def placed(part: Part) -> dict[str, list[float]]:
-    """A part's placement as translation, rotation and scale."""
+    """Return a part's placement as translation, rotation and scale."""
     A = part.placement[:3, :3]
     scale = np.linalg.norm(A, axis=0)
     r = quaternion.from_matrix(A / scale)
@@ -184,40 +184,40 @@ def placed(part: Part) -> dict[str, list[float]]:
 
 
 def tinted(actor: Actor, part: Part) -> Color:
-    """The colour of a part, under that of its actor."""
+    """Return the colour of a part, under that of its actor."""
     return tuple(a * b for a, b in zip(actor.color, part.surface.color, strict=True))
 
 
 def see_through(surface: Surface, color: Color) -> bool:
-    """Whether anything of the surface is not opaque."""
+    """Return whether anything of the surface is not opaque."""
     return color[3] * measure(surface).opacity < 1.0
 
 
 def downward(uv: Array) -> Array:
-    """Texture coordinates (n, 2) from the upper left corner, of those from the lower left."""
+    """Return texture coordinates (n, 2) from the upper left corner, of those from the lower left."""
     return (uv * [1, -1] + [0, 1]).astype(np.float32)
 
 
 def linear(srgb: Array) -> Array:
-    """Linear light of sRGB values in [0, 1]."""
+    """Return linear light of sRGB values in [0, 1]."""
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
 def linear_colors(colors: Array) -> Array:
-    """Linear colours (n, 4) uint16 of sRGB ones, uint8; opacity is linear as it is."""
+    """Return linear colours (n, 4) uint16 of sRGB ones, uint8; opacity is linear as it is."""
     x = colors / 255.0
     return np.rint(np.column_stack([linear(x[:, :3]), x[:, 3]]) * 65535).astype(np.uint16)
 
 
 def unit(normals: Array) -> Array:
-    """Unit vectors (n, 3) float32; where there was no direction, upwards."""
+    """Return unit vectors (n, 3), float32; upward ones where there was no direction."""
     n = normals.astype(float)
     length = np.linalg.norm(n, axis=1, keepdims=True)
     return np.where(length > 0, n / np.where(length > 0, length, 1.0), [0.0, 0.0, 1.0]).astype(np.float32)
 
 
 def png(image: Array) -> bytes:
-    """A PNG file of an image (h, w, 4) uint8."""
+    """Return a PNG file of an image (h, w, 4) uint8."""
     from PIL import Image
 
     buffer = io.BytesIO()

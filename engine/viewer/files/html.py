@@ -33,7 +33,7 @@ EARTH = 384
 
 
 def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT) -> str:
-    """The scene as an HTML page that needs neither a server nor a network.
+    """Return the scene as an HTML page that needs neither a server nor a network.
 
     It plays the motion over and over; ``#t=1.5`` at the end of its address shows that time, s, and stays there. ``&speed=0.1``, ``&play``,
     ``&loop=0`` and ``&camera=azimuth,elevation,distance,x,y,z`` (degrees, metres) say more.
@@ -72,12 +72,12 @@ def text(path: Path) -> str:
 
 
 def shaders() -> dict[str, str]:
-    """The shaders' texts by name: the window's, and the page's own way to read an instance's row."""
+    """Return the shaders' texts by name: the window's, and the page's own way to read an instance's row."""
     return {"rows.vert": text(PAGE / "rows.vert"), **{name: text(SHADERS / name) for name in SHARED}}
 
 
 def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface]:
-    """Stand-ins for a scene's surfaces, so that about so many different triangles are kept, and so many drawn in a picture, at most."""
+    """Return stand-ins for a scene's surfaces, so that at most about so many different triangles are kept, and so many drawn at a time."""
     counts: dict[Surface, int] = {}
     for actor in scene.actors:
         for part in actor.parts:
@@ -87,7 +87,7 @@ def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface
 
 
 def outline(points: Array) -> Array:
-    """Of points (n, 3), those that lie farthest in some direction (m, 3): seen from afar they take as much room as all."""
+    """Return those of points (n, 3) that lie farthest in some direction (m, 3): seen from afar they take as much room as all."""
     k = np.arange(400)
     up = 1 - (2 * k + 1) / len(k)
     turn = np.pi * (3 - 5**0.5) * k
@@ -111,18 +111,18 @@ class Pack:
         self.textures: dict[int, int] = {}
 
     def data(self) -> str:
-        """The block, deflated, in base 64."""
+        """Return the block, deflated, in base 64."""
         return base64.b64encode(zlib.compress(bytes(self.block), 9)).decode()
 
     def add(self, x: Array) -> int:
-        """Where an array's bytes begin."""
+        """Add an array; return where its bytes begin."""
         self.block += bytes(-len(self.block) % 4)
         start = len(self.block)
         self.block += np.ascontiguousarray(x).tobytes()
         return start
 
     def surface(self, surface: Surface) -> int:
-        """A surface's number. Positions are 16-bit fractions of its longest side, normals have 10 bits."""
+        """Add a surface; return its number. Positions are 16-bit fractions of its longest side, normals have 10 bits."""
         if surface not in self.numbers:
             low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
             scale = float((high - low).max()) or 1.0
@@ -144,24 +144,24 @@ class Pack:
         return self.numbers[surface]
 
     def image(self, pixels: Array) -> int:
-        """A picture's number."""
+        """Add a picture; return its number."""
         file = np.frombuffer(png(pixels), np.uint8)
         self.images.append((self.add(file), len(file)))
         return len(self.images) - 1
 
     def texture(self, pixels: Array) -> int:
-        """The number of a texture, which surfaces may share."""
+        """Add a texture, which surfaces may share; return its number."""
         if id(pixels) not in self.textures:
             self.textures[id(pixels)] = self.image(pixels)
         return self.textures[id(pixels)]
 
     def space(self) -> dict[str, Any]:
-        """Stars, and the Earth below."""
+        """Add the stars and the Earth below; return where they are."""
         catalogue = np.hstack(stars(STARS)).astype(np.float32)
         return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
 
     def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
-        """What the page knows of an actor: its links as a tree, the parts on them, and their motion where there is any."""
+        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any."""
         parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
                   "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
         moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
@@ -173,6 +173,6 @@ class Pack:
 
 
 def ten_bits(normals: Array) -> Array:
-    """Unit vectors (n, 3) as three signed numbers of ten bits in a word (n), the first lowest."""
+    """Return unit vectors (n, 3) as three signed numbers of ten bits in a word (n), the first lowest."""
     n = np.rint(normals * 511).astype(np.int64) & 0x3FF
     return (n[:, 0] | n[:, 1] << 10 | n[:, 2] << 20).astype(np.uint32)

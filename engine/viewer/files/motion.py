@@ -39,7 +39,7 @@ class Motion:
 
 
 def sample_times(scene: Scene, fps: float) -> Array:
-    """Even times (T), s, over the scene's span, 1/fps apart or a little less so that the last one is met; one time for a scene at rest."""
+    """Return even times (T), s, over the scene's span, 1/fps apart or a little less so that the last one is met; of a scene at rest one."""
     number("fps", fps, "samples per second, up to 1000", above=0, most=1000, error=ViewerError)
     first, last = scene.span
     steps = int(np.ceil((last - first) * float(fps) - 1e-9))
@@ -52,7 +52,7 @@ def sample_times(scene: Scene, fps: float) -> Array:
 
 
 def sampled(actor: Actor, times: Array) -> Motion:
-    """The motion of an actor at times (T), s; before its first time it is at its first state, after its last at its last.
+    """Return the motion of an actor at times (T), s; before its first time it is at its first state, after its last at its last.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def sampled(actor: Actor, times: Array) -> Motion:
 
 
 def parent_links(model: Model) -> tuple[int, ...]:
-    """For each link the index of the link that carries it, −1 for the root."""
+    """Return for each link the index of the link that carries it, −1 for the root."""
     above = {j.child: j.parent for j in model.joints if j.parent}
     index = {link.name: i for i, link in enumerate(model.links)}
     return tuple(index[above[link.name]] if link.name in above else -1 for link in model.links)
 
 
 def continuous(q: Array) -> Array:
-    """Quaternions (T, ..., 4), each on the side of the one before it: q and −q are one rotation, but not halfway to the next."""
+    """Return quaternions (T, ..., 4), each with the sign that is nearer to the one before it, so that they can be interpolated."""
     across = (q[1:] * q[:-1]).sum(axis=-1) < 0.0
     sign = np.where(np.cumsum(across, axis=0) % 2, -1.0, 1.0)
     return np.concatenate([q[:1], q[1:] * sign[..., None]])

@@ -1,4 +1,4 @@
-"""What a notebook shows of a model or a trajectory: a page that plays in its frame, and a table of what matters."""
+"""Models and trajectories in a notebook: a page that plays in its frame, and a table of what matters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROLLOUTS = 25
 
 
 def model_html(model: Model) -> str:
-    """HTML of a model for a notebook: a picture that can be turned, and its joints with their kinds and limits. Never raises."""
+    """Return HTML of a model for a notebook: a picture that can be turned, and its joints with their kinds and limits. Never raises."""
     rows = [(j.name, j.kind, j.child, limits(j), effort(j)) for j in model.joints if j.kind != "fixed"]
     mass = sum(link.mass for link in model.links)
     said = f"{len(model.links)} links, {len(model.joints)} joints, {mass:.6g} kg, nq {model.nq}, nv {model.nv}"
@@ -30,7 +30,7 @@ def model_html(model: Model) -> str:
 
 
 def trajectory_html(trajectory: Trajectory) -> str:
-    """HTML of a trajectory for a notebook: it plays, with its span, its states, and how its energy changes. Never raises."""
+    """Return HTML of a trajectory for a notebook: it plays, with its span, its states, and how its energy changes. Never raises."""
     t, batch = trajectory.t, trajectory.q.shape[:-2]
     rollouts = int(np.prod(batch))
     rows = [("states", str(len(t))), ("span", f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"), ("energy", energy(trajectory))]
@@ -41,7 +41,7 @@ def trajectory_html(trajectory: Trajectory) -> str:
 
 
 def frame(source: Model | Trajectory) -> str:
-    """The page in a frame, paused; or the sentence that says why there is none."""
+    """Return the page in a frame, paused; or the sentence that says why there is none."""
     if isinstance(source, Trajectory) and not len(source):
         return "<p>there are no states to show</p>"
     try:
@@ -54,7 +54,7 @@ def frame(source: Model | Trajectory) -> str:
 
 
 def some(trajectory: Trajectory) -> Trajectory:
-    """A trajectory with so few rollouts and so few states that a notebook can keep them."""
+    """Return the trajectory with at most ROLLOUTS rollouts, so that a notebook can keep it."""
     if trajectory.q.ndim == 2:
         return trajectory
     flat = {n: getattr(trajectory, n).reshape(-1, *getattr(trajectory, n).shape[-2:])[:ROLLOUTS] for n in ("q", "v", "tau", "vdot")}
@@ -62,7 +62,7 @@ def some(trajectory: Trajectory) -> Trajectory:
 
 
 def energy(trajectory: Trajectory) -> str:
-    """Kinetic and potential energy at first, and how far it goes from there."""
+    """Return the first energy, kinetic and potential, and how far it goes from there, as text."""
     if not len(trajectory) or not np.isfinite(trajectory.q).all() or not np.isfinite(trajectory.v).all():
         return "not finite"
     E = np.add(*trajectory.energy()).reshape(-1, len(trajectory))
@@ -71,7 +71,7 @@ def energy(trajectory: Trajectory) -> str:
 
 
 def limits(joint: Joint) -> str:
-    """A joint's range as text."""
+    """Return a joint's range as text."""
     lower, upper = joint.limits.lower, joint.limits.upper
     if np.isinf(lower) and np.isinf(upper):
         return ""
@@ -79,13 +79,13 @@ def limits(joint: Joint) -> str:
 
 
 def effort(joint: Joint) -> str:
-    """A joint's largest speed and force as text."""
+    """Return a joint's largest speed and force as text."""
     units = f"{joint.type.units[0]}/s", joint.type.force_units[0]
     return ", ".join(f"{x:.4g} {u}" for x, u in zip((joint.limits.velocity, joint.limits.effort), units, strict=True) if np.isfinite(x))
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """An HTML table of texts."""
+    """Return an HTML table of texts."""
 
     def row(cells: tuple[str, ...], kind: str) -> str:
         style = "text-align:left;padding-right:1em"
@@ -95,7 +95,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def block(name: str, said: str, *below: str) -> str:
-    """All of it under a name."""
+    """Return a name and what is said of it, the picture, and a table to unfold."""
     shown, lines = below
     details = f'<details><summary>more</summary><div style="max-height:320px;overflow:auto">{lines}</div></details>'
     return f"<div><p><b>{html.escape(name)}</b>: {html.escape(said)}</p>{shown}{details}</div>"

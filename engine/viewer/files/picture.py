@@ -25,7 +25,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
            speed: float = 1.0, view: str | tuple[float, float] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False) -> Any:  # fmt: skip
-    """A picture or a film of robots, drawn off screen; returns the path, or without one the picture (h, w, 3), uint8.
+    """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
 
 
 def film_times(span: tuple[float, float], rate: float) -> Array:
-    """Times of the frames of a film, s: from the first time on, ``rate`` to the second of motion."""
+    """Return the times of the frames of a film, s: from the first time on, ``rate`` to the second of motion."""
     return span[0] + np.arange(max(int((span[1] - span[0]) * rate + 1e-9) + 1, 1)) / rate
 
 
 def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], follow: str | None, shown: Shown,
              samples: int) -> Iterator[Array]:  # fmt: skip
-    """Pictures (h, w, 3) at times; the camera goes along with a link, if one is named."""
+    """Draw pictures (h, w, 3) at times, one after another; the camera goes along with a link, if one is named."""
     window = open_window(visible=False, width=16, height=16)
     try:
         renderer = Renderer(samples)

@@ -1,4 +1,4 @@
-"""What there is to see: robots and where they are, their surfaces, marks that explain them, the light around them, and a camera."""
+"""The scene: robots and where they are, their surfaces, marks that explain them, the light around them, and a camera."""
 
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing

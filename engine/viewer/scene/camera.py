@@ -42,7 +42,7 @@ class Camera:
 
     @property
     def eye(self) -> Array:
-        """Where it stands (3), m."""
+        """The place where it stands (3), m."""
         return self.target + self.distance * self.axes[:, 2]
 
     @property
@@ -52,28 +52,28 @@ class Camera:
         return near, self.distance + 60.0 * self.radius
 
     def view(self) -> Array:
-        """World to camera (4, 4): x to the right, y up, −z forward."""
+        """Return the matrix (4, 4) from the world to the camera: x to the right, y up, −z forward."""
         R = self.axes.T
         return np.vstack([np.column_stack([R, -R @ self.eye]), [0.0, 0.0, 0.0, 1.0]])
 
     def projection(self, aspect: float) -> Array:
-        """Camera to clip coordinates (4, 4), for a picture of width/height ``aspect``."""
+        """Return the matrix (4, 4) from the camera to clip coordinates, for a picture of width/height ``aspect``."""
         f, (n, m) = 1.0 / np.tan(0.5 * self.fov), self.planes
         return np.array([[f / aspect, 0, 0, 0], [0, f, 0, 0], [0, 0, (m + n) / (n - m), 2 * m * n / (n - m)], [0, 0, -1.0, 0]])
 
     def matrix(self, aspect: float) -> Array:
-        """World to clip coordinates (4, 4)."""
+        """Return the matrix (4, 4) from the world to clip coordinates."""
         return self.projection(aspect) @ self.view()
 
     def project(self, points: Any, size: tuple[int, int]) -> Array:
-        """Pixels (n, 2) of points (n, 3), from the upper left corner; NaN behind the camera."""
+        """Return pixels (n, 2) of points (n, 3), from the upper left corner; NaN behind the camera."""
         points = np.atleast_2d(points)
         clip = np.column_stack([points, np.ones(len(points))]) @ self.matrix(size[0] / size[1]).T
         w = np.where(clip[:, 3] > 0, clip[:, 3], np.nan)[:, None]
         return (clip[:, :2] / w * [0.5, -0.5] + 0.5) * size
 
     def ray(self, x: Any, y: Any, size: tuple[int, int]) -> tuple[Array, Array]:
-        """Origin (3) and unit directions (..., 3) of the lines of sight through pixels x, y (...), from the upper left corner."""
+        """Return origin (3) and unit directions (..., 3) of the lines of sight through pixels x, y (...), from the upper left corner."""
         slope = np.tan(0.5 * self.fov)
         across = (2 * np.asarray(x) / size[0] - 1) * slope * size[0] / size[1]
         d = np.stack(np.broadcast_arrays(across, (1 - 2 * np.asarray(y) / size[1]) * slope, -1.0), axis=-1) @ self.axes.T

@@ -1,4 +1,4 @@
-"""What is drawn in one picture."""
+"""A drawing: all that is drawn in one picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray
 
 @dataclass(eq=False)
 class Drawing:
-    """What is drawn in one picture: instances of surfaces, lines and labels.
+    """All that is drawn in one picture: instances of surfaces, lines and labels.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Drawing:
     wireframe: bool = False
 
     def corners(self) -> Array:
-        """The corners of boxes about the instances (8 n, 3), m, world axes."""
+        """Return the corners of boxes about the instances (8 n, 3), m, world axes."""
         boxes = np.array([measure(s).box for s in self.surfaces]).reshape(-1, 2, 3)[self.which]
         ends = np.stack([np.where(k, boxes[:, 1], boxes[:, 0]) for k in np.ndindex(2, 2, 2)], axis=1)
         placed = ends @ np.swapaxes(self.poses[:, :3, :3], 1, 2) + self.poses[:, None, :3, 3]
@@ -51,7 +51,7 @@ class Drawing:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Of a surface: the lowest and the highest coordinates (2, 3), m, and the least opacity of its vertices and its texture."""
+    """Measures of a surface: the lowest and the highest coordinates (2, 3), m, and the least opacity of its vertices and its texture."""
 
     box: Array
     opacity: float
@@ -61,7 +61,7 @@ MEASURES: WeakKeyDictionary[Surface, Measure] = WeakKeyDictionary()
 
 
 def measure(surface: Surface) -> Measure:
-    """What a surface's arrays say, remembered as long as it is there."""
+    """Return the measure of a surface, remembered as long as the surface is there."""
     if surface not in MEASURES:
         alphas = [x[..., 3].min() / 255.0 for x in (surface.colors, surface.texture) if x is not None]
         ends = np.stack([surface.positions.min(axis=0), surface.positions.max(axis=0)]).astype(float)

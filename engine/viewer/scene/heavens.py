@@ -1,4 +1,4 @@
-"""What is to be seen around a robot in an orbit: a catalogue of stars, the Earth's pattern and where it lies. Straight down is −z."""
+"""The heavens around a robot in an orbit: a catalogue of stars, the Earth's pattern and where it lies. Straight down is −z."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATTERN = 768
 
 
 def stars(n: int) -> tuple[Array, Array]:
-    """Unit vectors to n stars (n, 3) and their light (n, 3), linear red, green, blue: always the same.
+    """Return unit vectors to n stars (n, 3) and their light (n, 3), linear red, green, blue: always the same.
 
     Two of five lie near a great circle, as in the Milky Way. A star is k times as bright as another where there are k^1.5 times as many
     as bright as that one.
@@ -37,20 +37,20 @@ def stars(n: int) -> tuple[Array, Array]:
 
 
 def pattern(n: int) -> Array:
-    """What the Earth looks like from above, (n, n, 4), uint8: the square root of its albedo, red, green, blue, and how much of it is water;
+    """Return the Earth from above, (n, n, 4), uint8: the square root of its albedo, red, green, blue, and how much of it is water;
     periodic, and always the same."""
     rng = np.random.default_rng(1968)
     f = np.hypot(np.fft.fftfreq(n)[:, None], np.fft.rfftfreq(n)).astype(np.float32) * n
     f[0, 0] = np.inf
 
     def noise(steep: float, lowest: float) -> Array:
-        """Noise of mean 0 and variance 1 whose amplitude falls with the frequency f as f^−steep, from the lowest on."""
+        """Return noise of mean 0 and variance 1 whose amplitude falls with the frequency f as f^−steep, from the lowest on."""
         phases = np.fft.rfft2(rng.standard_normal((n, n), np.float32))
         x = np.fft.irfft2(phases * np.maximum(f, lowest) ** -steep * (f > 0.6 * lowest), (n, n))
         return x / x.std()
 
     def step(x: Array, low: float, high: float) -> Array:
-        """0 below, 1 above, and smooth between."""
+        """Return 0 below, 1 above, and a smooth step between."""
         x = np.clip((x - low) / (high - low), 0.0, 1.0)
         return x * x * (3.0 - 2.0 * x)
 

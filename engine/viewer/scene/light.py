@@ -11,7 +11,7 @@ Array = np.ndarray
 
 
 def unit(x: Any) -> Array:
-    """x / ‖x‖."""
+    """Return x / ‖x‖."""
     return np.asarray(x, float) / np.linalg.norm(x)
 
 

@@ -17,8 +17,8 @@ FEW = 100
 
 
 def decimated(surface: Surface, triangles: int) -> Surface:
-    """A surface of about so many triangles, by edges collapsed where that changes its shape least (quadric error metrics); of less than a
-    box has, the box about it.
+    """Return a surface of about so many triangles, by edges collapsed where that changes its shape least (quadric error metrics); of less
+    than a box has, the box about it.
 
     Surfaces with a texture or colours of vertices are returned as they are or as a box, and so are those with no more triangles.
     """

@@ -1,4 +1,4 @@
-"""What explains a scene: frames, axes, centres of mass, inertias, momenta, forces, trails and names.
+"""Marks that explain a scene: frames, axes, centres of mass, inertias, momenta, forces, trails and names.
 
 Arrows' lengths are relative to the longest of their kind in the whole motion, and sizes to the robot's, so that a mark means the same in
 every picture of it. Of a batch the first :data:`MOST` rollouts are explained.
@@ -18,7 +18,7 @@ from engine.model import Model
 from engine.simulation.forces import PointForce
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.quantities import MOST, Known, known_of
+from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Actor, Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
@@ -36,7 +36,7 @@ TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35
 
 
 def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | None = None) -> Drawing:
-    """The drawing of a scene at a time, s, with what is shown besides; a picked link, of an instance of an actor, stands out.
+    """Return the drawing of a scene at a time, s, with what is shown besides; a picked link, of an instance of an actor, stands out.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
 
 
 def chosen(named: Names, names: Iterable[str]) -> list[int]:
-    """Where the names are that are asked for."""
+    """Return where in the list the names are that are asked for."""
     return [i for i, name in enumerate(names) if named is True or (named and name in named)]
 
 
@@ -67,7 +67,7 @@ def chosen(named: Names, names: Iterable[str]) -> list[int]:
 
 def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     """Add what is shown of one robot."""
-    model, source, known = actor.model, actor.source, known_of(actor)
+    model, source, known = actor.model, actor.source, quantities_of(actor)
     q, v = source.state(t)
     now = source.driven(t, MOST) if shown.torques or shown.forces else States(q[:MOST], v[:MOST])
     poses = source.robot.forward_kinematics(now.q)
@@ -105,8 +105,8 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
             symbols.labels.append((poses[0, i, :3] @ at, model.links[i].name, LABEL))
 
 
-def show_axes(symbols: Symbols, model: Model, known: Known, now: States, poses: Array, named: Names) -> None:
-    """The axes about which joints turn, or along which they slide; joints with more than two have none to tell."""
+def show_axes(symbols: Symbols, model: Model, known: Quantities, now: States, poses: Array, named: Names) -> None:
+    """Draw the axes about which joints turn, or along which they slide; joints with more than two have none to tell."""
     S = known.subspaces(now.q)
     for k in chosen(named, [b.joint.name for b in model.bodies]):
         own = S[:, k, :, model.bodies[k].v]                                             # the slice's axis comes last
@@ -117,8 +117,8 @@ def show_axes(symbols: Symbols, model: Model, known: Known, now: States, poses: 
                 symbols.center_lines(T[:, :3, 3], u / norms(u)[:, None], 1.1 * known.link, AXIS)
 
 
-def show_centers(symbols: Symbols, model: Model, known: Known, poses: Array, named: Names) -> None:
-    """Centres of mass of links, and of all that moves where all are shown."""
+def show_centers(symbols: Symbols, model: Model, known: Quantities, poses: Array, named: Names) -> None:
+    """Draw centres of mass of links, and of all that moves where all are shown."""
     centers = (poses[..., :3, :] @ known.centers[:, :, None])[..., 0]
     masses = np.array([link.mass for link in model.links])
     total = known.mass.sum()
@@ -129,8 +129,8 @@ def show_centers(symbols: Symbols, model: Model, known: Known, poses: Array, nam
         symbols.balls(known.mass @ centers / total, np.full(len(poses), radius * np.cbrt(total)))
 
 
-def show_momentum(symbols: Symbols, actor: Actor, known: Known, now: States) -> None:
-    """Linear and angular momentum at the centre of mass; the longest arrows are 0.6 of the robot's size."""
+def show_momentum(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:
+    """Draw linear and angular momentum at the centre of mass; the longest arrows are 0.6 of the robot's size."""
     c, *vectors = known.momenta(now)
     energy = known.longest(actor.source, now, "energy", lambda s: known.robot.energy(s.q, s.v)[0])
     carried = np.sqrt(2.0 * known.mass.sum() * energy)                                  # |p| ≤ √(2 m K)
@@ -140,13 +140,13 @@ def show_momentum(symbols: Symbols, actor: Actor, known: Known, now: States) -> 
             symbols.arrows(c, vectors[k] * (0.6 * known.whole / top), color, 0.0065 * known.whole)
 
 
-def part_of_momentum(known: Known, k: int, s: States) -> Array:
-    """Lengths (n) of the linear (0) or the angular (1) momentum."""
+def part_of_momentum(known: Quantities, k: int, s: States) -> Array:
+    """Return the lengths (n) of the linear (0) or the angular (1) momentum."""
     return norms(known.momenta(s)[1 + k])
 
 
-def show_torques(symbols: Symbols, actor: Actor, known: Known, now: States, poses: Array, named: Names) -> None:
-    """Moments as arcs, the largest almost a circle; forces as arrows, the longest 0.4 of the robot's size."""
+def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, named: Names) -> None:
+    """Draw joints' moments as arcs, the largest almost a circle, and forces as arrows, the longest 0.4 of the robot's size."""
     which = chosen(named, [b.joint.name for b in actor.model.bodies])
     T = poses[:, [known.children[k] for k in which]].reshape(-1, 4, 4)
     F = known.joint_wrenches(now)[:, which].reshape(-1, 6)
@@ -158,8 +158,8 @@ def show_torques(symbols: Symbols, actor: Actor, known: Known, now: States, pose
         symbols.arrows(T[:, :3, 3], (T[:, :3, :3] @ F[:, 3:, None])[..., 0] * (0.4 * known.whole / force), TORQUE, 0.03 * known.link)
 
 
-def show_force(symbols: Symbols, actor: Actor, known: Known, now: States, poses: Array, component: Any) -> None:
-    """Forces where they act, the longest 0.35 of the robot's size: thrust pushes, its arrow ends there; others pull, theirs begin there."""
+def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, component: Any) -> None:
+    """Draw forces where they act, the longest 0.35 of the robot's size: thrust pushes (its arrow ends there), others pull."""
     T = poses[:, actor.model.link_index(component.link)]
     R, p = T[:, :3, :3], T[:, :3, 3]
     if isinstance(component, PointForce):
@@ -185,7 +185,7 @@ def show_force(symbols: Symbols, actor: Actor, known: Known, now: States, poses:
 
 
 def show_trail(symbols: Symbols, times: Array, points: Array, t: float, lasts: float, tip: Array, color: tuple[float, ...]) -> None:
-    """The paths of points (n, K, 3) at times (K) until now, where they are at ``tip`` (n, 3); they fade with age."""
+    """Draw the paths of points (n, K, 3) at times (K) until now, where they are at ``tip`` (n, 3); they fade with age."""
     a, b = np.searchsorted(times, [t - lasts, min(t, times[-1])]) if len(times) else (0, 0)
     line = np.concatenate([points[:, a:b], tip[:, None]], axis=1)
     fresh = np.clip(1.0 - (t - times[a:b]) / lasts, 0.0, 1.0)

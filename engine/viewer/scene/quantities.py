@@ -20,8 +20,8 @@ MOST = 50
 LOOKS = 400
 
 
-class Known:
-    """What is worked out once for a robot.
+class Quantities:
+    """Quantities of a robot that are worked out once.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Known:
 
     @cached_property
     def ellipsoids(self) -> Array:
-        """Of the links with mass (nlinks, 4, 4), in their frames."""
+        """Ellipsoids of the links with mass (nlinks, 4, 4), in their frames."""
         return np.array([ellipsoid(link.inertia) if link.mass > 0 else np.eye(4) for link in self.model.links])
 
     @cached_property
@@ -66,19 +66,19 @@ class Known:
         return S
 
     def subspaces(self, q: Array) -> Array:
-        """S(q) of the joints that move (n, bodies, 6, nv), in the frames of the links below."""
+        """Return S(q) of the joints that move (n, bodies, 6, nv), in the frames of the links below."""
         if any(b.kind.subspace_rate is not None for b in self.model.bodies):
             return np.stack([self._at(x) for x in q])
         return np.broadcast_to(self._subspaces, (len(q), *self._subspaces.shape))
 
     def joint_wrenches(self, s: States) -> Array:
-        """What the joints' forces do to the links below (n, bodies, 6), F = S τ: [moment; force] in the links' frames."""
+        """Return the wrenches of the joints' forces on the links below (n, bodies, 6), F = S τ: [moment; force] in the links' frames."""
         assert s.tau is not None
         own = np.array([not b.mimics for b in self.model.bodies])
         return (self.subspaces(s.q) @ s.tau[:, None, :, None])[..., 0] * own[:, None]
 
     def momenta(self, s: States) -> tuple[Array, Array, Array]:
-        """Centre of mass of all that moves, linear momentum, and angular momentum about that point (n, 3), world axes."""
+        """Return the centre of mass of all that moves, linear momentum, and angular momentum about that point (n, 3), world axes."""
         poses = self.robot.forward_kinematics(s.q)
         c = self.mass @ (poses[..., :3, :] @ self.centers[:, :, None])[..., 0] / self.mass.sum()
         P = self.robot.momentum(s.q, s.v)
@@ -95,18 +95,18 @@ class Known:
         return largest[what]
 
 
-KNOWN: WeakKeyDictionary[Actor, Known] = WeakKeyDictionary()
+QUANTITIES: WeakKeyDictionary[Actor, Quantities] = WeakKeyDictionary()
 
 
-def known_of(actor: Actor) -> Known:
-    """What is worked out once for a robot."""
-    if actor not in KNOWN:
-        KNOWN[actor] = Known(actor)
-    return KNOWN[actor]
+def quantities_of(actor: Actor) -> Quantities:
+    """Return the quantities of a robot, the same object every time."""
+    if actor not in QUANTITIES:
+        QUANTITIES[actor] = Quantities(actor)
+    return QUANTITIES[actor]
 
 
 def ellipsoid(G: Array) -> Array:
-    """The matrix (4, 4) that makes a ball of radius 1 the solid ellipsoid of even density whose inertia is G (6, 6), in G's frame.
+    """Return the matrix (4, 4) that makes a ball of radius 1 the solid ellipsoid of even density whose inertia is G (6, 6), in G's frame.
 
     With the principal moments I about the centre of mass, its semi-axes are a² = 5/2 (I_b + I_c − I_a)/m.
     """

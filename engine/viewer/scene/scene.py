@@ -61,7 +61,7 @@ class Actor:
 
     @property
     def instances(self) -> int:
-        """How many robots it stands for."""
+        """Number of robots it stands for."""
         return self.source.instances
 
     def poses(self, t: float) -> Array:
@@ -70,7 +70,7 @@ class Actor:
 
 
 class Scene:
-    """What is drawn together.
+    """Robots that are drawn together, and their surroundings.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Scene:
 
     @cached_property
     def points(self) -> Array:
-        """Where the robots come (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
+        """Points that the robots come to (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
         start, end = self.span
         first = self._instances(start)
         times = np.linspace(start, end, max(2, min(LOOKS, MANY // len(first.which)))) if end > start else [start]
@@ -140,7 +140,7 @@ class Scene:
         return Drawing(list(surfaces), np.concatenate(which).astype(int), np.concatenate(poses), np.concatenate(colors), numbers)
 
     def drawing(self, t: float) -> Drawing:
-        """What is to be drawn at a time; its numbers count the parts of every instance of every actor, from 1."""
+        """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
         return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None) -> Camera:
@@ -165,7 +165,7 @@ class Scene:
         return camera
 
     def carrier(self, link: str) -> Actor:
-        """The first actor that has a link of that name.
+        """Return the first actor that has a link of that name.
 
         Raises
         ------
@@ -177,12 +177,12 @@ class Scene:
         return having[0]
 
     def place(self, link: str, t: float) -> Array:
-        """Where a link's origin is at a time (3), m; of a batch the first one's."""
+        """Return where a link's origin is at a time (3), m; of a batch the first one's."""
         actor = self.carrier(link)
         return actor.poses(t)[0, actor.model.link_index(link), :3, 3]
 
     def found(self, number: int) -> tuple[Actor, int, Part]:
-        """The actor, its instance, and the part that a number of a drawing stands for."""
+        """Return the actor, its instance, and the part that a number of a drawing stands for."""
         number -= 1
         for actor in self.actors:
             count = len(actor.parts) * actor.instances
@@ -193,7 +193,7 @@ class Scene:
 
 
 def parts(model: Model, geometry: str = "visual") -> tuple[Part, ...]:
-    """Every surface of a model's links."""
+    """Return every surface of a model's links."""
     if geometry not in ("visual", "collision"):
         raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
     found = []

@@ -1,4 +1,4 @@
-"""What is shown of robots besides their surfaces."""
+"""The choice of what is shown of robots besides their surfaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Names = bool | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of robots besides their surfaces. Where names are taken, True stands for all of them.
+    """A choice of what is shown of robots besides their surfaces. Where names are taken, True stands for all of them.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class Shown:
     transparent: bool = False
 
     def __bool__(self) -> bool:
-        """Whether there is anything to add to the surfaces."""
+        """Return whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
                     self.labels, self.forces, self.trails))  # fmt: skip
 
 
 def check(scene: Scene, shown: Shown) -> None:
-    """Refuse what no robot of the scene has."""
+    """Raise where something is named that no robot of the scene has."""
     links = {link.name for a in scene.actors for link in a.model.links}
     joints = {joint.name for a in scene.actors for joint in a.model.joints}
     for what, known in (("link_frames", links), ("centers", links), ("inertias", links), ("labels", links), ("trails", links),
@@ -77,7 +77,7 @@ def check(scene: Scene, shown: Shown) -> None:
 
 
 def spot(trail: Any) -> tuple[str, Array]:
-    """The link and the point (4), with a one after it, of an entry of ``Shown.trails``."""
+    """Return the link and the point (4), with a one after it, of an entry of ``Shown.trails``."""
     link, point = (trail, (0, 0, 0)) if isinstance(trail, str) else trail
     point = np.asarray(point, dtype=float)
     if point.shape != (3,) or not np.isfinite(point).all():

@@ -27,7 +27,7 @@ class States:
 
 
 class Source:
-    """What says where a robot is: the base of :class:`Still`, :class:`Played` and :class:`Running`.
+    """A source of a robot's states: the base of :class:`Still`, :class:`Played` and :class:`Running`.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class Source:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened in the motion, where it is known."""
+        """Events of the motion, where they are known."""
         return ()
 
     @property
     def instances(self) -> int:
-        """How many robots it stands for."""
+        """Number of robots it stands for."""
         return 1
 
     def state(self, t: float) -> tuple[Array, Array]:

@@ -58,7 +58,7 @@ class Surface:
 
 
 def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
-    """The surfaces of a shape, each with a matrix (4, 4) that places it in the shape's frame (a scale, for meshes and primitives).
+    """Return the surfaces of a shape, each with a matrix (4, 4) that places it in the shape's frame (a scale, for meshes and primitives).
 
     Surfaces are shared: the same file, or two boxes of any size, of one material give the same objects, so that they are uploaded and
     drawn as one; of other materials they share their arrays. The matrix never mirrors: a mirrored mesh is a surface of its own.
@@ -95,7 +95,7 @@ class Bare(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -> tuple[Surface, ...]:
-    """The robot file's material on what has none of its own."""
+    """Return surfaces with the robot file's material on what has none of its own."""
     if color is None and texture is None:
         return tuple(s for s, _ in found)
     image = image_of(texture) if texture and any(bare and s.uv is not None for s, bare in found) else None
@@ -111,7 +111,7 @@ def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -
 
 @lru_cache(maxsize=512)
 def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
-    """The surfaces of a file, one for each material, in its frame and metres; or of its mirror image, x to −x."""
+    """Return the surfaces of a file, one for each material, in its frame and metres; or of its mirror image, x to −x."""
     if mirrored:
         flip = np.array([-1, 1, 1], dtype=np.float32)
         return tuple(Bare(replace(s, positions=s.positions * flip, normals=s.normals * flip, faces=s.faces[:, ::-1].copy()), bare)
@@ -130,7 +130,7 @@ def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
 
 
 class Look(NamedTuple):
-    """What a file's material says; no colour where it says nothing."""
+    """A material as a file has it; no colour where it says nothing."""
 
     color: Color | None = None
     image: Any = None
@@ -155,7 +155,7 @@ class Soup(NamedTuple):
 
 
 def gathered(path: str) -> Soup:
-    """A file's meshes in one frame, equal materials made one; what their looks lack is warned of."""
+    """Read a file's meshes into one frame, equal materials made one; warn of what their looks lack."""
     meshes, named = read(path)
     looks: dict[Any, tuple[int, Look]] = {}
     parts = []
@@ -185,7 +185,7 @@ def gathered(path: str) -> Soup:
 
 
 def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed: bool) -> Bare:
-    """The surface of the faces of look k: a vertex for every place, normal, uv and colour."""
+    """Return the surface of the faces of look k: a vertex for every place, normal, uv and colour."""
     look, texture = soup.looks[k], soup.textures[k]
     corner, normals = faces.reshape(-1), normals.reshape(-1, 3)
     columns = [places.reshape(-1), packed(normals, -1.0, 2 / 1000, bits=10)]
@@ -218,7 +218,7 @@ def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed
 
 
 def look_of(mesh: Any, gltf: bool) -> tuple[Look, Array | None, Array | None]:
-    """A mesh's look, its uv (n, 2) and its colours (of n vertices or m faces, 4), or None. glTF's colours are linear and are made sRGB."""
+    """Return a mesh's look, uv (n, 2) and colours (of n vertices or m faces, 4), or None; glTF's linear colours are made sRGB."""
     visual = mesh.visual
     if visual.kind in ("vertex", "face"):
         own = np.asarray(visual.vertex_colors if visual.kind == "vertex" else visual.face_colors)
@@ -246,12 +246,12 @@ def look_of(mesh: Any, gltf: bool) -> tuple[Look, Array | None, Array | None]:
 
 
 def srgb(linear: Any) -> Any:
-    """sRGB's values in [0, 1] of linear ones."""
+    """Return the sRGB values in [0, 1] of linear ones."""
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 0.0) ** (1 / 2.4) - 0.055)
 
 
 def srgb_bytes(linear: Array) -> Array:
-    """sRGB colours (n, 4), uint8, of linear ones (n, 3 or 4), floats or whole numbers; opacity stays as it is."""
+    """Return the sRGB colours (n, 4), uint8, of linear ones (n, 3 or 4), floats or whole numbers; opacity stays as it is."""
     full = np.iinfo(linear.dtype).max if linear.dtype.kind in "iu" else 1.0
     colors = np.ones((len(linear), 4))
     colors[:, : linear.shape[1]] = linear / full
@@ -260,7 +260,7 @@ def srgb_bytes(linear: Array) -> Array:
 
 
 def fraction(x: Any = 1.0) -> float:
-    """A number as some files write them, in [0, 1]."""
+    """Return a number as some files write it, in [0, 1]."""
     try:
         return float(np.clip(np.nan_to_num(float(x)), 0.0, 1.0))
     except (TypeError, ValueError):
@@ -268,7 +268,7 @@ def fraction(x: Any = 1.0) -> float:
 
 
 def roughness(shininess: Any) -> float:
-    """The roughness r whose highlight is as wide as Phong's of exponent n: r⁴ = 2 / (n + 2); the usual one where there is no exponent."""
+    """Return the roughness r whose highlight is as wide as Phong's of exponent n: r⁴ = 2 / (n + 2); ROUGHNESS where there is none."""
     try:
         n = float(shininess)
     except (TypeError, ValueError):
@@ -280,7 +280,7 @@ def roughness(shininess: Any) -> float:
 
 
 def pixels(image: Any, opaque: bool, path: str) -> Array | None:
-    """The pixels (h, w, 4) of a picture, made smaller where it is very large; what cannot be read is warned of."""
+    """Return the pixels (h, w, 4) of a picture, made smaller where it is very large; warn of what cannot be read."""
     if image is None:
         return None
     try:
@@ -295,7 +295,7 @@ def pixels(image: Any, opaque: bool, path: str) -> Array | None:
 
 @lru_cache(maxsize=64)
 def image_of(path: str) -> Array | None:
-    """The pixels (h, w, 4) of a picture file, or None after a warning."""
+    """Return the pixels (h, w, 4) of a picture file, or None after a warning."""
     from PIL import Image
 
     try:
@@ -314,7 +314,7 @@ def image_of(path: str) -> Array | None:
 
 
 def boxed(surface: Surface) -> Surface:
-    """A box in the middle of a surface, as large as the one about it but with no more area than the surface, in the mean of its colours."""
+    """Return a box in the middle of a surface, of the bounding box's size but no more area than the surface, in its mean colour."""
     ((cube, _),) = box()
     low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
     sides, area = high - low, 0.5 * float(np.linalg.norm(crossed(surface.positions, surface.faces), axis=1).sum())
@@ -328,7 +328,7 @@ def boxed(surface: Surface) -> Surface:
 
 @lru_cache(maxsize=1)
 def box() -> tuple[Bare, ...]:
-    """A cube of side 1 about the origin."""
+    """Return a cube of side 1 about the origin."""
     corner = 0.5 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     sides, normals = [], []
     for axis in range(3):
@@ -344,7 +344,7 @@ def box() -> tuple[Bare, ...]:
 
 @lru_cache(maxsize=1)
 def sphere() -> tuple[Bare, ...]:
-    """A ball of radius 1."""
+    """Return a ball of radius 1."""
     angle = np.linspace(-np.pi / 2, np.pi / 2, SEGMENTS // 2 + 1)
     arc = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return revolved("sphere", arc, arc)
@@ -352,7 +352,7 @@ def sphere() -> tuple[Bare, ...]:
 
 @lru_cache(maxsize=1)
 def cylinder() -> tuple[Bare, ...]:
-    """A cylinder of radius 1 and height 1 about the origin, along z."""
+    """Return a cylinder of radius 1 and height 1 about the origin, along z."""
     profile = np.array([[0, -0.5], [1, -0.5], [1, -0.5], [1, 0.5], [1, 0.5], [0, 0.5]])
     normals = np.array([[0, -1], [0, -1], [1, 0], [1, 0], [0, 1], [0, 1]])
     return revolved("cylinder", profile, normals)
@@ -360,7 +360,7 @@ def cylinder() -> tuple[Bare, ...]:
 
 @lru_cache(maxsize=256)
 def capsule(radius: float, length: float) -> tuple[Bare, ...]:
-    """A cylinder of a radius and length along z, with half a ball at either end, m."""
+    """Return a cylinder of a radius and length along z, with half a ball at either end, m."""
     angle = np.linspace(-np.pi / 2, 0, SEGMENTS // 4 + 1)
     lower = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     arc = np.concatenate([lower, lower[::-1] * [1, -1]])
@@ -369,7 +369,7 @@ def capsule(radius: float, length: float) -> tuple[Bare, ...]:
 
 
 def revolved(name: str, profile: Array, normals: Array) -> tuple[Bare, ...]:
-    """The surface that a profile (k, 2) of distances from z and heights sweeps, upwards where it is outside, with its normals (k, 2)."""
+    """Return the surface that a profile (k, 2) of distances from z and heights sweeps, outside where it goes upwards, with normals (k, 2)."""
     turn = 2 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
     around = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     around[-1] = around[0]                                                      # the seam of uv

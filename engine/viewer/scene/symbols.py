@@ -20,7 +20,7 @@ WIDEST, HEAD, STEP = 5.0, 0.5, 0.2
 
 
 def norms(x: Array) -> Array:
-    """Lengths of vectors (..., 3)."""
+    """Return the lengths of vectors (..., 3)."""
     return np.linalg.norm(x, axis=-1)
 
 
@@ -33,16 +33,16 @@ class Symbols:
         self._lines: list[tuple[Array, Array, Array]] = []
 
     def place(self, surface: Surface, poses: Array, color: Any) -> None:
-        """Instances of a surface: poses with their scales (n, 4, 4), a colour (4) or one for each (n, 4)."""
+        """Add instances of a surface: poses with their scales (n, 4, 4), a colour (4) or one for each (n, 4)."""
         if len(poses):
             self._placed.append((surface, poses, np.broadcast_to(color, (len(poses), 4))))
 
     def lines(self, segments: Array, colors: Any, width: float) -> None:
-        """Segments (m, 2, 3), colours (4) or (m, 4), and their width in pixels."""
+        """Add segments (m, 2, 3) in colours (4) or (m, 4), of a width in pixels."""
         self._lines.append((segments, np.broadcast_to(colors, (len(segments), 4)), np.full(len(segments), width)))
 
     def arrows(self, tails: Array, vectors: Array, color: Any, breadth: float) -> None:
-        """Arrows from points (n, 3) along vectors (n, 3), m, with shafts of a radius in m, in a colour (4) or one for each (n, 4).
+        """Add arrows from points (n, 3) along vectors (n, 3), m, with shafts of a radius in m, in a colour (4) or one for each (n, 4).
 
         Heads are all of one size, but those of arrows that are not much longer than a head.
         """
@@ -58,7 +58,7 @@ class Symbols:
         self.place(cone(), placed(R, ends, [BROAD * breadth * small, BROAD * breadth * small, head]), tint)
 
     def arcs(self, T: Array, turns: Array, radius: float, color: Any) -> None:
-        """Arrows that go round vectors (n, 3) in the frames T (n, 4, 4), counter-clockwise, on circles of a radius in m.
+        """Add arrows that go round vectors (n, 3) in the frames T (n, 4, 4), counter-clockwise, on circles of a radius in m.
 
         The length of a vector, from 0 to 1, is the part that its arrow spans of the widest.
         """
@@ -79,16 +79,16 @@ class Symbols:
         self.place(cone(), placed(turned(along / norms(along)[:, None]), feet, [0.17 * radius * small] * 2 + [length]), color)
 
     def frames(self, T: Array, length: float) -> None:
-        """Axes of frames (n, 4, 4), of a length in m."""
+        """Add the axes of frames (n, 4, 4), of a length in m."""
         vectors = length * np.swapaxes(T[:, :3, :3], 1, 2)
         self.arrows(np.repeat(T[:, :3, 3], 3, axis=0), vectors.reshape(-1, 3), np.tile([RED, GREEN, BLUE], (len(T), 1)), 0.04 * length)
 
     def balls(self, points: Array, radii: Array) -> None:
-        """Marks of centres of mass at points (n, 3), of radii (n), m."""
+        """Add marks of centres of mass at points (n, 3), of radii (n), m."""
         self.place(quartered(), placed(np.eye(3)[None], points, [radii] * 3), (1.0, 1.0, 1.0, 1.0))
 
     def center_lines(self, points: Array, along: Array, half: float, color: Any) -> None:
-        """Dash-dotted lines through points (n, 3) along unit vectors (n, 3), ``half`` m to either side, with a dash in the middle."""
+        """Add dash-dotted lines through points (n, 3) along unit vectors (n, 3), ``half`` m to either side, with a dash in the middle."""
         dash = np.array([[-0.30, 0.30], [0.45, 0.55]]) / 4.0                # in periods of 1, four of them on either side
         ends = (np.arange(-4, 5)[:, None, None] / 4.0 + dash).reshape(-1, 2)
         ends = ends[(ends > -1.0).all(axis=1) & (ends < 1.0).all(axis=1)] * half
@@ -96,7 +96,7 @@ class Symbols:
         self.lines(segments.reshape(-1, 2, 3), color, 2.0)
 
     def onto(self, drawing: Drawing) -> Drawing:
-        """The drawing with the marks; they cannot be picked."""
+        """Return the drawing with the marks; they cannot be picked."""
         surfaces = {s: k for k, s in enumerate(drawing.surfaces)}
         which = [np.full(len(poses), surfaces.setdefault(surface, len(surfaces))) for surface, poses, _ in self._placed]
         marked = sum(map(len, which))
@@ -114,7 +114,7 @@ class Symbols:
 
 
 def placed(R: Array, points: Array, scales: Any) -> Array:
-    """Poses (n, 4, 4) of rotations (n, 3, 3) and points (n, 3), with three scales, each one number or (n)."""
+    """Return poses (n, 4, 4) of rotations (n, 3, 3) and points (n, 3), with three scales, each one number or (n)."""
     T = np.zeros((len(points), 4, 4))
     T[:, :3, :3] = R * np.stack(np.broadcast_arrays(*scales, np.zeros(len(points)))[:3], axis=1)[:, None]
     T[:, :3, 3], T[:, 3, 3] = points, 1.0
@@ -122,7 +122,7 @@ def placed(R: Array, points: Array, scales: Any) -> Array:
 
 
 def turned(z: Array) -> Array:
-    """Rotations (n, 3, 3) whose third columns are unit vectors (n, 3).
+    """Return rotations (n, 3, 3) whose third columns are unit vectors (n, 3).
 
     Reference: Duff et al., *Building an orthonormal basis, revisited*, J. Comput. Graph. Tech. 6 (2017).
     """
@@ -138,7 +138,7 @@ def turned(z: Array) -> Array:
 
 @lru_cache(maxsize=1)
 def stick() -> Surface:
-    """A cylinder of radius 1 from 0 to 1 along z."""
+    """Return a cylinder of radius 1 from 0 to 1 along z."""
     profile = np.array([[0, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1]], dtype=float)
     normals = np.array([[0, -1], [0, -1], [1, 0], [1, 0], [0, 1], [0, 1]], dtype=float)
     return white(revolved("stick", profile, normals)[0].surface)
@@ -146,7 +146,7 @@ def stick() -> Surface:
 
 @lru_cache(maxsize=1)
 def cone() -> Surface:
-    """A cone with a base of radius 1 at 0 and its tip at 1 along z; it is lit as one 2.5 times as long as broad."""
+    """Return a cone with a base of radius 1 at 0 and its tip at 1 along z; it is lit as one 2.5 times as long as broad."""
     slope = np.array([2.5, 1.0]) / np.hypot(2.5, 1.0)
     profile = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], dtype=float)
     return white(revolved("cone", profile, np.array([[0, -1], [0, -1], [slope[0], 0.4 * slope[0]], [slope[0], 0.4 * slope[0]]]))[0].surface)
@@ -154,7 +154,7 @@ def cone() -> Surface:
 
 @lru_cache(maxsize=64)
 def arc(steps: int) -> Surface:
-    """A bent rod of radius 0.065 on the circle of radius 1 about z, from x on by some steps of STEP."""
+    """Return a bent rod of radius 0.065 on the circle of radius 1 about z, from x on by some steps of STEP."""
     turn = np.linspace(0.0, STEP * steps, 2 * steps + 1)[:, None]
     around = np.linspace(0.0, 2 * np.pi, 17)[None]
     out = np.stack(np.broadcast_arrays(np.cos(turn), np.sin(turn), 0.0 * turn), axis=2)
@@ -174,7 +174,7 @@ def arc(steps: int) -> Surface:
 
 @lru_cache(maxsize=1)
 def quartered() -> Surface:
-    """A ball of radius 1 whose eighths are black and gold by turns: the mark of a centre of mass."""
+    """Return a ball of radius 1 whose eighths are black and gold by turns: the mark of a centre of mass."""
     n = 12
     grid = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)], dtype=float)
     index = {(int(i), int(j)): k for k, (i, j, _) in enumerate(grid)}
@@ -194,5 +194,5 @@ def quartered() -> Surface:
 
 
 def white(surface: Surface) -> Surface:
-    """A surface that takes its instances' colours."""
+    """Return a surface that takes its instances' colours."""
     return replace(surface, color=(1.0, 1.0, 1.0, 1.0), roughness=0.5, uv=None)

@@ -18,7 +18,7 @@ CREASE = float(np.cos(np.radians(40.0)))
 
 
 def ranked(key: Array) -> tuple[Array, Array]:
-    """Of numbers (n): where one of each value is, in their order, and the rank of every one (n). As np.unique, with a quicker sort."""
+    """Return where in numbers (n) one of each value is, in their order, and the rank of every one (n): np.unique, but quicker."""
     order = np.argsort(key)
     new = np.diff(key[order], prepend=key[order[0]] - 1) != 0
     rank = np.empty(len(key), dtype=np.int64)
@@ -27,7 +27,7 @@ def ranked(key: Array) -> tuple[Array, Array]:
 
 
 def distinct(*columns: Array) -> tuple[Array, Array]:
-    """Of rows that differ in any column of whole numbers (n): where one of each is, and which of them every row is (n)."""
+    """Return where one of each of the rows is that differ in any column of whole numbers (n), and which of them every row is (n)."""
     key, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         if size * (int(np.ptp(column)) + 1) >= 2**63:
@@ -40,26 +40,26 @@ def distinct(*columns: Array) -> tuple[Array, Array]:
 
 
 def packed(x: Array, low: Any, step: float, bits: int = 21) -> Array:
-    """Rows of three numbers (n, 3), in steps from the lowest, as one whole number each (n)."""
+    """Return rows of three numbers (n, 3), in steps from the lowest, as one whole number each (n)."""
     cell = np.round((x - low) / step).astype(np.int64)
     return (cell[:, 0] << 2 * bits) | (cell[:, 1] << bits) | cell[:, 2]
 
 
 def welded(points: Array) -> Array:
-    """For every point (n), which place it is at: a number for those that are one to within a millionth of the mesh."""
+    """Return for every point (n) which place it is at: a number for those that are one to within a millionth of the mesh."""
     low = points.min(axis=0)
     size = float((points.max(axis=0) - low).max()) or 1.0
     return ranked(packed(points, low, size / (GRAIN - 1)))[1]
 
 
 def crossed(points: Array, faces: Array) -> Array:
-    """Normals of the triangles (m, 3), twice their areas long."""
+    """Return the normals of the triangles (m, 3), twice their areas long."""
     a, b, c = (points[faces[:, k]] for k in range(3))
     return np.cross(b - a, c - a)
 
 
 def shared_edges(places: Array) -> tuple[Array, Array, Array]:
-    """Pairs of half-edges (e), (e) between the same two places; and which faces (m) have edges with as many the one way as the other."""
+    """Return pairs of half-edges (e), (e) between the same two places; and which faces (m) have edges with as many one way as back."""
     a = places.reshape(-1)
     b = places[:, [1, 2, 0]].reshape(-1)
     key = np.minimum(a, b) * (int(a.max()) + 1) + np.maximum(a, b)
@@ -73,7 +73,7 @@ def shared_edges(places: Array) -> tuple[Array, Array, Array]:
 
 
 def components(i: Array, j: Array, n: int) -> tuple[int, Array]:
-    """How many parts the graph of n nodes with links i – j has, and which one every node is in (n)."""
+    """Return how many parts the graph of n nodes with links i – j has, and which one every node is in (n)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -81,7 +81,7 @@ def components(i: Array, j: Array, n: int) -> tuple[int, Array]:
 
 
 def inside_out(points: Array, faces: Array, places: Array) -> tuple[Array, bool]:
-    """Which triangles (m) belong to a closed part whose volume is negative as it is wound; and whether all is closed, but for cracks."""
+    """Return which triangles (m) belong to a closed part whose volume is negative as it is wound; and whether all is closed."""
     h, g, balanced = shared_edges(places)
     count, part = components(h // 3, g // 3, len(faces))
     open_faces = np.bincount(part, ~balanced, count)
@@ -91,7 +91,8 @@ def inside_out(points: Array, faces: Array, places: Array) -> tuple[Array, bool]
 
 
 def corner_normals(points: Array, faces: Array, places: Array, given: Array) -> Array:
-    """Normals of corners (m, 3, 3): those given for the points (n, 3), NaN where there are none, if they say something; else smoothed ones.
+    """Return normals of corners (m, 3, 3): those given for the points (n, 3), NaN where there are none, if they are of use; else smoothed
+    ones.
 
     They say nothing where they point to the back of their triangle, and all of them nothing if that is so in many places, or if they only
     repeat what the triangles say, as after a conversion from a format that has no others.
@@ -107,7 +108,7 @@ def corner_normals(points: Array, faces: Array, places: Array, given: Array) -> 
 
 
 def smoothed(points: Array, faces: Array, places: Array) -> Array:
-    """Normals of corners (m, 3, 3): the mean, weighted by angle, of the faces around a place that no sharp edge separates.
+    """Return normals of corners (m, 3, 3): the mean, weighted by angle, of the faces around a place that no sharp edge separates.
 
     Where it leans from a face as far as over a sharp edge, as at a cone's tip, that face has its own.
     """
@@ -129,13 +130,13 @@ def smoothed(points: Array, faces: Array, places: Array) -> Array:
 
 
 def angles(points: Array, faces: Array) -> Array:
-    """The triangles' angles (m, 3), rad."""
+    """Return the triangles' angles (m, 3), rad."""
     ahead = points[faces[:, [1, 2, 0]]] - points[faces]
     behind = points[faces[:, [2, 0, 1]]] - points[faces]
     return np.arctan2(np.linalg.norm(crossed(points, faces), axis=1)[:, None], np.einsum("ijk,ijk->ij", ahead, behind))
 
 
 def unit(x: Array) -> Array:
-    """Vectors (..., 3) made of length one; those of none stay as they are."""
+    """Return vectors (..., 3) made of length one; those of none stay as they are."""
     length = np.linalg.norm(x, axis=-1, keepdims=True)
     return x / np.where(length > 0, length, 1.0)

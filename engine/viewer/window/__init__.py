@@ -1,4 +1,4 @@
-"""What a person sees and does: the window, its clock, its display, and what is read off a robot."""
+"""The window: what a person sees and does, its clock, its display, and readings of a robot."""
 
 from engine.viewer.window.playback import Playback
 from engine.viewer.window.readings import Readings

@@ -1,4 +1,4 @@
-"""What the display says, as plain data, and its numbers as text."""
+"""Facts that the display shows, as plain data, and its numbers as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Card:
-    """What is said about the picked link: its name, and rows of (label, text)."""
+    """A card of the picked link: its name, and rows of (label, text)."""
 
     title: str
     rows: Sequence[tuple[str, str]]
@@ -32,7 +32,7 @@ class Card:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a display shows; what is empty is not shown.
+    """Facts that a display shows; what is empty is not shown.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Facts:
 
 
 def figure(x: float, digits: int = 4) -> str:
-    """A number with so many digits, as short as it can be read: "12.34", "0.050", "1.2e-9".
+    """Return a number with so many digits, as short as it can be read: "12.34", "0.050", "1.2e-9".
 
     >>> figure(12.3456), figure(-0.5), figure(2.5e-9), figure(123456.0), figure(float("nan"))
     ('12.35', '−0.5000', '2.50e-9', '1.23e5', '–')
@@ -85,5 +85,5 @@ def figure(x: float, digits: int = 4) -> str:
 
 
 def decimals(span: float) -> int:
-    """Of a time, so that there are about ten thousand in a span, s."""
+    """Return the decimals of a time, s, for about ten thousand steps in a span."""
     return min(max(4 - math.ceil(math.log10(max(span, 1e-9))), 0), 6)

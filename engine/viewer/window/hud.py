@@ -49,7 +49,7 @@ class Hud:
     # ------------------------------------------------------------ what a place means
 
     def hit(self, x: float, y: float) -> Action | None:
-        """What a click at a place asks for; None where it asks nothing of the display.
+        """Return what a click at a place asks for; None where it asks nothing of the display.
 
         ("toggle",), ("scrub", t), ("slower",), ("faster",), ("loop",), or ("reset",) of a live simulation; ("help",) closes the keys;
         ("panel",) is on a panel, and so not meant for what is behind it.
@@ -60,7 +60,7 @@ class Hud:
         return None
 
     def scrub(self, x: float) -> Action:
-        """("scrub", t) of a pointer at x that took hold of the timeline, wherever else it is; beyond the ends t is the end."""
+        """Return ("scrub", t) of a pointer at x that took hold of the timeline, wherever else it is; beyond the ends t is the end."""
         left, _, width, _ = self._bar
         start, end = self._span
         return "scrub", start + (end - start) * min(max((x - left) / width, 0.0), 1.0)
@@ -98,7 +98,7 @@ class Hud:
         canvas.rect(*box, (1.0, 1.0, 1.0, 0.07), ROUND, outline=1.0)
 
     def _button(self, canvas: Canvas, name: str, box: Box, facts: Facts, on: bool = False) -> Color:
-        """A place to click on, lit under the pointer; returns the colour for what stands on it."""
+        """Add a place to click on, lit under the pointer; return the colour for what stands on it."""
         self.boxes[name] = box
         self._buttons.append((box, (name,)))
         lit = facts.mouse is not None and inside(box, *facts.mouse) and not facts.help
@@ -109,7 +109,7 @@ class Hud:
     # ------------------------------------------------------------ left
 
     def _table(self, canvas: Canvas, name: str, room: Box, title: str, rows: Sequence[tuple[str, str]], mark: bool = False) -> float:
-        """A panel with a title and rows, as many as there is room for; returns where it ends."""
+        """Draw a panel with a title and rows, as many as there is room for; return where it ends."""
         x, y, w, most = room
         head = ROW + 5.0 if title else 0.0
         heights = [0.5 * ROW if row == ("", "") else ROW for row in rows]
@@ -150,7 +150,7 @@ class Hud:
             self._plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
     def _plot(self, canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> None:
-        """A name, the value now, the curve, its least and greatest value, and where it is now (at its end, without a cursor)."""
+        """Draw a name, the value now, the curve, its least and greatest value, and where it is now (at its end, without a cursor)."""
         x, y, w, h = room
         value = f"{figure(plot.now)} {plot.unit}".rstrip()
         canvas.text(x + w, y + 10, value, BRIGHT, SMALL, "right")
@@ -186,7 +186,7 @@ class Hud:
     # ------------------------------------------------------------ bottom
 
     def _timeline(self, canvas: Canvas, room: Box, facts: Facts) -> None:
-        """A button, the time, the bar with its ticks, the speed, and what is at the end: a loop or a new beginning."""
+        """Draw a button, the time, the bar with its ticks, the speed, and at the end a loop or a new beginning."""
         x, y, w, h = room
         self._panel(canvas, "timeline", room)
         middle = y + 0.5 * h
@@ -209,7 +209,7 @@ class Hud:
             self._scale(canvas, (left, y, right - left, h), facts)
 
     def _controls(self, canvas: Canvas, right: float, y: float, h: float, facts: Facts) -> float:
-        """Slower, the speed, faster, and the last button; returns where they begin."""
+        """Draw slower, the speed, faster, and the last button; return where they begin."""
         middle = y + 0.5 * h
         last = "reset" if facts.live else "loop"
         color = self._button(canvas, last, (right - 34, y, 34, h), facts, on=facts.loop and not facts.live)
@@ -250,7 +250,7 @@ class Hud:
             self._tip(canvas, (x, y, w, h), facts, at)
 
     def _tip(self, canvas: Canvas, room: Box, facts: Facts, at: Callable[[float], float]) -> None:
-        """Over the bar, the time under the pointer, or the event."""
+        """Draw over the bar the time under the pointer, or the event."""
         assert facts.mouse is not None
         x, y, w, _ = room
         near = min(facts.events, key=lambda e: abs(at(e[0]) - facts.mouse[0]), default=None)             # type: ignore[index]
@@ -268,7 +268,7 @@ class Hud:
     # ------------------------------------------------------------ messages
 
     def _error(self, canvas: Canvas, top: float, width: float, error: str) -> float:
-        """A banner over the whole width, of three lines at most; returns where it ends."""
+        """Draw a banner over the whole width, of three lines at most; return where it ends."""
         lines = wrapped(canvas, error, width - 2 * MARGIN - 48, 3)
         box = MARGIN, top, width - 2 * MARGIN, 18 + ROW * len(lines)
         self._panel(canvas, "error", box, ALARM)
@@ -288,7 +288,7 @@ class Hud:
             canvas.text(0.5 * width, bottom - 14 + UNDER * TEXT, text, BRIGHT, TEXT, "center")
 
     def _help(self, canvas: Canvas, size: tuple[float, float], rows: Sequence[tuple[str, str]]) -> None:
-        """The keys, in as many columns as it takes, over all the rest."""
+        """Draw the keys, in as many columns as it takes, over all the rest."""
         w, h = size
         tall = max(int((h - 2 * MARGIN - 66) // ROW), 1)
         columns = -(-len(rows) // tall)
@@ -314,12 +314,12 @@ class Hud:
 
 
 def inside(box: Box, x: float, y: float) -> bool:
-    """Whether a point lies in a box."""
+    """Return whether a point lies in a box."""
     return box[0] <= x < box[0] + box[2] and box[1] <= y < box[1] + box[3]
 
 
 def ticks(start: float, end: float, width: float, measure: Callable[[str], float]) -> list[tuple[float, str]]:
-    """Round times in a span and their labels, as close as ``width`` px can hold without crowding."""
+    """Return round times in a span and their labels, as close as ``width`` px can hold without crowding."""
     step = 10.0 ** math.floor(math.log10((end - start) / 100.0))
     for factor in (1, 2, 5) * 4:
         each = step * factor
@@ -334,7 +334,7 @@ def ticks(start: float, end: float, width: float, measure: Callable[[str], float
 
 
 def wrapped(canvas: Canvas, text: str, width: float, most: int) -> list[str]:
-    """Lines of TEXT that fit into a width, px; what is more than ``most`` of them ends in "…"."""
+    """Return lines of TEXT that fit into a width, px; what is more than ``most`` of them ends in "…"."""
     lines: list[str] = []
     words = text.split()
     while words and len(lines) < most:

@@ -16,7 +16,7 @@ def around(angle: float, radius: float = 6.0) -> tuple[float, float]:
 
 
 def arrow(start: float, end: float) -> tuple[Any, Any]:
-    """An arc whose first end has a head, between angles clockwise from the right, rad: points of the line, and of the head."""
+    """Return an arc whose first end has a head, between angles clockwise from the right, rad: points of the line, and of the head."""
     points = tuple(around(start + (end - start) * k / 15) for k in range(16))
     return points, (around(start - 0.72, 6.4), around(start, 9.2), around(start, 2.8))
 

@@ -100,11 +100,11 @@ class Playback:
         self._speed = number("speed", speed, expected, least=SPEEDS[0], most=SPEEDS[-1], error=ViewerError)
 
     def faster(self) -> None:
-        """The next of 0.01, 0.02, 0.05, 0.1, …, 100."""
+        """Go to the next of 0.01, 0.02, 0.05, 0.1, …, 100."""
         self.speed = SPEEDS[min(bisect.bisect_right(SPEEDS, self.speed), len(SPEEDS) - 1)]
 
     def slower(self) -> None:
-        """The one before."""
+        """Go to the one before."""
         self.speed = SPEEDS[max(bisect.bisect_left(SPEEDS, self.speed) - 1, 0)]
 
     # ------------------------------------------------------------ time
@@ -114,7 +114,7 @@ class Playback:
         return self.span[1] if self.direction > 0 else self.span[0]
 
     def advance(self, elapsed: float) -> float:
-        """The time in the motion after ``elapsed`` more seconds at the wall (0 or more)."""
+        """Let ``elapsed`` more seconds (0 or more) pass at the wall; return the time in the motion."""
         if not self.playing:
             return self.t
         start, end = self.span

@@ -1,4 +1,4 @@
-"""What the display reads off a robot: energies, momentum, chosen signals, their course, and the particulars of a link."""
+"""Readings of a robot for the display: energies, momentum, chosen signals, their course, and the particulars of a link."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Signal:
 
 
 class Readings:
-    """What can be read off one instance of an actor at any time.
+    """Readings of one instance of an actor at any time.
 
     A trajectory is gone through once, when its plots are first asked for; of a live simulation what was read is remembered for a while.
 
@@ -62,7 +62,7 @@ class Readings:
         return self.actor.source.now(t, self.instance)
 
     def lines(self, t: float) -> list[tuple[str, str]]:
-        """Rows of (label, text): the time, energies, momentum about the world's origin, and what was chosen; at rest, what the robot is."""
+        """Return rows of (label, text): time, energies, momentum about the world's origin, chosen signals; of a model at rest its size."""
         model = self.actor.model
         if not self.actor.source.moves:
             mass = sum(link.mass for link in model.links)
@@ -81,7 +81,7 @@ class Readings:
         return rows
 
     def plots(self, t: float) -> list[Plot]:
-        """The courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
+        """Return the courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
         if not self.plotted:
             return []
         now = self.at(t)
@@ -107,7 +107,7 @@ class Readings:
         return [(rows[:, 0], rows[:, k]) for k in range(1, rows.shape[1])]
 
     def card(self, link: str, t: float) -> Card:
-        """The pose, the mass and the joint of a link.
+        """Return the pose, the mass and the joint of a link.
 
         Raises
         ------
@@ -164,23 +164,23 @@ def turned(at: slice, q0: Array, s: Trajectory) -> Array:
 
 
 def fastest(entries: list[int], s: Trajectory) -> Array:
-    """The greatest of some velocities (n)."""
+    """Return the greatest of some velocities (n)."""
     return np.abs(s.v[:, entries]).max(axis=1)
 
 
 def entry(which: str, i: int, s: Trajectory) -> Array:
-    """An entry of q, v or tau (n)."""
+    """Return an entry of q, v or tau (n)."""
     return getattr(s, which)[:, i]
 
 
 def component(name: str, at: tuple[int, ...], s: Trajectory) -> Array:
-    """An entry of a signal (n)."""
+    """Return an entry of a signal (n)."""
     where: tuple[Any, ...] = (slice(None), *at)
     return s.signals[name][where]
 
 
 def chosen(model: Model, first: Trajectory, name: str) -> Signal:
-    """A signal of a motion, or an entry of q, v or tau, by its name."""
+    """Return a signal of a motion, or an entry of q, v or tau, by its name."""
     known: dict[str, Callable[[Trajectory], Array]] = {}
     for which in ("q", "v", "tau"):
         for i, label in enumerate(model.labels(which)):
@@ -194,7 +194,7 @@ def chosen(model: Model, first: Trajectory, name: str) -> Signal:
 
 
 def reduced(t: Array, y: Array) -> tuple[Array, Array]:
-    """A curve of about POINTS points that has the same extremes: of each stretch of time the least and the greatest value."""
+    """Return a curve of about POINTS points that has the same extremes: of each stretch of time the least and the greatest value."""
     if len(t) <= POINTS:
         return t, y
     edges = np.linspace(0, len(t), POINTS // 2 + 1).astype(int)
@@ -207,11 +207,11 @@ def reduced(t: Array, y: Array) -> tuple[Array, Array]:
 
 
 def fixed(x: float, digits: int) -> str:
-    """A number with so many digits after the point."""
+    """Return a number with so many digits after the point."""
     return f"{x + 0.0:.{digits}f}".replace("-", "−")
 
 
 def roll_pitch_yaw(R: Array) -> Array:
-    """Angles (3), rad, about fixed x, y, z, one after another: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return angles (3), rad, about fixed x, y, z, one after another: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
     return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])

@@ -121,7 +121,7 @@ class Viewer:
         self.window.flip()
 
     def _canvas(self, size: tuple[int, int]) -> Canvas:
-        """What lies flat on the picture."""
+        """Return the canvas that lies flat on the picture."""
         scale = size[0] / self.window.get_size()[0]
         canvas = Canvas(scale)
         if self.display or self.helping:
@@ -129,7 +129,7 @@ class Viewer:
         return canvas
 
     def facts(self) -> Facts:
-        """What the display says."""
+        """Return what the display says."""
         live, t = self.live, self.t
         running = live is not None and not self._looking_back
         lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")]
@@ -152,11 +152,11 @@ class Viewer:
         return float(self.live.state.t) if self.live is not None and not self._looking_back else self.playback.t
 
     def drawing(self) -> Drawing:
-        """What is shown now."""
+        """Return the drawing that is shown now."""
         return mark(self.scene, self.t, self.shown, self.picked)
 
     def picture(self) -> Array:
-        """The picture that is shown (h, w, 3), uint8, with the display."""
+        """Return the picture that is shown (h, w, 3), uint8, with the display."""
         return self.renderer.pixels()
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ class Viewer:
         self.say("begins again at the end" if self.playback.loop else "stops at the end")
 
     def reset(self) -> None:
-        """A live simulation from its first state."""
+        """Start a live simulation again from its first state."""
         if self.live is not None:
             self._back_to_now()
             self.live.reset()
@@ -282,7 +282,7 @@ class Viewer:
         self.shown = replace(self.shown, trails=tuple(x for x in trails if x != link) if link in trails else (*trails, link))
 
     def shapes(self) -> None:
-        """Visual or collision shapes."""
+        """Show the other shapes, visual or collision."""
         other = "collision" if self._geometry == "visual" else "visual"
         try:
             self.scene.reshape(other)
@@ -296,7 +296,7 @@ class Viewer:
         self.scene.environment = ENVIRONMENTS[(ENVIRONMENTS.index(self.scene.environment) + 1) % len(ENVIRONMENTS)]
 
     def save(self, path: str | Path | None = None) -> Path:
-        """Write the picture, without the display, as PNG; returns its path."""
+        """Write the picture, without the display, as PNG; return its path."""
         if path is None:
             free = (Path(f"{self.scene.actors[0].model.name}-{k:03d}.png") for k in range(1000))
             path = next(p for p in free if not p.exists())
@@ -401,12 +401,12 @@ class Viewer:
         return True
 
     def _point(self, x: int, y: int) -> tuple[int, int]:
-        """Pixels of the framebuffer from the upper left corner."""
+        """Return pixels of the framebuffer from the upper left corner."""
         (w, h), (width, height) = self.window.get_size(), self.window.get_framebuffer_size()
         return int(np.clip(x * width / w, 0, width - 1)), int(np.clip((h - 1 - y) * height / h, 0, height - 1))
 
     def pick(self, x: int, y: int) -> tuple[Actor, int, str, Array] | None:
-        """The actor, its instance, the link and the point (3), m, at a pixel from the upper left corner."""
+        """Return the actor, its instance, the link and the point (3), m, at a pixel from the upper left corner."""
         self.window.switch_to()
         number, point = self.renderer.pick(self.scene.drawing(self.t), self.camera, x, y, self.window.get_framebuffer_size())
         if not number:
