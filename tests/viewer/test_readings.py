@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.spatial import quaternion, so3
+from engine.model import Builder
+from engine.simulation import Simulator
+from engine.spatial import inertia, quaternion, so3
 from engine.viewer.scene import Actor, Running, ViewerError
 from engine.viewer.window.facts import figure
 from engine.viewer.window.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
@@ -92,6 +94,22 @@ def test_at_rest_it_says_what_the_robot_is(model):
     assert readings.plots(0.0) == []
     card = dict(readings.card("arm", 0.0).rows[2:])
     assert card["angle"] == "0.000 rad" and "torque" not in card
+
+
+def test_of_several_robots_that_float_each_has_its_own_rotation():
+    builder = Builder("pair")
+    builder.add_link("world")
+    for name in ("red", "blue"):
+        builder.add_link(name, inertia=inertia.box(1.0, [0.4, 0.3, 0.2]))
+        builder.add_joint(f"{name}_joint", "floating", "world", name)
+    model = builder.model()
+    v = np.zeros(model.nv)
+    v[model.v_slice("red_joint")][2], v[model.v_slice("blue_joint")][0] = 0.5, 1.0
+    readings = Readings(Actor(Simulator(model, 0.01, gravity=(0, 0, 0)).run(model.neutral(), v, 1.0)))
+    turned = {p.name: p.now for p in readings.plots(1.0)}
+    assert list(turned) == ["energy change", "red rotation", "blue rotation"]
+    assert turned["red rotation"] == pytest.approx(np.degrees(0.5)) and turned["blue rotation"] == pytest.approx(np.degrees(1.0))
+    assert dict(readings.card("blue", 1.0).rows)["turning"] == "1.000 rad/s"
 
 
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):

@@ -23,7 +23,7 @@ ROLLOUTS = 25
 
 def model_html(model: Model) -> str:
     """Return HTML of a model for a notebook: a picture that can be turned, and its joints with their kinds and limits. Never raises."""
-    rows = [(j.name, j.kind, j.child, limits(j), effort(j)) for j in model.joints if j.kind != "fixed"]
+    rows = [(j.name, j.kind, j.child, limits(j), effort(j)) for j in model.joints if j.type.nv]
     mass = sum(link.mass for link in model.links)
     said = f"{len(model.links)} links, {len(model.joints)} joints, {mass:.6g} kg, nq {model.nq}, nv {model.nv}"
     return block(model.name, said, frame(model), table(("joint", "kind", "link", "limits", "speed and force up to"), rows))

@@ -74,7 +74,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     index = {link.name: i for i, link in enumerate(model.links)}
     if links := chosen(shown.link_frames, index):
         symbols.frames(poses[:, links].reshape(-1, 4, 4), 0.4 * known.link)
-    jointed = [j for j in model.joints if j.parent and j.kind != "fixed"]
+    jointed = [j for j in model.joints if j.parent and j.type.nv]
     if joints := [jointed[k] for k in chosen(shown.joint_frames, [j.name for j in jointed])]:
         T = poses[:, [index[j.parent] for j in joints]] @ np.array([j.placement for j in joints])
         symbols.frames(T.reshape(-1, 4, 4), 0.4 * known.link)

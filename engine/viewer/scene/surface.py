@@ -369,7 +369,7 @@ def capsule(radius: float, length: float) -> tuple[Bare, ...]:
 
 
 def revolved(name: str, profile: Array, normals: Array) -> tuple[Bare, ...]:
-    """Return the surface that a profile (k, 2) of distances from z and heights sweeps, outside where it goes upwards, with normals (k, 2)."""
+    """Return the surface that a profile (k, 2) of distances from z and heights, with normals (k, 2), sweeps; upwards it is outside."""
     turn = 2 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
     around = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     around[-1] = around[0]                                                      # the seam of uv
