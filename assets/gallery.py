@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 import engine
-from engine.viewer import film
+from engine.viewer.files import write
 
 HERE = Path(__file__).parent
 GALLERY, DEMOS = HERE / "gallery", HERE.parent / "demos"
@@ -53,7 +53,7 @@ def animated(source: Any, path: Path, size: tuple[int, int], fps: float, speed: 
     with tempfile.TemporaryDirectory() as folder:
         engine.render(scene, Path(folder) / "%04d.png", size=(2 * size[0], 2 * size[1]), fps=fps, speed=speed, progress=True, **look)
         frames = [np.array(Image.open(file).resize(size, Image.Resampling.LANCZOS)) for file in sorted(Path(folder).iterdir())]
-    film.write(path, frames, size, fps)
+    write(path, frames, size, fps)
 
 
 def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:

@@ -24,10 +24,6 @@ from engine.simulation import (
     load_trajectory,
 )
 from engine.viewer import Viewer, ViewerError, export, render, view
-from engine.viewer.notebook import model_html, trajectory_html
-
-Model._repr_html_ = model_html                        # type: ignore[attr-defined]  # notebooks ask for it, and models know no viewer
-Trajectory._repr_html_ = trajectory_html              # type: ignore[attr-defined]
 
 __version__ = "0.1.0"
 

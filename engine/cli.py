@@ -60,8 +60,7 @@ def application() -> Any:
 
     from engine.checks import nearest
     from engine.integrate import METHODS
-    from engine.viewer.camera import VIEWS
-    from engine.viewer.scene import ENVIRONMENTS
+    from engine.viewer.scene import ENVIRONMENTS, VIEWS
 
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                       context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
@@ -1207,7 +1206,7 @@ def film(file: str, out: str, size: tuple[int, int], fps: float, speed: float, a
          overwrite: bool) -> int:  # fmt: skip
     """Draw a picture or a film."""
     import engine
-    from engine.viewer.picture import film_times
+    from engine.viewer.files import film_times
 
     if Path(out).suffix.lower() not in (".png", ".mp4", ".gif"):
         raise Failure(f"'{out}' ends in '{Path(out).suffix}'; expected .png, .mp4 or .gif")

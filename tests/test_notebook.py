@@ -22,8 +22,10 @@ def swing(model: engine.Model) -> engine.Trajectory:
 
 
 def test_notebooks_find_them():
-    assert engine.Model._repr_html_ is engine.viewer.notebook.model_html
-    assert engine.Trajectory._repr_html_ is engine.viewer.notebook.trajectory_html
+    model = arm(BOX)
+    assert model._repr_html_() == engine.viewer.files.model_html(model)
+    motion = swing(model)
+    assert motion._repr_html_() == engine.viewer.files.trajectory_html(motion)
 
 
 @pytest.mark.parametrize("make", [lambda model: model, swing], ids=["model", "trajectory"])

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from engine.checks import EngineError, nearest
+from engine.model.html import html
 from engine.model.joint_types import Kind
 from engine.model.tree import Joint, Link, ModelError, frozen
 from engine.spatial import inertia
@@ -156,6 +157,10 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<model '{self.name}': {len(self.links)} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows: a picture that can be turned, and a table of the joints."""
+        return html(self)
 
     # ------------------------------------------------------------ names
 

@@ -18,6 +18,7 @@ from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
+from engine.model.html import html
 from engine.simulation.parameters import with_parameters
 from engine.simulation.robot import Robot, robot_of
 
@@ -63,6 +64,10 @@ class Trajectory:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"
         batch = f", {self.q.shape[:-2]} rollouts" if self.q.ndim > 2 else ""
         return f"<trajectory of '{self.model.name}': {len(self)} states, {span}{batch}>"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows: a page that plays, and a table of what matters."""
+        return html(self)
 
     def __len__(self) -> int:
         return len(self.t)

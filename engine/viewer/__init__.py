@@ -1,11 +1,9 @@
 """Pictures, films and a window: what a model, a trajectory or a simulation looks like."""
 
-from engine.viewer.camera import Camera
-from engine.viewer.export import export
-from engine.viewer.marks import Shown
-from engine.viewer.picture import render
-from engine.viewer.playback import Playback
-from engine.viewer.scene import Actor, Scene, ViewerError
-from engine.viewer.window import Viewer, view
+from engine.viewer.files import export, render
+from engine.viewer.scene import Actor, Camera, Played, Running, Scene, Shown, Still, ViewerError
+from engine.viewer.window import Playback, Viewer, view
 
-__all__ = ["Actor", "Camera", "Playback", "Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view"]
+__all__ = [
+    "Actor", "Camera", "Playback", "Played", "Running", "Scene", "Shown", "Still", "Viewer", "ViewerError", "export", "render", "view",
+]  # fmt: skip

@@ -293,9 +293,8 @@ def pictures(table: Table) -> None:
     """Pictures to the second at 1280 × 720 off screen, robots moving under a camera that stands still; to the first picture; a film; and
     how fast a simulation runs in a process whose window is open."""
     import engine
-    from engine.viewer.context import open_window
-    from engine.viewer.picture import placed
-    from engine.viewer.scene import Scene
+    from engine.viewer.draw import Renderer, open_window
+    from engine.viewer.scene.scene import Scene
     from tests.bench.robots import FILES, FREE_FLYER, ROBOTS
 
     rng, size = np.random.default_rng(0), (1280, 720)
@@ -311,12 +310,10 @@ def pictures(table: Table) -> None:
         return simulator.run(q, v, duration, record_every=max(round(duration * 50), 5) if batch else 5)
 
     window = open_window(visible=False, width=16, height=16)
-    from engine.viewer.renderer import Renderer
-
     for name, trajectory, least in (("Panda", motion(panda, 4.0), 30), ("TALOS", motion(talos, 4.0), 15),
                                     ("1000 free-flyers", motion(flyer, 2.0, (1000,)), 5)):  # fmt: skip
         scene = Scene(trajectory, environment="ground" if name != "1000 free-flyers" else None)
-        camera, renderer = placed(scene, size), Renderer(0)
+        camera, renderer = scene.camera(size), Renderer(0)
         taken = []
         for t in np.linspace(*scene.span, 12 if least == 5 else 60):
             begun = time.perf_counter()

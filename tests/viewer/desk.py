@@ -15,7 +15,8 @@ from pyglet.window import key, mouse
 
 import engine
 from engine.simulation import Live
-from engine.viewer.window import KEYS, Viewer
+from engine.viewer import Viewer
+from engine.viewer.window.keys import KEYS
 
 SIZE = (480, 360)
 
@@ -85,7 +86,7 @@ def trajectory():
     press(viewer, key.RIGHT)
     assert abs(viewer.t - still - 1 / 60) < 1e-9
     press(viewer, key.RIGHT, key.MOD_SHIFT)
-    assert np.abs(viewer.scene.actors[0].trajectory.t - viewer.t).min() < 1e-12
+    assert np.abs(viewer.scene.actors[0].source.trajectory.t - viewer.t).min() < 1e-12
     press(viewer, key.END)
     assert viewer.t == 2.0 and not np.array_equal(viewer.picture(), before)
     press(viewer, key.HOME)
@@ -161,10 +162,10 @@ def joints():
     press(viewer, key.TAB)
     link = model.link_index("elbow_pitch_link")
     where = viewer.scene.actors[0].poses(0.0)[0, link, :3, 3]
-    before = viewer.scene.actors[0].q.copy()
+    before = viewer.scene.actors[0].source.q.copy()
     drag(viewer, *pixel(viewer, where), 24, 0, modifiers=key.MOD_CTRL)
     assert viewer.picked is not None
-    moved = np.flatnonzero(np.abs(viewer.scene.actors[0].q - before)[0] > 1e-6)
+    moved = np.flatnonzero(np.abs(viewer.scene.actors[0].source.q - before)[0] > 1e-6)
     body, _ = model.carrier[model.link_index(viewer.picked[2])]
     assert len(moved) and {*moved} <= {*range(model.nq)[model.bodies[body].q]}, (viewer.picked, moved)
     viewer.close()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.viewer.camera import VIEWS, Camera
+from engine.viewer.scene.camera import VIEWS, Camera
 
 SIZE = (320, 200)
 

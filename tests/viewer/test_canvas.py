@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from engine.viewer.canvas import ATLAS, FAR, VERTEX, Canvas
+import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.canvas import ATLAS, FAR, VERTEX, Canvas
 
 WHITE, RED, GREEN = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
 SIZE = (220, 90)
@@ -14,13 +15,13 @@ PENTAGON = [(20, 20), (60, 10), (100, 30), (90, 60), (30, 65)]
 @pytest.fixture(scope="module")
 def drawn():
     """A function that draws a canvas on black, or on a colour, and returns the pixels (h, w, 4)."""
-    from engine.viewer.context import open_window
+    from engine.viewer.draw.context import open_window
 
     window = open_window(visible=False, width=16, height=16)
     from pyglet import gl
 
-    from engine.viewer.gl import Framebuffer
-    from engine.viewer.painter import Painter
+    from engine.viewer.draw.objects import Framebuffer
+    from engine.viewer.draw.painter import Painter
 
     painter, target = Painter(), Framebuffer(SIZE, gl.GL_RGBA8, depth=False)
 
@@ -226,10 +227,10 @@ def test_later_shapes_lie_over_earlier_ones(drawn):
 
 
 def test_everything_is_one_draw_call(drawn, monkeypatch):
-    from pyglet import gl
+    import pyglet
 
     calls = []
-    for name in [n for n in dir(gl) if n.startswith(("glDraw", "glMultiDraw")) and "Buffer" not in n and "Pixels" not in n]:
+    for name in [n for n in dir(pyglet.gl) if n.startswith(("glDraw", "glMultiDraw")) and "Buffer" not in n and "Pixels" not in n]:
         monkeypatch.setattr(gl, name, lambda *a, original=getattr(gl, name), name=name: (calls.append(name), original(*a)))
     canvas = Canvas()
     for k in range(40):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from engine.viewer import film
-from engine.viewer.film import write
+from engine.viewer.files import film
+from engine.viewer.files.film import write
 from engine.viewer.scene import ViewerError
 
 COLORS = np.array([(200, 30, 30), (30, 160, 60), (40, 60, 200), (240, 240, 240), (20, 20, 20), (250, 200, 40)], dtype=np.uint8)

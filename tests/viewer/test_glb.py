@@ -10,10 +10,10 @@ import pytest
 
 import engine
 from engine.spatial import quaternion, se3
-from engine.viewer.export import export
-from engine.viewer.glb import downward, linear
+from engine.viewer.files.export import export
+from engine.viewer.files.glb import downward, linear
 from engine.viewer.scene import Actor, Part, Scene, ViewerError
-from engine.viewer.surface import Surface
+from engine.viewer.scene.surface import Surface
 from tests.viewer.mechanism import GLASS, GREEN, mechanism, motion
 
 UP = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1.0]])                # our axes to glTF's

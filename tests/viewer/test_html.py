@@ -10,13 +10,13 @@ import pytest
 
 from engine.model import Builder, Geometry
 from engine.spatial import inertia, se3
-from engine.viewer.camera import Camera
-from engine.viewer.export import export
-from engine.viewer.html import lightened, outline, ten_bits
-from engine.viewer.notebook import model_html, trajectory_html
-from engine.viewer.picture import render
+from engine.viewer.files.export import export
+from engine.viewer.files.html import lightened, outline, ten_bits
+from engine.viewer.files.notebook import model_html, trajectory_html
+from engine.viewer.files.picture import render
 from engine.viewer.scene import Actor, Part, Scene
-from engine.viewer.surface import Surface
+from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.surface import Surface
 from tests.viewer.browser import Browser
 from tests.viewer.mechanism import mechanism, motion
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.viewer.camera import Camera
-from engine.viewer.context import open_window
+from engine.viewer.draw.context import open_window
+from engine.viewer.scene.camera import Camera
 
 SIZE = (320, 200)
 WHITE = (1.0, 1.0, 1.0, 1.0)
@@ -18,8 +18,8 @@ def draw():
     window = open_window(visible=False, width=16, height=16)
     from pyglet import gl
 
-    from engine.viewer.gl import Framebuffer
-    from engine.viewer.lines import Lines
+    from engine.viewer.draw.lines import Lines
+    from engine.viewer.draw.objects import Framebuffer
 
     lines, target = Lines(), Framebuffer(SIZE, gl.GL_RGBA8)
 

@@ -13,10 +13,11 @@ from engine.model import Builder, Geometry, Model
 from engine.simulation import Simulator, Trajectory, actuators, forces
 from engine.simulation.live import Live
 from engine.spatial import inertia, se3, so3
-from engine.viewer.drawing import Drawing
-from engine.viewer.marks import MOST, Shown, ellipsoid, mark
-from engine.viewer.scene import Actor, Scene, ViewerError
-from engine.viewer.symbols import LONG, WIDEST, Symbols, arc, cone, quartered, stick
+from engine.viewer.scene import Actor, Played, Scene, Shown, ViewerError
+from engine.viewer.scene.drawing import Drawing
+from engine.viewer.scene.marks import mark
+from engine.viewer.scene.quantities import MOST, ellipsoid
+from engine.viewer.scene.symbols import LONG, WIDEST, Symbols, arc, cone, quartered, stick
 from tests.viewer.mechanism import mechanism, motion
 
 MECHANISM = mechanism()
@@ -264,7 +265,7 @@ def test_a_simulation_that_runs_is_explained_as_it_goes() -> None:
     starts, ends = arrows(drawing)
     lengths = np.linalg.norm(ends - starts, axis=1)
     assert np.allclose((ends - starts) / lengths[:, None], [[1, 0, 0], [0, 0, 1]]) and np.allclose(lengths, 0.6, rtol=0.3)
-    scene.actors[0].trajectory = live.history                                  # to look back at it
+    scene.actors[0].source = Played(live.history)                             # to look back at it
     first = mark(scene, 0.0, Shown(trails=("stone",), momentum=True))
     assert not len(first.lines[0]) and np.allclose(arrows(first)[0], 0.0)
 
@@ -273,7 +274,7 @@ def test_another_motion_of_the_same_robot_has_its_own_trail_and_scale() -> None:
     scene, shown = Scene(MOTION), Shown(trails=("tip",), momentum=True)
     before = mark(scene, 0.5, shown)
     slow = motion(MECHANISM, scales=(0.25,)).rollout(0)
-    scene.actors[0].trajectory = slow
+    scene.actors[0].source = Played(slow)
     after, alone = mark(scene, 0.5, shown), mark(Scene(slow), 0.5, shown)
     assert np.allclose(after.lines[0], alone.lines[0]) and not np.allclose(after.lines[0], before.lines[0])
     assert np.allclose(*(np.diff(arrows(x), axis=0) for x in (after, alone)))

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from engine.viewer import Actor, Camera, Scene
-from engine.viewer.picture import film_times
+from engine.viewer.files.picture import film_times
 
 SMALL = (96, 64)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.viewer.playback import FRAME, SPEEDS, Playback
 from engine.viewer.scene import ViewerError
+from engine.viewer.window.playback import FRAME, SPEEDS, Playback
 
 
 @pytest.fixture

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.spatial import quaternion, so3
-from engine.viewer.hud import figure
-from engine.viewer.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
-from engine.viewer.scene import Actor, ViewerError
+from engine.model import Builder
+from engine.simulation import Simulator
+from engine.spatial import inertia, quaternion, so3
+from engine.viewer.scene import Actor, Running, ViewerError
+from engine.viewer.window.facts import figure
+from engine.viewer.window.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
 from tests.viewer.mechanism import SPEEDS, mechanism, motion
 
 
@@ -94,13 +96,28 @@ def test_at_rest_it_says_what_the_robot_is(model):
     assert card["angle"] == "0.000 rad" and "torque" not in card
 
 
+def test_of_several_robots_that_float_each_has_its_own_rotation():
+    builder = Builder("pair")
+    builder.add_link("world")
+    for name in ("red", "blue"):
+        builder.add_link(name, inertia=inertia.box(1.0, [0.4, 0.3, 0.2]))
+        builder.add_joint(f"{name}_joint", "floating", "world", name)
+    model = builder.model()
+    v = np.zeros(model.nv)
+    v[model.v_slice("red_joint")][2], v[model.v_slice("blue_joint")][0] = 0.5, 1.0
+    readings = Readings(Actor(Simulator(model, 0.01, gravity=(0, 0, 0)).run(model.neutral(), v, 1.0)))
+    turned = {p.name: p.now for p in readings.plots(1.0)}
+    assert list(turned) == ["energy change", "red rotation", "blue rotation"]
+    assert turned["red rotation"] == pytest.approx(np.degrees(0.5)) and turned["blue rotation"] == pytest.approx(np.degrees(1.0))
+    assert dict(readings.card("blue", 1.0).rows)["turning"] == "1.000 rad/s"
+
+
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):
-    actor = Actor(model)
     now = SimpleNamespace(t=0.0)
-    actor.live = SimpleNamespace(state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
-    readings = Readings(actor, signals=["x"])
+    live = SimpleNamespace(model=model, gravity=(0, 0, 0), state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
+    readings = Readings(Actor(Running(live)), signals=["x"])
     for k in range(1500):
-        now.t, actor.live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})
+        now.t, live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})
         plot = readings.plots(now.t)[0]
     assert plot.t[-1] == now.t and plot.t[0] >= now.t - RECENT and plot.t[-1] - plot.t[0] == pytest.approx(RECENT, abs=0.1)
     there = np.isfinite(plot.y)

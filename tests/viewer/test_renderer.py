@@ -5,11 +5,11 @@ import pytest
 import trimesh
 
 import engine
-from engine.viewer.camera import Camera
-from engine.viewer.context import open_window
-from engine.viewer.light import DAY
-from engine.viewer.renderer import Renderer
+from engine.viewer.draw.context import open_window
+from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene import Actor, Scene
+from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.light import DAY
 from tests.dynamics.support import ROBOTS
 
 SIZE = (320, 240)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.viewer.camera import Camera
-from engine.viewer.context import open_window
-from engine.viewer.light import SPACE
+from engine.viewer.draw.context import open_window
+from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.light import SPACE
 
 SIZE = (480, 270)
 ASPECT = SIZE[0] / SIZE[1]
@@ -21,8 +21,8 @@ def draw():
     window = open_window(visible=False, width=16, height=16)
     from pyglet import gl
 
-    from engine.viewer.gl import Framebuffer
-    from engine.viewer.space import Space
+    from engine.viewer.draw.objects import Framebuffer
+    from engine.viewer.draw.space import Space
 
     space, targets = Space(), {}
 
@@ -59,7 +59,7 @@ def test_turning_away_and_back_gives_the_same_picture(draw) -> None:
 
 
 def test_stars_stand_still_in_the_world(draw) -> None:
-    from engine.viewer.heavens import STARS, stars
+    from engine.viewer.scene.heavens import STARS, stars
 
     toward, light = stars(STARS)
     camera = Camera(elevation=-0.3)                                            # upwards, away from the Earth
@@ -83,7 +83,7 @@ def test_stars_stand_still_in_the_world(draw) -> None:
 
 
 def test_a_star_keeps_its_light_as_it_moves_by_parts_of_a_pixel(draw) -> None:
-    from engine.viewer.heavens import STARS, stars
+    from engine.viewer.scene.heavens import STARS, stars
 
     toward, light = stars(STARS)
     up = np.flatnonzero((toward[:, 2] > 0.2) & (light.max(axis=1) > 0.9))
@@ -100,7 +100,7 @@ def test_a_star_keeps_its_light_as_it_moves_by_parts_of_a_pixel(draw) -> None:
 
 @pytest.mark.parametrize("azimuth", [0.0, 0.7, 2.5])
 def test_the_limb_is_where_geometry_says(draw, azimuth: float) -> None:
-    from engine.viewer.heavens import AIR, DIP
+    from engine.viewer.scene.heavens import AIR, DIP
 
     camera = Camera(azimuth=azimuth, elevation=0.45)
     picture = draw(camera)
@@ -116,7 +116,7 @@ def test_the_limb_is_where_geometry_says(draw, azimuth: float) -> None:
 
 
 def test_from_the_usual_place_the_limb_is_in_the_lower_part() -> None:
-    from engine.viewer.heavens import DIP
+    from engine.viewer.scene.heavens import DIP
 
     camera = Camera()
     forward = -camera.axes[:, 2] * [1, 1, 0]

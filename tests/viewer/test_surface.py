@@ -9,8 +9,8 @@ from PIL import Image
 
 from engine.io import RobotFileError, load_mesh
 from engine.model import Geometry, Material
-from engine.viewer import surface as module
-from engine.viewer.surface import GREY, Surface, surfaces
+from engine.viewer.scene import surface as module
+from engine.viewer.scene.surface import GREY, Surface, surfaces
 
 RED, BLUE = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.5)
 BALL = trimesh.creation.icosphere(subdivisions=3)

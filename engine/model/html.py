@@ -1,0 +1,12 @@
+"""What a notebook shows of a model or a trajectory: a question that the viewer, when it is imported, answers."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+
+@functools.singledispatch
+def html(shown: Any) -> str | None:
+    """Return HTML of an object, or None where nobody has registered how it looks: a notebook then shows its repr."""
+    return None

@@ -1,0 +1,394 @@
+"""The renderer, which draws a scene at a time: shadows, background, ground, surfaces, lines, and labels."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_char_p, cast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.lines import Lines
+from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
+from engine.viewer.draw.painter import Painter
+from engine.viewer.draw.shelf import LEVELS, Shelf
+from engine.viewer.draw.space import Space
+from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.drawing import Drawing, measure
+from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
+
+Array = np.ndarray
+SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
+COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
+DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
+MANY = 1000                                 # instances, above which they are taken together
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Spheres about the instances, centres (n, 3) and radii (n), their opacity (n), and a sphere about all of them; m, world axes."""
+
+    centres: Array
+    radii: Array
+    opacity: Array
+    middle: Array
+    radius: float
+
+
+class Renderer:
+    """Draws into a framebuffer of its own; its context (:func:`engine.viewer.draw.context.open_window`) must be current.
+
+    Parameters
+    ----------
+    samples : of a pixel, as many as the driver has at most; 0 smooths edges afterwards. By default 4, and 0 where OpenGL is software
+    scale : device pixels of a pixel of text
+    """
+
+    def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
+        self.scale = scale
+        software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
+        most = gl.GLint()
+        gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
+        self.samples = min((0 if software else 4) if samples is None else samples, most.value)
+        self.detail = DETAIL * (8.0 if self.samples else 1.0)
+        self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
+        self.lines, self.painter = Lines(), Painter()
+        self.space: Space | None = None
+        sized = {"SHADOW_SIZE": f"{SHADOW}.0"}
+        lit = ("light.frag", "surface.frag")
+        self.surface = Program(("rows.vert", "surface.vert"), lit, **sized)
+        self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **sized)
+        self.depth = Program(("rows.vert", "depth.vert"), ("depth.frag",))
+        self.moments = Program(("rows.vert", "depth.vert"), ("moments.frag",))
+        self.number = Program(("rows.vert", "depth.vert"), ("number.frag",))
+        self.blur = Program(("screen.vert",), ("blur.frag",))
+        self.smooth = Program(("screen.vert",), ("smooth.frag",))
+        self.sky = Program(("screen.vert",), ("sky.frag",))
+        self.ground = Program(("ground.vert",), ("light.frag", "ground.frag"), **sized)
+        self.shaded_ground = Program(("ground.vert",), ("light.frag", "ground.frag"), SHADOWED=1, **sized)
+        self.shadow_map = Framebuffer((SHADOW, SHADOW), None)
+        bind_texture(0, self.shadow_map.depth)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_MODE, gl.GL_COMPARE_REF_TO_TEXTURE)
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_FUNC, gl.GL_LEQUAL)
+        parameters(gl.GL_TEXTURE_2D, gl.GL_LINEAR, gl.GL_LINEAR, gl.GL_CLAMP_TO_EDGE)
+        self.sky_map = Framebuffer((SKY, SKY), gl.GL_RG32F)
+        self.sky_blurred = Framebuffer((SKY, SKY), gl.GL_RG32F, depth=False)
+        self.target: Framebuffer | None = None
+        self.behind: Framebuffer | None = None
+        self._seen_from: Any = None
+        self._behind_key: Any = None
+        self.picture: Framebuffer | None = None
+
+    # ------------------------------------------------------------ the picture
+
+    def draw(self, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> Framebuffer:
+        """Draw; return the framebuffer that holds the picture, with no samples."""
+        self._resize(size)
+        assert self.target is not None and self.picture is not None
+        light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
+        seen = self._seen(drawing)
+        depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
+        pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
+        solid, marks = seen.opacity > 0.995, drawing.numbers == 0
+        runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
+        shade = self._shadows(drawing, seen, light) | {
+            "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
+            "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
+            "shadow_map": 1, "sky_map": 2,
+        }  # fmt: skip
+        bind_texture(1, self.shadow_map.depth)
+        bind_texture(2, self.sky_map.color)
+        there = self._kept(drawing, light, camera, size, shade)
+        self.target.bind()
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDepthFunc(gl.GL_LEQUAL)
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
+        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
+        self._pass(runs, shade)
+        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
+        gl.glDisable(gl.GL_CULL_FACE)
+        if drawing.environment == "ground":
+            self._shaded(drawing, camera, light, shade)
+            gl.glColorMask(*[not there] * 4)
+            self._ground(drawing, camera, light, shade)
+            gl.glColorMask(True, True, True, True)
+        if not there:
+            self._background(drawing, light, camera, size)
+        clear = np.flatnonzero(~solid)
+        if len(clear):                                          # from the back to the front
+            clear = clear[np.argsort(-depth[clear])]
+            places = np.array([self.shelf.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
+            gl.glEnable(gl.GL_BLEND)
+            gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
+            gl.glDepthMask(False)
+            self._pass(self._upload(self.rows, drawing, clear, places), shade)
+            gl.glDepthMask(True)
+            gl.glDisable(gl.GL_BLEND)
+            gl.glDisable(gl.GL_CULL_FACE)
+        self._marks(drawing, seen, solid & marks, pixels, shade)
+        self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
+        self.target.copy_to(self.picture.id)
+        if not self.samples:
+            self._smooth(drawing, camera)
+        if drawing.labels:
+            canvas = Canvas(self.scale)
+            places = camera.project([p for p, _, _ in drawing.labels], size)
+            for (x, y), (_, text, color) in zip(places, drawing.labels, strict=True):
+                if np.isfinite(x):
+                    canvas.text(x / self.scale, y / self.scale, text, color, 12.0, "center", halo=True)
+            self.overlay(canvas)
+        return self.picture
+
+    def overlay(self, canvas: Canvas) -> None:
+        """Draw a canvas over the last picture."""
+        assert self.picture is not None
+        self.picture.bind()
+        self.painter.draw(canvas, self.picture.size)
+
+    def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any]) -> None:
+        """Draw marks, and faintly where a surface hides them."""
+        if not chosen.any():
+            return
+        runs = self._fill(self.rows, drawing, seen, chosen, pixels)
+        gl.glEnable(gl.GL_CULL_FACE)
+        gl.glDepthFunc(gl.GL_GREATER)
+        gl.glDepthMask(False)
+        gl.glEnable(gl.GL_BLEND)
+        gl.glBlendColor(0.0, 0.0, 0.0, 0.4)
+        gl.glBlendFunc(gl.GL_CONSTANT_ALPHA, gl.GL_ONE_MINUS_CONSTANT_ALPHA)
+        self._pass(runs, shade)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glDepthMask(True)
+        gl.glDepthFunc(gl.GL_LEQUAL)
+        gl.glDisable(gl.GL_CULL_FACE)
+        self._pass(runs, shade)
+
+    def pixels(self) -> Array:
+        """Return the last picture (height, width, 3) uint8, first row on top."""
+        assert self.picture is not None
+        return self.picture.pixels()[..., :3]
+
+    def _resize(self, size: tuple[int, int]) -> None:
+        if self.target is None or self.target.size != size:
+            for old in (self.target, self.picture):
+                if old is not None:
+                    old.delete()
+            self.target = Framebuffer(size, gl.GL_RGBA8, self.samples)
+            self.picture = Framebuffer(size, gl.GL_RGBA8, depth=False)
+
+    # ------------------------------------------------------------ parts of it
+
+    def _seen(self, drawing: Drawing) -> Seen:
+        """Return spheres about the instances, and about everything."""
+        boxes = np.array([measure(s).box for s in drawing.surfaces]).reshape(-1, 2, 3)
+        opacity = drawing.colors[:, 3] * np.array([s.color[3] * measure(s).opacity for s in drawing.surfaces])[drawing.which]
+        turned = drawing.poses[:, :3, :3]
+        centres = np.einsum("nij,nj->ni", turned, 0.5 * boxes.sum(axis=1)[drawing.which]) + drawing.poses[:, :3, 3]
+        scales = np.sqrt(np.einsum("nij,nij->nj", turned, turned).max(axis=1))
+        radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1)[drawing.which] * scales
+        c, r = centres[drawing.numbers > 0], radii[drawing.numbers > 0]
+        if not len(c):
+            return Seen(centres, radii, opacity, np.zeros(3), 1.0)
+        middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
+        return Seen(centres, radii, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
+
+    def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
+        """Draw the maps of the key light and from above; return the matrices from the world into them."""
+        key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDepthFunc(gl.GL_LEQUAL)
+        gl.glClearColor(1.0, 1.0, 1.0, 1.0)
+        casting = (seen.opacity > 0.5) & (drawing.numbers > 0)
+        for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
+            target.bind()
+            gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
+            texels = np.full(len(casting), COARSE * target.size[0] / seen.radius)
+            runs = self._fill(self.casters, drawing, seen, casting, texels)
+            program.use(matrix=matrix, rows=0)
+            self.casters.bind(0)
+            for number, first, count in runs:
+                self.shelf.draw(program, number, first, count)
+        gl.glDisable(gl.GL_DEPTH_TEST)
+        gl.glDisable(gl.GL_CULL_FACE)
+        for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
+            target.bind()
+            bind_texture(0, source.color)
+            self.blur.use(image=0, along=along)
+            gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        half = np.array([[0.5, 0, 0, 0.5], [0, 0.5, 0, 0.5], [0, 0, 0.5, 0.5], [0, 0, 0, 1.0]])
+        return {"shadow_matrix": half @ key, "sky_matrix": half @ above, "shadow_texel": 2.0 * seen.radius / SHADOW}
+
+    def _fill(self, rows: Rows, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array) -> list[tuple[int, int, int]]:
+        """Upload the chosen instances' rows, each at the level for its size in pixels; return (place, first, count) of every run."""
+        index = np.flatnonzero(chosen & (seen.radii * pixels > 0.5))        # a pixel across
+        if not len(index):
+            return []
+        level = np.searchsorted(LEVELS, self.detail * (2.0 * seen.radii[index] * pixels[index]) ** 2)
+        kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
+        places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
+        order = np.argsort(places, kind="stable")
+        runs = self._upload(rows, drawing, index[order], places[order])
+        near = pixels[index[order]]
+        return sorted(runs, key=lambda run: -near[run[1]])      # what is near hides what is far before it is lit
+
+    def _upload(self, rows: Rows, drawing: Drawing, index: Array, places: Array) -> list[tuple[int, int, int]]:
+        data = np.zeros((len(index), 20), np.float32)
+        which = drawing.which[index]
+        data[:, :12] = drawing.poses[index, :3].reshape(-1, 12)
+        data[:, 12:16] = drawing.colors[index] * np.array([s.color for s in drawing.surfaces])[which]
+        data[:, 16:18] = np.array([(s.metallic, s.roughness) for s in drawing.surfaces])[which]
+        data[:, 19] = drawing.numbers[index].astype(np.int32).view(np.float32)
+        rows.fill(data)
+        self.shelf.bind()
+        starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+        ends = np.r_[starts[1:], len(places)]
+        return [(int(places[a]), int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)]
+
+    def _background(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int]) -> None:
+        """Draw the background, at the far plane."""
+        if drawing.environment == "space":
+            self.space = self.space or Space()
+            self.space.draw(camera, light, size)
+            return
+        gl.glBindVertexArray(self.shelf.array)
+        back = np.linalg.inv(camera.projection(size[0] / size[1]))
+        back[3] = 0.0
+        turn = np.eye(4)
+        turn[:3, :3] = camera.axes
+        self.sky.use(rays=turn @ back, horizon=light.horizon, zenith=light.zenith)
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+
+    def _kept(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int], shade: dict[str, Any]) -> bool:
+        """Copy the background from where it was kept, as long as the camera stands still; return whether there was one."""
+        assert self.target is not None
+        key = (size, drawing.environment, drawing.floor, *drawing.extent[0], drawing.extent[1], *camera.eye, *camera.target, camera.fov)
+        same, self._seen_from = self._seen_from == key, key
+        if self.samples or not same:
+            return False
+        if self.behind is None or self.behind.size != size:
+            if self.behind is not None:
+                self.behind.delete()
+            self.behind = Framebuffer(size, gl.GL_RGBA8)
+        if self._behind_key != key:
+            self.behind.bind()
+            gl.glEnable(gl.GL_DEPTH_TEST)
+            gl.glDepthFunc(gl.GL_LEQUAL)
+            gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
+            if drawing.environment == "ground":
+                self._ground(drawing, camera, light, shade)
+            self._background(drawing, light, camera, size)
+            self._behind_key = key
+        self.behind.copy_to(self.target.id)
+        return True
+
+    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
+        """Draw the ground as far as it is seen, without shadows, and a little behind where it is."""
+        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
+        gl.glPolygonOffset(0.0, 8.0)
+        self._square(self.ground, drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
+        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
+
+    def _square(self, program: Program, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
+                halves: Array) -> None:  # fmt: skip
+        """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
+        around, radius = drawing.extent
+        grid = (*around[:2], far(drawing, camera), 10.0 ** np.floor(np.log10(max(radius, 1e-6))))
+        program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=OPEN_COLOR, shares=SHARES,
+                    middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
+        gl.glBindVertexArray(self.shelf.array)
+        gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
+
+    def _shaded(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
+        """Draw the rectangle of the ground that may lie in shadow."""
+        along = -light.key[:2] / np.linalg.norm(light.key[:2])
+        axes = np.array([along, [-along[1], along[0]]])
+        low, high = shaded(drawing, light, axes)
+        self._square(self.shaded_ground, drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
+
+    def _smooth(self, drawing: Drawing, camera: Camera) -> None:
+        """Smooth the edges of a picture without samples, where the instances are."""
+        assert self.target is not None and self.picture is not None
+        w, h = self.target.size
+        at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
+        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() else at
+        low, high = np.clip(np.floor(at.min(axis=0)), 0, (w, h)), np.clip(np.ceil(at.max(axis=0)), 0, (w, h))
+        self.picture.bind()
+        gl.glDisable(gl.GL_DEPTH_TEST)
+        gl.glEnable(gl.GL_SCISSOR_TEST)
+        gl.glScissor(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))
+        bind_texture(0, self.target.color)
+        self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+
+    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
+        """Draw runs of instances, those with textures by their own program; in their order."""
+        current: Program | None = None
+        self.shelf.bind()
+        for number, first, count in runs:
+            texture = self.shelf.textures[number]
+            program = self.surface if texture is None else self.textured
+            if program is not current:
+                program.use(**shade, rows=0, image=3)
+                self.rows.bind(0)
+                current = program
+            if texture is not None:
+                texture.bind(3)
+            self.shelf.draw(program, number, first, count)
+
+    def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
+        """Return the number of the instance at a pixel from the upper left corner, 0 where there is none, and the point there (3), m."""
+        target = Framebuffer(size, gl.GL_R32UI)
+        target.bind()
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glEnable(gl.GL_SCISSOR_TEST)
+        gl.glScissor(x, size[1] - 1 - y, 1, 1)
+        gl.glClearBufferuiv(gl.GL_COLOR, 0, (gl.GLuint * 4)(0, 0, 0, 0))
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
+        exactly = np.full(len(drawing.which), np.inf)
+        runs = self._fill(self.rows, drawing, self._seen(drawing), drawing.numbers > 0, exactly)
+        self.number.use(matrix=camera.matrix(size[0] / size[1]), rows=0)
+        self.rows.bind(0)
+        for number, first, count in runs:
+            self.shelf.draw(self.number, number, first, count)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+        gl.glDisable(gl.GL_CULL_FACE)
+        found, depth = gl.GLuint(), gl.GLfloat()
+        gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT, byref(found))
+        gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_DEPTH_COMPONENT, gl.GL_FLOAT, byref(depth))
+        target.delete()
+        at = np.array([2 * (x + 0.5) / size[0] - 1, 1 - 2 * (y + 0.5) / size[1], 2 * depth.value - 1, 1.0])
+        point = np.linalg.solve(camera.matrix(size[0] / size[1]), at)
+        return int(found.value), point[:3] / point[3]
+
+    def delete(self) -> None:
+        """Free what lies on the graphics card."""
+        for owned in vars(self).values():
+            if hasattr(owned, "delete"):
+                owned.delete()
+
+
+def far(drawing: Drawing, camera: Camera) -> float:
+    """Return how far the ground is seen, m."""
+    return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
+
+
+def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
+    """Return the bounds (2), (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
+    points = drawing.corners()
+    drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
+    spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
+    low, high = spread.min(axis=0), spread.max(axis=0)
+    margin = 0.12 * (high - low).max()
+    return low - margin, high + margin
+
+
+def orthographic(towards: Array, middle: Array, radius: float) -> Array:
+    """Return the matrix (4, 4) from the world to clip coordinates of a light from far away in a direction (3), about a sphere."""
+    z = towards
+    x = unit(np.cross([0.0, 1.0, 0.0], z))
+    R = np.stack([x, np.cross(z, x), -z]) / radius
+    return np.vstack([np.column_stack([R, -R @ middle]), [0, 0, 0, 1.0]])

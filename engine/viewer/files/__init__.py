@@ -1,0 +1,8 @@
+"""Scenes as files: pictures and films, glTF, pages for browsers, and what a notebook shows."""
+
+from engine.viewer.files.export import export
+from engine.viewer.files.film import write
+from engine.viewer.files.notebook import model_html, trajectory_html
+from engine.viewer.files.picture import film_times, render
+
+__all__ = ["export", "film_times", "model_html", "render", "trajectory_html", "write"]

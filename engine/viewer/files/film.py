@@ -1,0 +1,247 @@
+"""Films: pictures one after another in a file, H.264 film, GIF, PNG."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.checks import number
+from engine.viewer.scene.errors import ViewerError
+
+Array = np.ndarray
+LARGEST = 8192
+#: a GIF counts time in hundredths of a second, and players take less than two for ten
+FASTEST = {".gif": 50.0, ".mp4": 240.0, ".png": math.inf}
+#: how far a GIF's ordered dither spreads a colour, of 255
+DITHER = 12
+#: pixels that a GIF's colours are chosen from, in all
+SAMPLES = 400_000
+#: thresholds of an ordered dither, 8×8, each number of 0 … 63 once (Bayer 1973)
+BAYER = np.array([[0]])
+for _ in range(3):
+    BAYER = np.block([[4 * BAYER, 4 * BAYER + 2], [4 * BAYER + 3, 4 * BAYER + 1]])
+
+
+def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps: float = 60.0, count: int | None = None,
+          progress: bool = False) -> Path:  # fmt: skip
+    """Write frames to a file as they come; return its path.
+
+    Parameters
+    ----------
+    path : "film.mp4" (H.264), "film.gif", "picture.png" for a single frame, or for each frame a file of its own: "frames/%04d.png", or a
+        folder that is there
+    frames : pictures (h, w, 3) of uint8, red, green, blue (sRGB), first row on top
+    size : (w, h), pixels; a film of an odd size gets another column or row, a copy of the last
+    fps : frames per second
+    count : how many there will be, where that is known
+    progress : whether to show a bar with the rate and the time left
+
+    If the frames end early, by an error or by Ctrl-C, what came until then is a whole file.
+
+    Raises
+    ------
+    ViewerError : the path, the size or the rate is none that can be written (before the first frame is asked for), or a frame is no picture
+    """
+    path = checked(path, size, fps, count)
+    pictures = required(frames, size)
+    first = next(pictures, None)
+    if first is None:
+        raise ViewerError(f"there are no frames for '{path}'; expected at least one")
+    save = {".mp4": write_mp4, ".gif": write_gif, ".png": write_png}[path.suffix.lower()]
+    with bar(count, progress) as advanced:
+        save(path, advanced(itertools.chain([first], pictures)), size, fps)
+    return path
+
+
+# ---------------------------------------------------------------- what can be written
+
+
+def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | None = None) -> Path:
+    """Return the path to write to, with a pattern where a folder was named; raise ViewerError where nothing can be written."""
+    path = Path(path)
+    if path.is_dir() and path.suffix.lower() not in FASTEST:
+        path = path / "%04d.png"
+    kind = path.suffix.lower()
+    if kind not in FASTEST:
+        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected .mp4, .gif, .png, or a folder that is there")
+    if not path.parent.is_dir():
+        raise ViewerError(f"there is no folder '{path.parent}' for '{path.name}'; expected one that is there")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ViewerError(f"'{path}' cannot be written; expected {'a file, not a folder' if path.is_dir() else 'permission to write it'}")
+    integers = len(size) == 2 and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in size)
+    if not integers or not all(2 <= n <= LARGEST for n in size):
+        raise ViewerError(f"the size is {size!r}; expected (width, height) in whole pixels, 2 … {LARGEST}")
+    most = f", at most {FASTEST[kind]:g} in a {kind}" if kind != ".png" else ""
+    number("fps", fps, f"frames per second, at least 0.1{most}", least=0.1, most=FASTEST[kind], error=ViewerError)
+    if count is not None and count < 1:
+        raise ViewerError(f"there are {count} frames for '{path}'; expected at least one")
+    if kind == ".png":
+        check_pattern(path, count)
+    return path
+
+
+def check_pattern(path: Path, count: int | None) -> None:
+    """Refuse a name that does not number its files, or numbers a single one in a way that Python cannot."""
+    if "%" not in path.name:
+        if count is not None and count > 1:
+            raise ViewerError(f"'{path}' is one picture, for {count} frames; expected a numbered name such as '{path.stem}-%04d.png'")
+        return
+    try:
+        first, second = path.name % 0, path.name % 1
+    except (TypeError, ValueError):
+        first = second = ""
+    if first == second:
+        raise ViewerError(f"'{path.name}' does not number its files; expected a name such as '%04d.png'")
+
+
+def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
+    """Return the frames, each checked to be a picture of that size."""
+    w, h = size
+    for k, frame in enumerate(frames):
+        shape, kind = np.shape(frame), getattr(frame, "dtype", type(frame).__name__)
+        if shape != (h, w, 3) or kind != np.uint8:
+            raise ViewerError(f"frame {k} has shape {shape} of {kind}; expected ({h}, {w}, 3) of uint8")
+        yield frame
+
+
+@contextlib.contextmanager
+def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], Iterator[Array]]]:
+    """Show a progress bar; yield the function that moves it with every frame of an iterator."""
+    if not shown:
+        yield lambda frames: frames
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    of = "" if count is None else f"/{count}"
+    text = TextColumn(f"{{task.completed:.0f}}{of} frames, {{task.fields[rate]:.1f}}/s")
+    begun = time.perf_counter()
+    with Progress(TextColumn("rendering"), BarColumn(), text, TimeRemainingColumn()) as shown_bar:
+        task = shown_bar.add_task("", total=count, rate=0.0)
+
+        def moving(frames: Iterator[Array]) -> Iterator[Array]:
+            for k, frame in enumerate(frames, 1):
+                yield frame
+                shown_bar.update(task, completed=k, rate=k / max(time.perf_counter() - begun, 1e-9))
+
+        yield moving
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the system's refusal to write into a ViewerError."""
+    try:
+        yield
+    except OSError as error:
+        raise ViewerError(f"'{path}' cannot be written ({error.strerror or error}); expected a place with room for it") from error
+
+
+# ---------------------------------------------------------------- H.264
+
+
+def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
+    """Write H.264, 4:2:0 in the colours of BT.709, visually lossless, its index in front so that it plays while it loads."""
+    import av
+
+    w, h = (n + n % 2 for n in size)
+    with writing(path):
+        film = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
+    try:
+        stream = film.add_stream("libx264", Fraction(fps).limit_denominator(1001), options={"crf": "18", "preset": "veryfast"})
+        stream.width, stream.height, stream.pix_fmt = w, h, "yuv420p"
+        colors = stream.codec_context
+        colors.colorspace = colors.color_primaries = colors.color_trc = colors.color_range = 1  # BT.709, 16 … 235
+        try:
+            for frame in frames:
+                picture = av.VideoFrame.from_ndarray(evened(frame), "rgb24")
+                picture = picture.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
+                with writing(path):
+                    film.mux(stream.encode(picture))
+        finally:  # also of a film that is interrupted: what came until then can be played
+            with writing(path):
+                film.mux(stream.encode())
+    finally:
+        film.close()
+
+
+def evened(frame: Array) -> Array:
+    """Return a picture with an even number of rows and columns, as halved colours need."""
+    h, w, _ = frame.shape
+    return np.pad(frame, ((0, h % 2), (0, w % 2), (0, 0)), mode="edge") if h % 2 or w % 2 else np.ascontiguousarray(frame)
+
+
+# ---------------------------------------------------------------- GIF
+
+
+def write_gif(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
+    """Write a GIF with one palette, chosen from all frames, and an ordered dither, so that what stands still stays the same.
+
+    The frames wait in a temporary file until the last has come and the palette is known.
+    """
+    seen, lengths = np.zeros(1 << 18, dtype=np.int64), []
+    with tempfile.TemporaryFile() as waiting:
+        try:
+            for frame in frames:
+                seen += np.bincount(cells(frame).reshape(-1), minlength=len(seen))
+                with writing(path):
+                    lengths.append(waiting.write(zlib.compress(frame.tobytes(), 1)))
+        finally:  # also of a film that is interrupted
+            waiting.seek(0)
+            pictures = paletted((zlib.decompress(waiting.read(n)) for n in lengths), size, palette(seen))
+            ends = np.round(100.0 * np.arange(len(lengths) + 1) / fps).astype(int)
+            with writing(path):
+                next(pictures).save(path, save_all=True, append_images=pictures, duration=(10 * np.diff(ends)).tolist(), loop=0)
+
+
+def paletted(frames: Iterable[bytes], size: tuple[int, int], chosen: Any) -> Iterator[Any]:
+    """Return images in the palette of the image ``chosen``."""
+    from PIL import Image
+
+    w, h = size
+    thresholds = (BAYER + 0.5) / 64 - 0.5
+    dither = np.round(DITHER * np.tile(thresholds, (h // 8 + 1, w // 8 + 1))[:h, :w, None]).astype(np.int16)
+    for pixels in frames:
+        frame = np.frombuffer(pixels, np.uint8).reshape(h, w, 3)
+        dithered = np.clip(frame + dither, 0, 255).astype(np.uint8)
+        yield Image.fromarray(dithered).quantize(palette=chosen, dither=Image.Dither.NONE)
+
+
+def cells(frame: Array) -> Array:
+    """Return for each pixel (h, w) the number of its cell in the cube of colours, 64×64×64."""
+    r, g, b = np.moveaxis(frame >> 2, -1, 0).astype(np.int32)
+    return r << 12 | g << 6 | b
+
+
+def palette(seen: Array) -> Any:
+    """Return an image whose palette, of 255 colours, suits colours seen so many times (64³); rare ones count for more than their share."""
+    from PIL import Image
+
+    (cell,) = np.nonzero(seen)
+    weight = np.sqrt(seen[cell])
+    times = np.ceil(weight * min(1.0, SAMPLES / weight.sum())).astype(int)
+    colors = np.stack([cell >> 12, cell >> 6 & 63, cell & 63], axis=-1) * 255 // 63
+    return Image.fromarray(np.repeat(colors, times, axis=0).astype(np.uint8)[None]).quantize(255, Image.Quantize.MEDIANCUT)
+
+
+# ---------------------------------------------------------------- PNG
+
+
+def write_png(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
+    """Write a file for each frame, or the one there is."""
+    from PIL import Image
+
+    for k, frame in enumerate(frames):
+        if k and "%" not in path.name:
+            raise ViewerError(f"'{path}' is one picture, for several frames; expected a numbered name such as '{path.stem}-%04d.png'")
+        with writing(path):
+            Image.fromarray(frame).save(path.with_name(path.name % k) if "%" in path.name else path)

@@ -1,0 +1,178 @@
+"""A page that shows a scene in a browser: one file with everything in it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.viewer.draw.objects import SHADERS
+from engine.viewer.files.glb import downward, png, see_through, tinted, unit
+from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.scene.heavens import AIR, DIP, STARS, pattern, stars
+from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES
+from engine.viewer.scene.lod import decimated
+from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.surface import Surface
+
+Array = np.ndarray
+PAGE = Path(__file__).parent / "page"
+SCRIPTS = ("motion.js", "camera.js", "scene.js", "renderer.js", "main.js")
+SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
+          "surface.vert", "surface.frag", "dark.frag", "space.vert", "space.frag", "stars.vert", "stars.frag")  # fmt: skip
+
+#: triangles that a page keeps, and that it draws at a time, at most
+DIFFERENT, DRAWN = 1_000_000, 1_000_000
+#: pixels along the side of the Earth's pattern
+EARTH = 384
+
+
+def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT) -> str:
+    """Return the scene as an HTML page that needs neither a server nor a network.
+
+    It plays the motion over and over; ``#t=1.5`` at the end of its address shows that time, s, and stays there. ``&speed=0.1``, ``&play``,
+    ``&loop=0`` and ``&camera=azimuth,elevation,distance,x,y,z`` (degrees, metres) say more.
+
+    Parameters
+    ----------
+    fps : samples of the motion per second
+    play : whether it plays as soon as it is opened
+    different : triangles, above which surfaces are made coarser; so they are where a picture would have more than ``DRAWN`` of them
+
+    Raises
+    ------
+    ViewerError : there are too many poses
+    """
+    times = sample_times(scene, fps)
+    motions = [sampled(actor, times) for actor in scene.actors]
+    pack = Pack(lightened(scene, different, DRAWN))
+    actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
+    light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
+    light |= {"open_color": OPEN_COLOR, "shares": SHARES}
+    space = pack.space() if scene.environment == "space" else None
+    title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
+    extent = [scene.extent[0].tolist(), scene.extent[1]]
+    header = {"play": play, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
+              "floor": scene.floor, "extent": extent, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
+              "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
+    filled = {"title": html.escape(title), "style": text(PAGE / "page.css"), "script": "".join(text(PAGE / name) for name in SCRIPTS),
+              "scene": json.dumps(header, separators=(",", ":")).replace("<", "\\u003c"), "data": pack.data()}  # fmt: skip
+    pieces = text(PAGE / "page.html").split("@")
+    return "".join(filled[piece] if i % 2 else piece for i, piece in enumerate(pieces))
+
+
+def text(path: Path) -> str:
+    """Return a file of this package as text."""
+    return path.read_text(encoding="utf-8")
+
+
+def shaders() -> dict[str, str]:
+    """Return the shaders' texts by name: the window's, and the page's own way to read an instance's row."""
+    return {"rows.vert": text(PAGE / "rows.vert"), **{name: text(SHADERS / name) for name in SHARED}}
+
+
+def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface]:
+    """Return stand-ins for a scene's surfaces, so that at most about so many different triangles are kept, and so many drawn at a time."""
+    counts: dict[Surface, int] = {}
+    for actor in scene.actors:
+        for part in actor.parts:
+            counts[part.surface] = counts.get(part.surface, 0) + actor.instances
+    share = min(different / sum(len(s.faces) for s in counts), drawn / sum(n * len(s.faces) for s, n in counts.items()))
+    return {s: decimated(s, int(share * len(s.faces)) + 12) if share < 1.0 else s for s in counts}
+
+
+def outline(points: Array) -> Array:
+    """Return those of points (n, 3) that lie farthest in some direction (m, 3): seen from afar they take as much room as all."""
+    k = np.arange(400)
+    up = 1 - (2 * k + 1) / len(k)
+    turn = np.pi * (3 - 5**0.5) * k
+    directions = np.stack([np.sqrt(1 - up * up) * np.cos(turn), np.sqrt(1 - up * up) * np.sin(turn), up])
+
+    def farthest(x: Array) -> Array:
+        return x[np.unique((x @ directions).argmax(axis=0))]
+
+    return farthest(np.concatenate([farthest(block) for block in np.array_split(points, len(points) // 50_000 + 1)]))
+
+
+class Pack:
+    """The page's numbers as one block of bytes, and where in it what begins."""
+
+    def __init__(self, stand_ins: dict[Surface, Surface]) -> None:
+        self.stand_ins = stand_ins
+        self.block = bytearray()
+        self.surfaces: list[dict[str, Any]] = []
+        self.images: list[tuple[int, int]] = []
+        self.numbers: dict[Surface, int] = {}
+        self.textures: dict[int, int] = {}
+
+    def data(self) -> str:
+        """Return the block, deflated, in base 64."""
+        return base64.b64encode(zlib.compress(bytes(self.block), 9)).decode()
+
+    def add(self, x: Array) -> int:
+        """Add an array; return where its bytes begin."""
+        self.block += bytes(-len(self.block) % 4)
+        start = len(self.block)
+        self.block += np.ascontiguousarray(x).tobytes()
+        return start
+
+    def surface(self, surface: Surface) -> int:
+        """Add a surface; return its number. Positions are 16-bit fractions of its longest side, normals have 10 bits."""
+        if surface not in self.numbers:
+            low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
+            scale = float((high - low).max()) or 1.0
+            grid = np.zeros((len(surface.positions), 4), np.uint16)                        # the fourth keeps rows aligned
+            grid[:, :3] = np.rint((surface.positions - low) / scale * 0xFFFF)
+            textured = surface.texture is not None and surface.uv is not None
+            self.numbers[surface] = len(self.surfaces)
+            self.surfaces.append({
+                "vertices": len(surface.positions), "triangles": len(surface.faces),
+                "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
+                "positions": self.add(grid),
+                "normals": self.add(ten_bits(unit(surface.normals))),
+                "faces": self.add(surface.faces.astype(np.uint16 if len(surface.positions) <= 0xFFFF else np.uint32)),
+                "colors": None if surface.colors is None else self.add(surface.colors.astype(np.uint8)),
+                "uv": self.add(downward(surface.uv)) if textured and surface.uv is not None else None,
+                "texture": self.texture(surface.texture) if textured and surface.texture is not None else None,
+                "metallic": surface.metallic, "roughness": surface.roughness,
+            })  # fmt: skip
+        return self.numbers[surface]
+
+    def image(self, pixels: Array) -> int:
+        """Add a picture; return its number."""
+        file = np.frombuffer(png(pixels), np.uint8)
+        self.images.append((self.add(file), len(file)))
+        return len(self.images) - 1
+
+    def texture(self, pixels: Array) -> int:
+        """Add a texture, which surfaces may share; return its number."""
+        if id(pixels) not in self.textures:
+            self.textures[id(pixels)] = self.image(pixels)
+        return self.textures[id(pixels)]
+
+    def space(self) -> dict[str, Any]:
+        """Add the stars and the Earth below; return where they are."""
+        catalogue = np.hstack(stars(STARS)).astype(np.float32)
+        return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
+
+    def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
+        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any."""
+        parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
+                  "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
+        moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
+        rest = np.concatenate([motion.positions[0], motion.rotations[0]], axis=-1)
+        return {"name": actor.model.name, "links": [link.name for link in actor.model.links], "parents": motion.parents,
+                "instances": motion.positions.shape[1], "parts": parts, "rest": self.add(rest.astype(np.float32)),
+                "moves": moves.tolist(), "positions": self.add(motion.positions[:, :, moves].astype(np.float32)),
+                "turns": turns.tolist(), "rotations": self.add(motion.rotations[:, :, turns].astype(np.float32))}  # fmt: skip
+
+
+def ten_bits(normals: Array) -> Array:
+    """Return unit vectors (n, 3) as three signed numbers of ten bits in a word (n), the first lowest."""
+    n = np.rint(normals * 511).astype(np.int64) & 0x3FF
+    return (n[:, 0] | n[:, 1] << 10 | n[:, 2] << 20).astype(np.uint32)

@@ -1,0 +1,85 @@
+"""Motion as files keep it: the poses of links relative to the links that carry them, sampled at even times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.checks import number
+from engine.model import Model
+from engine.spatial import quaternion, se3
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.scene import Actor, Scene
+
+Array = np.ndarray
+MAX_POSES = 5_000_000                                                        # of links, of one actor: half a gigabyte at work
+STILL = 1e-7                                                                  # m and quaternion entries: nothing to see in float32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Motion:
+    """An actor's links at the times of :func:`sample_times`, each relative to its parent link (the root link: to the world).
+
+    Relative poses make a turning joint a turn alone, which linear interpolation of quaternions follows along the arc.
+
+    Attributes
+    ----------
+    parents : for each link its parent's index, −1 for the root; parents come before their children
+    positions (T, instances, nlinks, 3) : m
+    rotations (T, instances, nlinks, 4) : unit quaternions, scalar first, without jumps of sign in time
+    moves, turns (nlinks) : whether the position and the rotation change at all, in any instance
+    """
+
+    parents: tuple[int, ...]
+    positions: Array
+    rotations: Array
+    moves: Array
+    turns: Array
+
+
+def sample_times(scene: Scene, fps: float) -> Array:
+    """Return even times (T), s, over the scene's span, 1/fps apart or a little less so that the last one is met; of a scene at rest one."""
+    number("fps", fps, "samples per second, up to 1000", above=0, most=1000, error=ViewerError)
+    first, last = scene.span
+    steps = int(np.ceil((last - first) * float(fps) - 1e-9))
+    for actor in scene.actors:
+        poses = (steps + 1) * actor.instances * len(actor.model.links)
+        if poses > MAX_POSES:
+            raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({actor.instances} × {last - first:g} s × {fps:g}/s); "
+                              f"expected up to {MAX_POSES}: a lower fps, a part of the trajectory, or fewer rollouts")  # fmt: skip
+    return np.linspace(first, last, steps + 1)
+
+
+def sampled(actor: Actor, times: Array) -> Motion:
+    """Return the motion of an actor at times (T), s; before its first time it is at its first state, after its last at its last.
+
+    Raises
+    ------
+    ViewerError : the trajectory holds numbers that are not finite
+    """
+    poses = actor.source.robot.forward_kinematics(actor.source.configurations(times))
+    parents = parent_links(actor.model)
+    local = np.array(poses)
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            local[:, :, i] = se3.inv(poses[:, :, parent]) @ poses[:, :, i]
+    positions = np.moveaxis(local[..., :3, 3], 1, 0)
+    rotations = continuous(np.moveaxis(quaternion.from_matrix(local[..., :3, :3]), 1, 0))
+    moves = np.abs(positions - positions[:1]).max(axis=(0, 1, 3)) > STILL
+    turns = np.abs(rotations - rotations[:1]).max(axis=(0, 1, 3)) > STILL
+    return Motion(parents, positions, rotations, moves, turns)
+
+
+def parent_links(model: Model) -> tuple[int, ...]:
+    """Return for each link the index of the link that carries it, −1 for the root."""
+    above = {j.child: j.parent for j in model.joints if j.parent}
+    index = {link.name: i for i, link in enumerate(model.links)}
+    return tuple(index[above[link.name]] if link.name in above else -1 for link in model.links)
+
+
+def continuous(q: Array) -> Array:
+    """Return quaternions (T, ..., 4), each with the sign that is nearer to the one before it, so that they can be interpolated."""
+    across = (q[1:] * q[:-1]).sum(axis=-1) < 0.0
+    sign = np.where(np.cumsum(across, axis=0) % 2, -1.0, 1.0)
+    return np.concatenate([q[:1], q[1:] * sign[..., None]])

@@ -1,0 +1,121 @@
+"""A camera that turns about a point, as in the programs people know: orbit, pan, dolly, fit, views along the axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+#: azimuth and elevation, rad, of the views along the axes: the camera stands on that side
+VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), "right": (-0.5 * np.pi, 0.0),
+         "top": (-0.5 * np.pi, 0.5 * np.pi), "bottom": (-0.5 * np.pi, -0.5 * np.pi)}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Camera:
+    """Looks from ``distance`` along a direction to ``target``; z is up.
+
+    Attributes
+    ----------
+    target (3) : the point in the middle of the picture, m, world axes
+    distance : m; azimuth, elevation : where the camera stands, seen from the target, rad (azimuth 0 is on the x axis)
+    fov : angle of view from bottom to top, rad
+    radius : of what is looked at, m: sets the near and far planes
+    anchor : where the point was that it goes along with (3), or None
+    """
+
+    target: Array = field(default_factory=lambda: np.zeros(3))
+    distance: float = 3.0
+    azimuth: float = 0.7
+    elevation: float = 0.35
+    fov: float = 0.65
+    radius: float = 1.0
+    anchor: Array | None = None
+
+    @property
+    def axes(self) -> Array:
+        """Right, up and back as columns (3, 3), world axes."""
+        ca, sa, ce, se = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.elevation), np.sin(self.elevation)
+        return np.array([[-sa, -se * ca, ce * ca], [ca, -se * sa, ce * sa], [0.0, ce, se]])
+
+    @property
+    def eye(self) -> Array:
+        """The place where it stands (3), m."""
+        return self.target + self.distance * self.axes[:, 2]
+
+    @property
+    def planes(self) -> tuple[float, float]:
+        """Distances of the near and the far plane, m."""
+        near = max(self.distance - 3.0 * self.radius, 0.02 * min(self.distance, self.radius))
+        return near, self.distance + 60.0 * self.radius
+
+    def view(self) -> Array:
+        """Return the matrix (4, 4) from the world to the camera: x to the right, y up, −z forward."""
+        R = self.axes.T
+        return np.vstack([np.column_stack([R, -R @ self.eye]), [0.0, 0.0, 0.0, 1.0]])
+
+    def projection(self, aspect: float) -> Array:
+        """Return the matrix (4, 4) from the camera to clip coordinates, for a picture of width/height ``aspect``."""
+        f, (n, m) = 1.0 / np.tan(0.5 * self.fov), self.planes
+        return np.array([[f / aspect, 0, 0, 0], [0, f, 0, 0], [0, 0, (m + n) / (n - m), 2 * m * n / (n - m)], [0, 0, -1.0, 0]])
+
+    def matrix(self, aspect: float) -> Array:
+        """Return the matrix (4, 4) from the world to clip coordinates."""
+        return self.projection(aspect) @ self.view()
+
+    def project(self, points: Any, size: tuple[int, int]) -> Array:
+        """Return pixels (n, 2) of points (n, 3), from the upper left corner; NaN behind the camera."""
+        points = np.atleast_2d(points)
+        clip = np.column_stack([points, np.ones(len(points))]) @ self.matrix(size[0] / size[1]).T
+        w = np.where(clip[:, 3] > 0, clip[:, 3], np.nan)[:, None]
+        return (clip[:, :2] / w * [0.5, -0.5] + 0.5) * size
+
+    def ray(self, x: Any, y: Any, size: tuple[int, int]) -> tuple[Array, Array]:
+        """Return origin (3) and unit directions (..., 3) of the lines of sight through pixels x, y (...), from the upper left corner."""
+        slope = np.tan(0.5 * self.fov)
+        across = (2 * np.asarray(x) / size[0] - 1) * slope * size[0] / size[1]
+        d = np.stack(np.broadcast_arrays(across, (1 - 2 * np.asarray(y) / size[1]) * slope, -1.0), axis=-1) @ self.axes.T
+        return self.eye, d / np.linalg.norm(d, axis=-1, keepdims=True)
+
+    # ------------------------------------------------------------ moving it
+
+    def orbit(self, right: float, up: float) -> None:
+        """Turn about the target by angles, rad."""
+        self.azimuth -= right
+        self.elevation = float(np.clip(self.elevation - up, -0.5 * np.pi, 0.5 * np.pi))
+
+    def pan(self, right: float, up: float) -> None:
+        """Move along the picture, in heights of the picture at the target."""
+        height = 2.0 * self.distance * np.tan(0.5 * self.fov)
+        self.target = self.target + self.axes[:, :2] @ np.array([right, up]) * height
+
+    def along(self, point: Array) -> None:
+        """Move as a point (3), m, has since it was last told of; not at all, where there is no anchor yet."""
+        if self.anchor is not None:
+            self.target = self.target + point - self.anchor
+        self.anchor = point
+
+    def dolly(self, factor: float) -> None:
+        """Multiply the distance."""
+        self.distance = float(np.clip(self.distance * factor, 0.05 * self.radius, 200.0 * self.radius))
+
+    def look(self, view: str) -> None:
+        """Look along an axis: one of VIEWS."""
+        self.azimuth, self.elevation = VIEWS[view]
+
+    def fit(self, points: Any, aspect: float = 1.5, margin: float = 1.1) -> None:
+        """Show all points (n, 3), m, without turning."""
+        points = np.asarray(points, float).reshape(-1, 3)
+        low, high = points.min(axis=0), points.max(axis=0)
+        self.radius = max(0.5 * float(np.linalg.norm(high - low)), 1e-3)
+        slope = np.tan(0.5 * self.fov) / margin
+        seen = (points - 0.5 * (low + high)) @ self.axes
+        middle = 0.5 * (seen.min(axis=0) + seen.max(axis=0))
+        for _ in range(4):                            # the middle of the picture is not that of the points: those in front look larger
+            back = (seen - middle)[:, 2] + np.abs((seen - middle)[:, :2] / [slope * aspect, slope]).max(axis=1)
+            distance = max(float(back.max()), 2.2 * self.radius)
+            flat = (seen - middle)[:, :2] / (distance - (seen - middle)[:, 2])[:, None]
+            middle[:2] += 0.5 * distance * (flat.min(axis=0) + flat.max(axis=0))
+        self.target, self.distance = 0.5 * (low + high) + self.axes @ middle, distance

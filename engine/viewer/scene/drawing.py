@@ -1,0 +1,69 @@
+"""A drawing: all that is drawn in one picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from engine.viewer.scene.surface import Surface
+
+Array = np.ndarray
+
+
+@dataclass(eq=False)
+class Drawing:
+    """All that is drawn in one picture: instances of surfaces, lines and labels.
+
+    Attributes
+    ----------
+    surfaces : the different ones; which (n) : the surface of every instance
+    poses (n, 4, 4) : of the instances in the world, with their scales
+    colors (n, 4) : red, green, blue, opacity, multiplied with the surface's own
+    numbers (n) : what picking returns; 0 cannot be picked
+    lines : segments (m, 2, 3), m, their colours (m, 4) and widths in pixels (m)
+    labels : points (3), texts and colours (4)
+    environment : "ground", "space" or "plain"; floor : height of the ground, m
+    extent : middle (3) and radius of a sphere about the whole motion, m
+    wireframe : whether surfaces are drawn as lines
+    """
+
+    surfaces: list[Surface]
+    which: Array
+    poses: Array
+    colors: Array
+    numbers: Array
+    lines: tuple[Array, Array, Array] = field(default_factory=lambda: (np.zeros((0, 2, 3)), np.zeros((0, 4)), np.zeros(0)))
+    labels: list[tuple[Array, str, tuple[float, float, float, float]]] = field(default_factory=list)
+    environment: str = "ground"
+    floor: float = 0.0
+    extent: tuple[Array, float] = (np.zeros(3), 1.0)
+    wireframe: bool = False
+
+    def corners(self) -> Array:
+        """Return the corners of boxes about the instances (8 n, 3), m, world axes."""
+        boxes = np.array([measure(s).box for s in self.surfaces]).reshape(-1, 2, 3)[self.which]
+        ends = np.stack([np.where(k, boxes[:, 1], boxes[:, 0]) for k in np.ndindex(2, 2, 2)], axis=1)
+        placed = ends @ np.swapaxes(self.poses[:, :3, :3], 1, 2) + self.poses[:, None, :3, 3]
+        return placed.reshape(-1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """Measures of a surface: the lowest and the highest coordinates (2, 3), m, and the least opacity of its vertices and its texture."""
+
+    box: Array
+    opacity: float
+
+
+MEASURES: WeakKeyDictionary[Surface, Measure] = WeakKeyDictionary()
+
+
+def measure(surface: Surface) -> Measure:
+    """Return the measure of a surface, remembered as long as the surface is there."""
+    if surface not in MEASURES:
+        alphas = [x[..., 3].min() / 255.0 for x in (surface.colors, surface.texture) if x is not None]
+        ends = np.stack([surface.positions.min(axis=0), surface.positions.max(axis=0)]).astype(float)
+        MEASURES[surface] = Measure(ends, float(min([1.0, *alphas])))
+    return MEASURES[surface]

@@ -1,0 +1,193 @@
+"""Marks that explain a scene: frames, axes, centres of mass, inertias, momenta, forces, trails and names.
+
+Arrows' lengths are relative to the longest of their kind in the whole motion, and sizes to the robot's, so that a mark means the same in
+every picture of it. Of a batch the first :data:`MOST` rollouts are explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest
+from engine.model import Model
+from engine.simulation.forces import PointForce
+from engine.viewer.scene.drawing import Drawing, measure
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
+from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.shown import Names, Shown, check, spot
+from engine.viewer.scene.sources import States
+from engine.viewer.scene.surface import sphere
+from engine.viewer.scene.symbols import Symbols, norms
+
+Array = np.ndarray
+#: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
+CANCELLED = 1e-6
+
+AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
+TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
+LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
+TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35, 0.60), (0.98, 0.88, 0.25), (0.65, 0.50, 0.98))
+
+
+def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | None = None) -> Drawing:
+    """Return the drawing of a scene at a time, s, with what is shown besides; a picked link, of an instance of an actor, stands out.
+
+    Raises
+    ------
+    ViewerError : a joint or link is named that no robot has, or a motion lacks what is to be shown
+    """
+    check(scene, shown)
+    drawing = replace(scene.drawing(t), wireframe=shown.wireframe)
+    if shown.transparent or picked is not None:
+        colors = drawing.colors * [1.0, 1.0, 1.0, 0.3 if shown.transparent else 1.0]
+        every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(a.instances) for p in a.parts] if picked else []
+        colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
+        drawing = replace(drawing, colors=colors)
+    if not shown:
+        return drawing
+    symbols = Symbols()
+    for actor in scene.actors:
+        explain(symbols, actor, t, shown)
+    return symbols.onto(drawing)
+
+
+def chosen(named: Names, names: Iterable[str]) -> list[int]:
+    """Return where in the list the names are that are asked for."""
+    return [i for i, name in enumerate(names) if named is True or (named and name in named)]
+
+
+# ---------------------------------------------------------------- what is shown of a robot
+
+
+def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
+    """Add what is shown of one robot."""
+    model, source, known = actor.model, actor.source, quantities_of(actor)
+    q, v = source.state(t)
+    now = source.driven(t, MOST) if shown.torques or shown.forces else States(q[:MOST], v[:MOST])
+    poses = source.robot.forward_kinematics(now.q)
+    index = {link.name: i for i, link in enumerate(model.links)}
+    if links := chosen(shown.link_frames, index):
+        symbols.frames(poses[:, links].reshape(-1, 4, 4), 0.4 * known.link)
+    jointed = [j for j in model.joints if j.parent and j.type.nv]
+    if joints := [jointed[k] for k in chosen(shown.joint_frames, [j.name for j in jointed])]:
+        T = poses[:, [index[j.parent] for j in joints]] @ np.array([j.placement for j in joints])
+        symbols.frames(T.reshape(-1, 4, 4), 0.4 * known.link)
+    if shown.joint_axes:
+        show_axes(symbols, model, known, now, poses, shown.joint_axes)
+    if shown.centers:
+        show_centers(symbols, model, known, poses, shown.centers)
+    heavy = [i for i, link in enumerate(model.links) if link.mass > 0]
+    if links := [heavy[k] for k in chosen(shown.inertias, [model.links[i].name for i in heavy])]:
+        symbols.place(sphere()[0].surface, (poses[:, links] @ known.ellipsoids[links]).reshape(-1, 4, 4), INERTIA)
+    if shown.momentum and known.mass.any():
+        show_momentum(symbols, actor, known, now)
+    if shown.torques and now.tau is not None:
+        show_torques(symbols, actor, known, now, poses, shown.torques)
+    for component in shown.forces:
+        if component.link in index:                                                     # type: ignore[attr-defined]
+            show_force(symbols, actor, known, now, poses, component)
+    for k, trail in enumerate(shown.trails):
+        link, point = spot(trail)
+        if link in index and source.moves:
+            tip = poses[:, index[link], :3] @ point
+            times, points = source.path(index[link], point, t - shown.trail_time, MOST)
+            show_trail(symbols, times, points, t, shown.trail_time, tip, TRAILS[k % len(TRAILS)])
+    for i in chosen(shown.labels, index):
+        middles = [p.placement[:3] @ np.append(measure(p.surface).box.mean(axis=0), 1.0) for p in actor.parts if p.link == i]
+        if middles or shown.labels is not True:
+            at = np.append(np.mean(middles or [np.zeros(3)], axis=0), 1.0)
+            symbols.labels.append((poses[0, i, :3] @ at, model.links[i].name, LABEL))
+
+
+def show_axes(symbols: Symbols, model: Model, known: Quantities, now: States, poses: Array, named: Names) -> None:
+    """Draw the axes about which joints turn, or along which they slide; joints with more than two have none to tell."""
+    S = known.subspaces(now.q)
+    for k in chosen(named, [b.joint.name for b in model.bodies]):
+        own = S[:, k, :, model.bodies[k].v]                                             # the slice's axis comes last
+        if own.shape[2] <= 2:
+            T = poses[:, known.children[k]]
+            along = np.where(norms(np.swapaxes(own[:, :3], 1, 2))[:, None] > 0.0, own[:, :3], own[:, 3:])
+            for u in np.moveaxis(T[:, :3, :3] @ along, 2, 0):
+                symbols.center_lines(T[:, :3, 3], u / norms(u)[:, None], 1.1 * known.link, AXIS)
+
+
+def show_centers(symbols: Symbols, model: Model, known: Quantities, poses: Array, named: Names) -> None:
+    """Draw centres of mass of links, and of all that moves where all are shown."""
+    centers = (poses[..., :3, :] @ known.centers[:, :, None])[..., 0]
+    masses = np.array([link.mass for link in model.links])
+    total = known.mass.sum()
+    radius = 0.17 * known.link / np.cbrt(max(total, masses.max(), 1e-300))
+    links = [i for i in chosen(named, [link.name for link in model.links]) if masses[i] > 0]
+    symbols.balls(centers[:, links].reshape(-1, 3), np.tile(radius * np.cbrt(masses[links]), len(poses)))
+    if named is True and total > 0:
+        symbols.balls(known.mass @ centers / total, np.full(len(poses), radius * np.cbrt(total)))
+
+
+def show_momentum(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:
+    """Draw linear and angular momentum at the centre of mass; the longest arrows are 0.6 of the robot's size."""
+    c, *vectors = known.momenta(now)
+    energy = known.longest(actor.source, now, "energy", lambda s: known.robot.energy(s.q, s.v)[0])
+    carried = np.sqrt(2.0 * known.mass.sum() * energy)                                  # |p| ≤ √(2 m K)
+    for k, (color, bound) in enumerate(((LINEAR, carried), (ANGULAR, carried * known.whole))):
+        top = known.longest(actor.source, now, f"momentum {k}", partial(part_of_momentum, known, k))
+        if top > CANCELLED * bound:
+            symbols.arrows(c, vectors[k] * (0.6 * known.whole / top), color, 0.0065 * known.whole)
+
+
+def part_of_momentum(known: Quantities, k: int, s: States) -> Array:
+    """Return the lengths (n) of the linear (0) or the angular (1) momentum."""
+    return norms(known.momenta(s)[1 + k])
+
+
+def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, named: Names) -> None:
+    """Draw joints' moments as arcs, the largest almost a circle, and forces as arrows, the longest 0.4 of the robot's size."""
+    which = chosen(named, [b.joint.name for b in actor.model.bodies])
+    T = poses[:, [known.children[k] for k in which]].reshape(-1, 4, 4)
+    F = known.joint_wrenches(now)[:, which].reshape(-1, 6)
+    moment = known.longest(actor.source, now, "joint moment", lambda s: norms(known.joint_wrenches(s)[..., :3]))
+    force = known.longest(actor.source, now, "joint force", lambda s: norms(known.joint_wrenches(s)[..., 3:]))
+    if moment > 0.0:
+        symbols.arcs(T, F[:, :3] / moment, 0.6 * known.link, TORQUE)
+    if force > 0.0:
+        symbols.arrows(T[:, :3, 3], (T[:, :3, :3] @ F[:, 3:, None])[..., 0] * (0.4 * known.whole / force), TORQUE, 0.03 * known.link)
+
+
+def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, component: Any) -> None:
+    """Draw forces where they act, the longest 0.35 of the robot's size: thrust pushes (its arrow ends there), others pull."""
+    T = poses[:, actor.model.link_index(component.link)]
+    R, p = T[:, :3, :3], T[:, :3, 3]
+    if isinstance(component, PointForce):
+        if component.force.any():
+            f = 0.35 * known.whole * component.force / norms(component.force)
+            along = R @ f if component.axes == "link" else np.broadcast_to(f, p.shape)
+            symbols.arrows(R @ component.point + p, along, FORCE, 0.0055 * known.whole)
+        return
+    if not actor.source.moves:
+        return
+    name = f"{component.name}.thrust"
+    if name not in now.signals:
+        raise ViewerError(f"forces: the motion of '{actor.model.name}' has no signal '{name}'{nearest(name, now.signals)}; "
+                          f"expected the thrusters that it was simulated with")  # fmt: skip
+    top = known.longest(actor.source, now, name, lambda s: s.signals[name])
+    if top > 0.0:
+        along = component.directions @ np.swapaxes(R, 1, 2) * (0.35 * known.whole / top * now.signals[name])[..., None]
+        ends = component.positions @ np.swapaxes(R, 1, 2) + p[:, None]
+        symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.0055 * known.whole)
+
+
+# ---------------------------------------------------------------- trails
+
+
+def show_trail(symbols: Symbols, times: Array, points: Array, t: float, lasts: float, tip: Array, color: tuple[float, ...]) -> None:
+    """Draw the paths of points (n, K, 3) at times (K) until now, where they are at ``tip`` (n, 3); they fade with age."""
+    a, b = np.searchsorted(times, [t - lasts, min(t, times[-1])]) if len(times) else (0, 0)
+    line = np.concatenate([points[:, a:b], tip[:, None]], axis=1)
+    fresh = np.clip(1.0 - (t - times[a:b]) / lasts, 0.0, 1.0)
+    colors = np.column_stack([np.tile(color, (b - a, 1)), fresh**1.3])
+    symbols.lines(np.stack([line[:, :-1], line[:, 1:]], axis=2).reshape(-1, 2, 3), np.tile(colors, (len(line), 1)), 3.0)

@@ -1,0 +1,204 @@
+"""Scenes: the robots that are drawn together, where they are at a time, and what is around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+from engine.simulation import Live, Trajectory
+from engine.viewer.scene.camera import VIEWS, Camera
+from engine.viewer.scene.drawing import Drawing
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.sources import Source, source_of
+from engine.viewer.scene.surface import Surface, surfaces
+
+Array = np.ndarray
+ENVIRONMENTS = ("ground", "space", "plain")
+#: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
+LOOKS, MANY = 24, 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A surface on a link: ``placement`` (4, 4) is its pose in the link's frame, and a scale with it where it has one."""
+
+    surface: Surface
+    link: int
+    placement: Array
+
+
+class Actor:
+    """A robot in a scene, or several of one model: where they are, and what is drawn of them.
+
+    Parameters
+    ----------
+    source : a :class:`engine.Model` at rest, a :class:`engine.Trajectory` (of a batch all rollouts are drawn together), a
+        :class:`engine.simulation.Live` simulation, or a :class:`Source` of one of them
+    geometry : "visual" or "collision"
+    q : the configuration of a model at rest (..., nq); neutral by default
+    color : red, green, blue, opacity for all of it, multiplied with its own
+
+    Attributes
+    ----------
+    source : :class:`Still`, :class:`Played` or :class:`Running`; another of the same model may be set
+    model; parts : what is drawn, on which links
+
+    Raises
+    ------
+    ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
+    """
+
+    def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None) -> None:
+        self.source = source_of(source, q)
+        self.model = self.source.model
+        self.parts = parts(self.model, geometry)
+        self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
+
+    @property
+    def instances(self) -> int:
+        """Number of robots it stands for."""
+        return self.source.instances
+
+    def poses(self, t: float) -> Array:
+        """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
+        return self.source.poses(t)
+
+
+class Scene:
+    """Robots that are drawn together, and their surroundings.
+
+    Parameters
+    ----------
+    sources : models, trajectories, running simulations or actors; one, or a list of them
+    environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
+        gravity, otherwise ground
+    """
+
+    def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
+        listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
+        self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
+        if not self.actors:
+            raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
+        if not any(a.parts for a in self.actors):
+            names = ", ".join(f"'{a.model.name}'" for a in self.actors)
+            raise ViewerError(f"the links of {names} have no {geometry} shapes; expected some to show")
+        weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
+        self.environment = environment or ("space" if weightless else "ground")
+        if self.environment not in ENVIRONMENTS:
+            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}")
+
+    def reshape(self, geometry: str) -> None:
+        """Show other shapes of the links: "visual" or "collision"."""
+        found = [parts(a.model, geometry) for a in self.actors]
+        if not any(found):
+            raise ViewerError(f"the links have no {geometry} shapes; expected some to show")
+        for actor, own in zip(self.actors, found, strict=True):
+            actor.parts = own
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time of all, s."""
+        return min(a.source.span[0] for a in self.actors), max(a.source.span[1] for a in self.actors)
+
+    @cached_property
+    def points(self) -> Array:
+        """Points that the robots come to (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
+        start, end = self.span
+        first = self._instances(start)
+        times = np.linspace(start, end, max(2, min(LOOKS, MANY // len(first.which)))) if end > start else [start]
+        return np.concatenate([self._instances(t).corners() for t in times])
+
+    @cached_property
+    def floor(self) -> float:
+        """The height of the ground, m: zero, or lower, so that the robots are above it."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        return 0.0 if low[2] > -0.02 * np.linalg.norm(high - low) else float(low[2])
+
+    @cached_property
+    def extent(self) -> tuple[Array, float]:
+        """Middle (3) and radius of a sphere about the whole motion, m."""
+        middle = 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        return middle, float(np.linalg.norm(self.points - middle, axis=1).max())
+
+    def _instances(self, t: float) -> Drawing:
+        surfaces: dict[Surface, int] = {}
+        which, poses, colors = [], [], []
+        for actor in self.actors:
+            own = [surfaces.setdefault(p.surface, len(surfaces)) for p in actor.parts]
+            links = actor.poses(t)[:, [p.link for p in actor.parts]]
+            placed = links @ np.array([p.placement for p in actor.parts]).reshape(-1, 4, 4)
+            which.append(np.tile(own, len(placed)))
+            poses.append(placed.reshape(-1, 4, 4))
+            colors.append(np.broadcast_to(actor.color, (len(poses[-1]), 4)))
+        n = sum(map(len, which))
+        numbers = np.arange(1, n + 1)
+        return Drawing(list(surfaces), np.concatenate(which).astype(int), np.concatenate(poses), np.concatenate(colors), numbers)
+
+    def drawing(self, t: float) -> Drawing:
+        """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
+        return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
+
+    def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None) -> Camera:
+        """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
+
+        Parameters
+        ----------
+        view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
+
+        Raises
+        ------
+        ViewerError : there is no such view
+        """
+        camera = Camera()
+        if isinstance(view, str):
+            if view not in VIEWS:
+                raise ViewerError(f"view {view!r} is not known; expected one of {', '.join(VIEWS)}, or (azimuth, elevation)")
+            camera.look(view)
+        elif view is not None:
+            camera.azimuth, camera.elevation = (float(a) for a in view)
+        camera.fit(self.points if t is None else self.drawing(t).corners(), size[0] / size[1])
+        return camera
+
+    def carrier(self, link: str) -> Actor:
+        """Return the first actor that has a link of that name.
+
+        Raises
+        ------
+        ModelError : there is none
+        """
+        having = [a for a in self.actors if any(x.name == link for x in a.model.links)]
+        if not having:
+            self.actors[0].model.link_index(link)
+        return having[0]
+
+    def place(self, link: str, t: float) -> Array:
+        """Return where a link's origin is at a time (3), m; of a batch the first one's."""
+        actor = self.carrier(link)
+        return actor.poses(t)[0, actor.model.link_index(link), :3, 3]
+
+    def found(self, number: int) -> tuple[Actor, int, Part]:
+        """Return the actor, its instance, and the part that a number of a drawing stands for."""
+        number -= 1
+        for actor in self.actors:
+            count = len(actor.parts) * actor.instances
+            if number < count:
+                return actor, number // len(actor.parts), actor.parts[number % len(actor.parts)]
+            number -= count
+        raise ViewerError(f"there is no part {number + 1}; expected a number of a drawing of this scene")
+
+
+def parts(model: Model, geometry: str = "visual") -> tuple[Part, ...]:
+    """Return every surface of a model's links."""
+    if geometry not in ("visual", "collision"):
+        raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
+    found = []
+    for i, link in enumerate(model.links):
+        for shape in link.visuals if geometry == "visual" else link.collisions:
+            for surface, scale in surfaces(shape):
+                found.append(Part(surface, i, shape.placement @ scale))
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""The choice of what is shown of robots besides their surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest
+from engine.simulation import Component
+from engine.simulation.actuators import Thrusters
+from engine.simulation.forces import PointForce
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.scene import Scene
+
+Array = np.ndarray
+Names = bool | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A choice of what is shown of robots besides their surfaces. Where names are taken, True stands for all of them.
+
+    Attributes
+    ----------
+    joint_frames : of the joints that move, where they are at zero: the frame is fixed to the parent
+    link_frames : x red, y green, z blue
+    joint_axes : dash-dotted, as centre lines are
+    centers : centres of mass of the links and of all that moves, as balls whose volumes are as the masses
+    inertias : of the links, as solid ellipsoids of even density with the same mass and moments
+    momentum : of all that moves, at its centre of mass: linear (orange), and angular about that point (violet)
+    torques : of the joints: moments as arcs around them, forces as arrows
+    labels : the links' names
+    forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
+    trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
+    wireframe, transparent : whether surfaces are drawn as lines, or let what is inside shine through
+    """
+
+    joint_frames: Names = False
+    link_frames: Names = False
+    joint_axes: Names = False
+    centers: Names = False
+    inertias: Names = False
+    momentum: bool = False
+    torques: Names = False
+    labels: Names = False
+    forces: tuple[Component, ...] = ()
+    trails: tuple[Any, ...] = ()
+    trail_time: float = 2.0
+    wireframe: bool = False
+    transparent: bool = False
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to add to the surfaces."""
+        return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
+                    self.labels, self.forces, self.trails))  # fmt: skip
+
+
+def check(scene: Scene, shown: Shown) -> None:
+    """Raise where something is named that no robot of the scene has."""
+    links = {link.name for a in scene.actors for link in a.model.links}
+    joints = {joint.name for a in scene.actors for joint in a.model.joints}
+    for what, known in (("link_frames", links), ("centers", links), ("inertias", links), ("labels", links), ("trails", links),
+                        ("joint_frames", joints), ("joint_axes", joints), ("torques", joints)):  # fmt: skip
+        named = getattr(shown, what)
+        for name in () if isinstance(named, bool) else named:
+            name = spot(name)[0] if what == "trails" else name
+            if name not in known:
+                kind = "link" if known is links else "joint"
+                raise ViewerError(f"{what}: no {kind} is named {name!r}{nearest(str(name), known)}; expected names of {kind}s")
+    if not shown.trail_time > 0:
+        raise ViewerError(f"trail_time is {shown.trail_time!r}; expected seconds above zero")
+    for component in shown.forces:
+        if not isinstance(component, (Thrusters, PointForce)):
+            raise ViewerError(f"forces: got a {type(component).__name__}; expected Thrusters or PointForce")
+
+
+def spot(trail: Any) -> tuple[str, Array]:
+    """Return the link and the point (4), with a one after it, of an entry of ``Shown.trails``."""
+    link, point = (trail, (0, 0, 0)) if isinstance(trail, str) else trail
+    point = np.asarray(point, dtype=float)
+    if point.shape != (3,) or not np.isfinite(point).all():
+        raise ViewerError(f"trails: the point of {link!r} is {point.tolist()}; expected three finite numbers, m")
+    return link, np.append(point, 1.0)

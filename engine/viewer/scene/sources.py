@@ -1,0 +1,279 @@
+"""Sources of a robot's states: a model at rest, a recorded trajectory, a simulation that runs. Nothing else knows which of them it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+from engine.simulation import Event, Live, Trajectory, compile
+from engine.viewer.scene.errors import ViewerError
+
+Array = np.ndarray
+#: points of a path, and how many of them in a second of motion
+POINTS, RATE = 4000, 120.0
+
+
+@dataclass(frozen=True)
+class States:
+    """Configurations q (n, nq) and velocities v (n, nv); of a motion also its tau (n, nv) and signals (n, ...)."""
+
+    q: Array
+    v: Array
+    tau: Array | None = None
+    signals: dict[str, Array] = field(default_factory=dict)
+
+
+class Source:
+    """A source of a robot's states: the base of :class:`Still`, :class:`Played` and :class:`Running`.
+
+    Attributes
+    ----------
+    model, gravity (3) : of the robot; robot : its compiled kinematics
+    moves : whether its states change with time
+    """
+
+    moves = True
+
+    def __init__(self, model: Model, gravity: tuple[float, ...]) -> None:
+        self.model, self.gravity, self.robot = model, gravity, compile(model, gravity)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time, s."""
+        return 0.0, 0.0
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Events of the motion, where they are known."""
+        return ()
+
+    @property
+    def instances(self) -> int:
+        """Number of robots it stands for."""
+        return 1
+
+    def state(self, t: float) -> tuple[Array, Array]:
+        """Return configurations (instances, nq) and velocities (instances, nv) at a time, s; beyond the ends at the first or last time."""
+        raise NotImplementedError
+
+    def driven(self, t: float, most: int) -> States:
+        """Return the states of the first instances, ``most`` of them, with what drives them where it is known."""
+        raise NotImplementedError
+
+    def now(self, t: float, instance: int) -> Trajectory:
+        """Return the state of an instance at a time, s, as a trajectory of one state."""
+        raise NotImplementedError
+
+    def path(self, link: int, point: Array, since: float, most: int) -> tuple[Array, Array]:
+        """Return times (K) and where a point (4) of a link is then (n, K, 3), m, for the first instances; at least since a time, s."""
+        raise NotImplementedError
+
+    def configurations(self, times: Array) -> Array:
+        """Return configurations (instances, T, nq) at times (T), s."""
+        return np.repeat(self.state(times[0])[0][:, None], len(times), axis=1)
+
+    def poses(self, t: float) -> Array:
+        """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
+        return self.robot.forward_kinematics(self.state(t)[0])
+
+
+class Still(Source):
+    """A model at rest, in one configuration or several.
+
+    Attributes
+    ----------
+    q : (instances, nq), neutral by default; it may be changed
+    """
+
+    moves = False
+
+    def __init__(self, model: Model, q: Any = None) -> None:
+        super().__init__(model, (0.0, 0.0, 0.0))
+        self.q = np.atleast_2d(model.normalized(model.neutral() if q is None else q))
+
+    @property
+    def instances(self) -> int:
+        return len(self.q)
+
+    def state(self, t: float) -> tuple[Array, Array]:
+        return self.q, np.zeros((len(self.q), self.model.nv))
+
+    def driven(self, t: float, most: int) -> States:
+        q, v = self.state(t)
+        return States(q[:most], v[:most])
+
+    def now(self, t: float, instance: int) -> Trajectory:
+        q, zero = self.q[instance : instance + 1], np.zeros((1, self.model.nv))
+        return Trajectory(self.model, self.gravity, np.zeros(1), q, zero, zero, zero)
+
+    def path(self, link: int, point: Array, since: float, most: int) -> tuple[Array, Array]:
+        return np.zeros(0), np.zeros((len(self.q[:most]), 0, 3))
+
+
+class Played(Source):
+    """A recorded trajectory, of one rollout or of a batch, of which each rollout is an instance.
+
+    Raises
+    ------
+    ViewerError : the trajectory has no states, or configurations that are not finite
+    """
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        super().__init__(trajectory.model, trajectory.gravity)
+        self.trajectory = trajectory
+        self._state: tuple[float, tuple[Array, Array]] | None = None
+        self._now: dict[int, tuple[float, Trajectory]] = {}
+        self._rollouts: dict[int, Trajectory] = {}
+        self._paths: dict[tuple[Any, ...], tuple[Array, Array]] = {}
+        if not len(trajectory):
+            raise ViewerError(f"the trajectory of '{self.model.name}' holds no states; expected at least one")
+        bad = ~np.isfinite(trajectory.q).all(axis=-1)
+        if bad.any():
+            t = trajectory.t[int(np.argwhere(bad)[0][-1])]
+            raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, as before")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return self.trajectory.events
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
+
+    @property
+    def instances(self) -> int:
+        return int(np.prod(self.trajectory.q.shape[:-2]))
+
+    def rollout(self, instance: int) -> Trajectory:
+        """Return the trajectory of an instance."""
+        if instance not in self._rollouts:
+            batch = self.trajectory.q.shape[:-2]
+            self._rollouts[instance] = self.trajectory.rollout(np.unravel_index(instance, batch)) if batch else self.trajectory
+        return self._rollouts[instance]
+
+    def state(self, t: float) -> tuple[Array, Array]:
+        if self._state is None or self._state[0] != t:                         # asked for several times in a picture
+            whole = self.trajectory
+            now = whole if len(whole) == 1 else whole.at([min(max(t, self.span[0]), self.span[1])])
+            n, nq, nv = self.instances, self.model.nq, self.model.nv
+            self._state = t, (now.q[..., -1, :].reshape(n, nq), now.v[..., -1, :].reshape(n, nv))
+        return self._state[1]
+
+    def driven(self, t: float, most: int) -> States:
+        q, v = (x[:most] for x in self.state(t))
+        k = int(np.clip(np.searchsorted(self.trajectory.t, t, side="right") - 1, 0, max(len(self.trajectory) - 2, 0)))
+        near = self.trajectory[k : k + 2]
+        w = float(np.clip((t - near.t[0]) / max(near.t[-1] - near.t[0], 1e-300), 0.0, 1.0))
+
+        def between(x: Array) -> Array:
+            x = x.reshape(len(q), len(near), *x.shape[1:])
+            return (1.0 - w) * x[:, 0] + w * x[:, -1]
+
+        both = gathered(near, most)
+        assert both.tau is not None
+        return States(q, v, between(both.tau), {n: between(x) for n, x in both.signals.items()})
+
+    def now(self, t: float, instance: int) -> Trajectory:
+        if instance not in self._now or self._now[instance][0] != t:           # asked for several times in a picture
+            one = self.rollout(instance)
+            if len(one) > 1:
+                k = min(max(int(np.searchsorted(one.t, t, side="right")) - 1, 0), len(one) - 2)
+                one = one[k : k + 2].at([min(max(t, one.t[0]), one.t[-1])])
+            self._now[instance] = t, one
+        return self._now[instance][1]
+
+    def path(self, link: int, point: Array, since: float, most: int) -> tuple[Array, Array]:
+        """Return the path over the whole motion, remembered."""
+        key = (link, *point, most)
+        if key not in self._paths:
+            whole = self.trajectory
+            count = int(min(RATE * (whole.t[-1] - whole.t[0]) + 2.0, POINTS))
+            times = np.linspace(whole.t[0], whole.t[-1], count)
+            found = []
+            for one in map(self.rollout, range(min(self.instances, most))):
+                q = one.at(np.clip(times, one.t[0], one.t[-1])).q if len(one) > 1 else np.repeat(one.q, count, axis=0)
+                found.append(self.robot.forward_kinematics(q)[:, link, :3] @ point)
+            self._paths[key] = times, np.array(found)
+        return self._paths[key]
+
+    def configurations(self, times: Array) -> Array:
+        """Return configurations (instances, T, nq) at times (T), s.
+
+        Raises
+        ------
+        ViewerError : the trajectory holds rates that are not finite
+        """
+        self._check_rates()
+        whole = self.trajectory
+        q = np.repeat(whole.q, len(times), axis=-2) if len(whole) == 1 else whole.at(np.clip(times, *self.span)).q
+        return q.reshape(-1, len(times), self.model.nq)
+
+    def _check_rates(self) -> None:
+        """Raise where the trajectory has rates that lead nowhere between its states."""
+        for name in ("v", "vdot"):
+            wrong = ~np.isfinite(getattr(self.trajectory, name)).all(axis=-1)
+            if wrong.any():
+                k = int(np.argwhere(wrong)[:, -1].min())
+                raise ViewerError(f"the trajectory of '{self.model.name}' holds {name} that are not finite, first at t = "
+                                  f"{self.trajectory.t[k]:g} s (state {k}); expected finite numbers, such as trajectory[:{k}]")  # fmt: skip
+
+
+class Running(Source):
+    """A simulation that runs: its newest state, whatever time is asked for."""
+
+    def __init__(self, live: Live) -> None:
+        super().__init__(live.model, live.gravity)
+        self.live = live
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The time now, twice, s."""
+        return float(self.live.state.t), float(self.live.state.t)
+
+    def state(self, t: float) -> tuple[Array, Array]:
+        now = self.live.state
+        return now.q[None], now.v[None]
+
+    def driven(self, t: float, most: int) -> States:
+        now = self.live.state
+        return States(now.q[None], now.v[None], now.tau[None], {n: np.asarray(x)[None] for n, x in now.signals.items()})
+
+    def now(self, t: float, instance: int) -> Trajectory:
+        return self.live.now
+
+    def path(self, link: int, point: Array, since: float, most: int) -> tuple[Array, Array]:
+        past = self.live.history
+        past = past[past.t >= since]
+        return past.t, (self.robot.forward_kinematics(past.q)[:, link, :3] @ point)[None]
+
+
+def source_of(thing: Any, q: Any = None) -> Source:
+    """Return the source that a model (in configurations q), a trajectory or a live simulation is; a source is one already.
+
+    Raises
+    ------
+    ViewerError : it is none of these
+    """
+    if isinstance(thing, Source):
+        return thing
+    if isinstance(thing, Model):
+        return Still(thing, q)
+    if isinstance(thing, Trajectory):
+        return Played(thing)
+    if isinstance(thing, Live):
+        return Running(thing)
+    raise ViewerError(f"cannot show a {type(thing).__name__}; expected a model, a trajectory, a live simulation, or a list of them")
+
+
+def gathered(motion: Trajectory, most: int) -> States:
+    """Return the states of the first rollouts, ``most`` of them, one after another."""
+    lead = motion.q.ndim - 2
+
+    def flat(x: Array) -> Array:
+        rollouts = x.reshape(-1, *x.shape[lead:])[:most]
+        return rollouts.reshape(-1, *rollouts.shape[2:])
+
+    return States(flat(motion.q), flat(motion.v), flat(motion.tau), {n: flat(x) for n, x in motion.signals.items()})

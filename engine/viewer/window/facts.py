@@ -1,0 +1,89 @@
+"""Facts that the display shows, as plain data, and its numbers as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A signal in time: its name and unit, times (n), s, and values (n), and its value now. What is not finite is a gap."""
+
+    name: str
+    unit: str
+    t: Array
+    y: Array
+    now: float
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card of the picked link: its name, and rows of (label, text)."""
+
+    title: str
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts that a display shows; what is empty is not shown.
+
+    Attributes
+    ----------
+    title, lines : of the panel at the left: a name, and rows of (label, text); ("", "") is a gap
+    span : first and last time of the motion, s; where they are equal there is no timeline
+    t, playing, speed, loop : the clock's; a negative speed plays backwards
+    live : of a simulation that runs now: its span is what is remembered, and a button begins anew instead of looping
+    events : marks on the timeline, (time, name)
+    plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
+    toast, error : a message that passes, and a sentence that does not
+    mouse : where the pointer is, px
+    """
+
+    title: str = ""
+    lines: Sequence[tuple[str, str]] = ()
+    span: tuple[float, float] = (0.0, 0.0)
+    t: float = 0.0
+    playing: bool = False
+    speed: float = 1.0
+    loop: bool = False
+    live: bool = False
+    events: Sequence[tuple[float, str]] = ()
+    plots: Sequence[Plot] = ()
+    card: Card | None = None
+    help: Sequence[tuple[str, str]] = ()
+    toast: str = ""
+    error: str = ""
+    mouse: tuple[float, float] | None = None
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def figure(x: float, digits: int = 4) -> str:
+    """Return a number with so many digits, as short as it can be read: "12.34", "0.050", "1.2e-9".
+
+    >>> figure(12.3456), figure(-0.5), figure(2.5e-9), figure(123456.0), figure(float("nan"))
+    ('12.35', '−0.5000', '2.50e-9', '1.23e5', '–')
+    """
+    if not math.isfinite(x):
+        return "–"
+    size = abs(x)
+    if size and not 1e-3 <= size < 10.0 ** max(digits + 1, 4):
+        mantissa, exponent = f"{x:.{max(digits - 2, 1)}e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    else:
+        before = math.floor(math.log10(size)) if size else 0
+        text = f"{x:.{min(max(digits - 1 - before, 0), digits + (0 < size < 0.1))}f}"
+    return "−" + text[1:] if text.startswith("-") else text
+
+
+def decimals(span: float) -> int:
+    """Return the decimals of a time, s, for about ten thousand steps in a span."""
+    return min(max(4 - math.ceil(math.log10(max(span, 1e-9))), 0), 6)

@@ -1,0 +1,348 @@
+"""The heads-up display: what is said about a motion, the timeline, plots, a card of the picked link, keys, messages.
+
+It draws :class:`engine.viewer.window.facts.Facts`, plain data that :mod:`engine.viewer.window.readings` makes, as shapes on a
+:class:`engine.viewer.draw.canvas.Canvas`, and says what a click on a place of the picture asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.viewer.draw.canvas import Box, Canvas, Color
+from engine.viewer.window.facts import Facts, Plot, decimals, figure
+from engine.viewer.window.icons import LOOP, MARK, RESET, pause, play
+
+Array = np.ndarray
+Action = tuple[Any, ...]
+PANEL, BUTTON = (0.050, 0.060, 0.075, 0.82), (1.0, 1.0, 1.0, 0.10)
+BRIGHT, DIM, FAINT = (0.95, 0.96, 0.98, 1.0), (0.66, 0.70, 0.75, 1.0), (1.0, 1.0, 1.0, 0.16)
+ACCENT, ALARM = (0.35, 0.71, 1.0, 1.0), (0.58, 0.10, 0.10, 0.94)
+MARGIN, GAP, PAD, ROUND = 12.0, 8.0, 11.0, 7.0                                 # px
+TITLE, TEXT, SMALL, ROW = 14, 12, 11, 17.0                                     # sizes of text, and the height of a row of it
+SIDE, PLOT, BAR = 212.0, 56.0, 46.0                                            # width of the panels; heights of a plot, of the timeline
+UNDER = 0.36                                                                   # from the middle of a line to its baseline, in sizes of text
+
+
+class Hud:
+    """Draws facts, and knows afterwards what lies where.
+
+    >>> hud, canvas = Hud(), Canvas()
+    >>> hud.draw(canvas, (1280, 720), Facts("robot", span=(0.0, 10.0)))
+    >>> x, y, w, h = hud.boxes["bar"]
+    >>> hud.hit(x + 0.5 * w, y + 0.5 * h)
+    ('scrub', 5.0)
+
+    Attributes
+    ----------
+    boxes : by name, the panels and buttons of the last drawing: left, top, width, height, px
+    """
+
+    def __init__(self) -> None:
+        self.boxes: dict[str, Box] = {}
+        self._buttons: list[tuple[Box, Action]] = []
+        self._span, self._bar = (0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
+
+    # ------------------------------------------------------------ what a place means
+
+    def hit(self, x: float, y: float) -> Action | None:
+        """Return what a click at a place asks for; None where it asks nothing of the display.
+
+        ("toggle",), ("scrub", t), ("slower",), ("faster",), ("loop",), or ("reset",) of a live simulation; ("help",) closes the keys;
+        ("panel",) is on a panel, and so not meant for what is behind it.
+        """
+        for box, action in reversed(self._buttons):
+            if inside(box, x, y):
+                return self.scrub(x) if action == ("scrub",) else action
+        return None
+
+    def scrub(self, x: float) -> Action:
+        """Return ("scrub", t) of a pointer at x that took hold of the timeline, wherever else it is; beyond the ends t is the end."""
+        left, _, width, _ = self._bar
+        start, end = self._span
+        return "scrub", start + (end - start) * min(max((x - left) / width, 0.0), 1.0)
+
+    # ------------------------------------------------------------ all of it
+
+    def draw(self, canvas: Canvas, size: tuple[float, float], facts: Facts) -> None:
+        """Draw on a canvas of (width, height) px (the canvas' own: device pixels by its scale)."""
+        self.boxes, self._buttons, self._span = {}, [], facts.span
+        w, h = size
+        top, bottom = MARGIN, h - MARGIN
+        if facts.live or facts.span[1] > facts.span[0]:
+            bottom -= BAR
+            self._timeline(canvas, (MARGIN, bottom, w - 2 * MARGIN, BAR), facts)
+            bottom -= GAP
+        if facts.error:
+            top = self._error(canvas, top, w, facts.error) + GAP
+        side = min(SIDE, 0.5 * (w - 2 * MARGIN - GAP))
+        below = top
+        if facts.title or facts.lines:
+            below = self._table(canvas, "info", (MARGIN, top, side, bottom - top), facts.title, facts.lines) + GAP
+        if facts.card is not None:
+            self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True)
+        if facts.plots:
+            self._plots(canvas, (w - MARGIN - side, top, side, bottom - top), facts)
+        if facts.toast:
+            self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
+        if facts.help:
+            self._help(canvas, size, facts.help)
+
+    def _panel(self, canvas: Canvas, name: str, box: Box, color: Color = PANEL) -> None:
+        self.boxes[name] = box
+        self._buttons.append((box, ("panel",)))
+        canvas.rect(*box, color, ROUND)
+        canvas.rect(*box, (1.0, 1.0, 1.0, 0.07), ROUND, outline=1.0)
+
+    def _button(self, canvas: Canvas, name: str, box: Box, facts: Facts, on: bool = False) -> Color:
+        """Add a place to click on, lit under the pointer; return the colour for what stands on it."""
+        self.boxes[name] = box
+        self._buttons.append((box, (name,)))
+        lit = facts.mouse is not None and inside(box, *facts.mouse) and not facts.help
+        if lit:
+            canvas.rect(box[0] + 1, box[1] + 5, box[2] - 2, box[3] - 10, BUTTON, 5.0)
+        return ACCENT if on else BRIGHT if lit else DIM
+
+    # ------------------------------------------------------------ left
+
+    def _table(self, canvas: Canvas, name: str, room: Box, title: str, rows: Sequence[tuple[str, str]], mark: bool = False) -> float:
+        """Draw a panel with a title and rows, as many as there is room for; return where it ends."""
+        x, y, w, most = room
+        head = ROW + 5.0 if title else 0.0
+        heights = [0.5 * ROW if row == ("", "") else ROW for row in rows]
+        while heights and 2 * PAD + head + sum(heights) > most:
+            heights.pop()
+        h = 2 * PAD + head + sum(heights)
+        if h > most:
+            return y
+        self._panel(canvas, name, (x, y, w, h))
+        left, right, y = x + PAD, x + w - PAD, y + PAD
+        if title:
+            indent = 13.0 if mark else 0.0
+            if mark:
+                canvas.disc(left + 4, y + 0.5 * ROW - 1, 4, ACCENT)
+            canvas.text(left + indent, y + 0.5 * ROW - 1 + UNDER * TITLE, canvas.elided(title, right - left - indent, TITLE), BRIGHT, TITLE)
+            y += head
+        for (label, text), height in zip(rows, heights, strict=False):
+            if label or text:
+                base = y + 0.5 * height + UNDER * TEXT
+                text = canvas.elided(text, right - left, TEXT)
+                free = right - left - (canvas.width(text, TEXT) + GAP if text else 0.0)
+                canvas.text(left, base, canvas.elided(label, free, TEXT), DIM, TEXT)
+                canvas.text(right, base, text, BRIGHT, TEXT, "right")
+            else:
+                canvas.rect(left, y + 0.5 * height, right - left, 1, (1.0, 1.0, 1.0, 0.09))
+            y += height
+        return y + PAD
+
+    # ------------------------------------------------------------ right
+
+    def _plots(self, canvas: Canvas, room: Box, facts: Facts) -> None:
+        x, y, w, most = room
+        count = min(len(facts.plots), int((most - 2 * PAD + GAP) // (PLOT + GAP)))
+        if count < 1:
+            return
+        self._panel(canvas, "plots", (x, y, w, 2 * PAD + count * (PLOT + GAP) - GAP))
+        for k, plot in enumerate(facts.plots[:count]):
+            self._plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
+
+    def _plot(self, canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> None:
+        """Draw a name, the value now, the curve, its least and greatest value, and where it is now (at its end, without a cursor)."""
+        x, y, w, h = room
+        value = f"{figure(plot.now)} {plot.unit}".rstrip()
+        canvas.text(x + w, y + 10, value, BRIGHT, SMALL, "right")
+        canvas.text(x, y + 10, canvas.elided(plot.name, w - canvas.width(value, SMALL) - GAP, SMALL), DIM, SMALL)
+        chart, top, bottom = w - 50.0, y + 19.0, y + h - 2.0
+        canvas.rect(x, bottom + 1, chart, 1, FAINT)
+        t, values = np.asarray(plot.t, float), np.asarray(plot.y, float)
+        finite = values[np.isfinite(values)]
+        if len(t) < 2 or not len(finite) or not t[-1] > t[0]:
+            return
+        low, high = float(finite.min()), float(finite.max())
+        canvas.text(x + w, top + 7, figure(high, 3), DIM, SMALL, "right")
+        canvas.text(x + w, bottom, figure(low, 3), DIM, SMALL, "right")
+        room_, middle = high - low, 0.5 * (high + low)
+        scale = (bottom - top - 2.0) / room_ if room_ > 1e-12 * max(abs(high), abs(low)) else 0.0
+        now = x + chart * (min(max(((t[-1] if cursor is None else cursor) - t[0]) / (t[-1] - t[0]), 0.0), 1.0))
+
+        def down(v: Any) -> Any:
+            return np.clip(0.5 * (top + bottom) - scale * (v - middle), top, bottom)
+
+        points = np.stack([x + chart * (t - t[0]) / (t[-1] - t[0]), down(values)], axis=1)
+        here = np.array([[now, down(plot.now)]])
+        k = len(t) if cursor is None else int(np.searchsorted(t, cursor, side="right"))
+        past = np.concatenate([points[:k], here])
+        canvas.area(past, bottom + 1, (*ACCENT[:3], 0.16))
+        if k < len(t):
+            canvas.line(np.concatenate([here, points[k:]]), (*ACCENT[:3], 0.42), 1.4)
+            canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
+        canvas.line(past, ACCENT, 1.4)
+        if math.isfinite(plot.now):
+            canvas.disc(now, float(here[0, 1]), 2.8, BRIGHT)
+
+    # ------------------------------------------------------------ bottom
+
+    def _timeline(self, canvas: Canvas, room: Box, facts: Facts) -> None:
+        """Draw a button, the time, the bar with its ticks, the speed, and at the end a loop or a new beginning."""
+        x, y, w, h = room
+        self._panel(canvas, "timeline", room)
+        middle = y + 0.5 * h
+        color = self._button(canvas, "toggle", (x + 4, y, 36, h), facts)
+        (pause if facts.playing else play)(canvas, x + 22, middle, BRIGHT if color == DIM else color)
+        digits = 3 if facts.live else decimals(facts.span[1] - facts.span[0])
+        shown = f"{facts.t:.{digits}f} s"
+        widest = max(canvas.width(f"{t:.{digits}f} s", TITLE) for t in (*facts.span, facts.t))
+        left, right = x + 46, x + w - 4
+        small = w < 420                                                        # room for the bar alone
+        if not small:
+            canvas.text(left + widest, middle + UNDER * TITLE, shown, BRIGHT, TITLE, "right")
+            left += widest + 18
+            right = self._controls(canvas, right, y, h, facts) - 14
+            if facts.live:
+                canvas.disc(left - 5, middle, 3.5, ACCENT if facts.playing else DIM)
+                canvas.text(left + 4, middle + UNDER * SMALL, "live" if facts.playing else "paused", DIM, SMALL)
+                left += 58
+        if right - left > 40 and facts.span[1] > facts.span[0]:
+            self._scale(canvas, (left, y, right - left, h), facts)
+
+    def _controls(self, canvas: Canvas, right: float, y: float, h: float, facts: Facts) -> float:
+        """Draw slower, the speed, faster, and the last button; return where they begin."""
+        middle = y + 0.5 * h
+        last = "reset" if facts.live else "loop"
+        color = self._button(canvas, last, (right - 34, y, 34, h), facts, on=facts.loop and not facts.live)
+        for points, head in RESET if facts.live else LOOP:
+            canvas.line(points, color, 1.5, (right - 17, middle))
+            canvas.polygon(head, color, (right - 17, middle))
+        color = self._button(canvas, "faster", (right - 62, y, 28, h), facts)
+        canvas.rect(right - 53, middle - 1, 10, 2, color)
+        canvas.rect(right - 49, middle - 5, 2, 10, color)
+        canvas.text(right - 86, middle + UNDER * TEXT, f"×{facts.speed:g}".replace("-", "−"), BRIGHT, TEXT, "center")
+        color = self._button(canvas, "slower", (right - 138, y, 28, h), facts)
+        canvas.rect(right - 129, middle - 1, 10, 2, color)
+        return right - 138
+
+    def _scale(self, canvas: Canvas, room: Box, facts: Facts) -> None:
+        x, y, w, h = room
+        start, end = facts.span
+        self.boxes["bar"] = self._bar = room
+        self._buttons.append(((x - 8, y, w + 16, h), ("scrub",)))
+        along = y + 18.0
+        pointed = facts.mouse is not None and not facts.help and inside((x - 8, y, w + 16, h), *facts.mouse)
+
+        def at(t: float) -> float:
+            return x + w * min(max((t - start) / (end - start), 0.0), 1.0)
+
+        for t, text in ticks(start, end, w, lambda text: canvas.width(text, SMALL)):
+            canvas.rect(round(at(t)), along + 7, 1, 4, FAINT)
+            half = 0.5 * canvas.width(text, SMALL)
+            canvas.text(min(max(at(t), x - 6 + half), x + w + 6 - half), y + h - 7, text, DIM, SMALL, "center")
+        canvas.rect(x, along - 2, w, 4, (1.0, 1.0, 1.0, 0.20), 2.0)
+        canvas.rect(x, along - 2, max(at(facts.t) - x, 0.0), 4, ACCENT, 2.0)
+        for t, _ in facts.events:
+            canvas.rect(round(at(t)) - 1, along - 6, 2, 12, (0.0, 0.0, 0.0, 0.5))
+            canvas.polygon(MARK, BRIGHT, (at(t), along))
+        canvas.disc(at(facts.t), along, 8.5 if pointed else 7.5, (*PANEL[:3], 0.9))
+        canvas.disc(at(facts.t), along, 6.5 if pointed else 5.5, BRIGHT)
+        if pointed and facts.mouse is not None:
+            self._tip(canvas, (x, y, w, h), facts, at)
+
+    def _tip(self, canvas: Canvas, room: Box, facts: Facts, at: Callable[[float], float]) -> None:
+        """Draw over the bar the time under the pointer, or the event."""
+        assert facts.mouse is not None
+        x, y, w, _ = room
+        near = min(facts.events, key=lambda e: abs(at(e[0]) - facts.mouse[0]), default=None)             # type: ignore[index]
+        t = self.scrub(facts.mouse[0])[1]
+        name = ""
+        if near is not None and abs(at(near[0]) - facts.mouse[0]) < 7:
+            t, name = near
+        text = f"{name}  {t:.{decimals(facts.span[1] - facts.span[0])}f} s".strip()
+        half = 0.5 * canvas.width(text, SMALL) + 8
+        middle = min(max(at(t), x + half - 8), x + w - half + 8)
+        canvas.rect(at(t), y + 10, 1, 16, (1.0, 1.0, 1.0, 0.5))
+        canvas.rect(middle - half, y - 26, 2 * half, 20, (*PANEL[:3], 0.95), 5.0)
+        canvas.text(middle, y - 16 + UNDER * SMALL, text, BRIGHT, SMALL, "center")
+
+    # ------------------------------------------------------------ messages
+
+    def _error(self, canvas: Canvas, top: float, width: float, error: str) -> float:
+        """Draw a banner over the whole width, of three lines at most; return where it ends."""
+        lines = wrapped(canvas, error, width - 2 * MARGIN - 48, 3)
+        box = MARGIN, top, width - 2 * MARGIN, 18 + ROW * len(lines)
+        self._panel(canvas, "error", box, ALARM)
+        x, y = MARGIN + 19, top + 9 + 0.5 * ROW
+        canvas.disc(x, y, 7.5, BRIGHT)
+        canvas.rect(x - 1, y - 4.5, 2, 5, ALARM)
+        canvas.rect(x - 1, y + 2.5, 2, 2, ALARM)
+        for k, line in enumerate(lines):
+            canvas.text(MARGIN + 36, y + k * ROW + UNDER * TEXT, line, BRIGHT, TEXT)
+        return top + box[3]
+
+    def _toast(self, canvas: Canvas, bottom: float, width: float, free: float, toast: str) -> None:
+        text = canvas.elided(toast, free - 28, TEXT)
+        if text:
+            w = canvas.width(text, TEXT) + 28
+            self._panel(canvas, "toast", (0.5 * (width - w), bottom - 28, w, 28))
+            canvas.text(0.5 * width, bottom - 14 + UNDER * TEXT, text, BRIGHT, TEXT, "center")
+
+    def _help(self, canvas: Canvas, size: tuple[float, float], rows: Sequence[tuple[str, str]]) -> None:
+        """Draw the keys, in as many columns as it takes, over all the rest."""
+        w, h = size
+        tall = max(int((h - 2 * MARGIN - 66) // ROW), 1)
+        columns = -(-len(rows) // tall)
+        tall = -(-len(rows) // columns)
+        keys = max(canvas.width(key, TEXT) for key, _ in rows) + 14
+        wide = keys + max(canvas.width(meaning, TEXT) for _, meaning in rows)
+        wide = min(wide, (w - 2 * MARGIN - 40 - 24 * (columns - 1)) / columns)
+        box_w, box_h = wide * columns + 24 * (columns - 1) + 40, 60 + ROW * tall
+        x, y = 0.5 * (w - box_w), 0.5 * (h - box_h)
+        canvas.rect(0, 0, w, h, (0.0, 0.0, 0.0, 0.45))
+        self._buttons.append(((0.0, 0.0, w, h), ("help",)))
+        self.boxes["help"] = x, y, box_w, box_h
+        canvas.rect(x, y, box_w, box_h, (*PANEL[:3], 0.95), ROUND)
+        canvas.rect(x, y, box_w, box_h, (1.0, 1.0, 1.0, 0.10), ROUND, outline=1.0)
+        canvas.text(x + 20, y + 29, "Keys", BRIGHT, TITLE)
+        for k, (key, meaning) in enumerate(rows):
+            left, base = x + 20 + (k // tall) * (wide + 24), y + 46 + (k % tall + 0.5) * ROW + UNDER * TEXT
+            canvas.text(left, base, canvas.elided(key, min(keys - 14, wide), TEXT), ACCENT, TEXT)
+            canvas.text(left + keys, base, canvas.elided(meaning, wide - keys, TEXT), BRIGHT, TEXT)
+
+
+# ---------------------------------------------------------------- numbers and texts
+
+
+def inside(box: Box, x: float, y: float) -> bool:
+    """Return whether a point lies in a box."""
+    return box[0] <= x < box[0] + box[2] and box[1] <= y < box[1] + box[3]
+
+
+def ticks(start: float, end: float, width: float, measure: Callable[[str], float]) -> list[tuple[float, str]]:
+    """Return round times in a span and their labels, as close as ``width`` px can hold without crowding."""
+    step = 10.0 ** math.floor(math.log10((end - start) / 100.0))
+    for factor in (1, 2, 5) * 4:
+        each = step * factor
+        digits = max(-math.floor(math.log10(each) + 1e-9), 0)
+        widest = max(measure(f"{t:.{digits}f}") for t in (start, end))
+        if width * each / (end - start) > widest + 26:
+            break
+        step *= 10.0 if factor == 5 else 1.0
+    first = math.ceil(start / each - 1e-9)
+    times = [k * each for k in range(first, math.floor(end / each + 1e-9) + 1)]
+    return [(t, f"{t:.{digits}f}".replace("-", "−")) for t in times]
+
+
+def wrapped(canvas: Canvas, text: str, width: float, most: int) -> list[str]:
+    """Return lines of TEXT that fit into a width, px; what is more than ``most`` of them ends in "…"."""
+    lines: list[str] = []
+    words = text.split()
+    while words and len(lines) < most:
+        count = 1
+        while count < len(words) and canvas.width(" ".join(words[: count + 1]), TEXT) <= width:
+            count += 1
+        if len(lines) == most - 1:
+            count = len(words)
+        lines.append(canvas.elided(" ".join(words[:count]), width, TEXT))
+        words = words[count:]
+    return lines

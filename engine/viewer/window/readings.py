@@ -1,0 +1,217 @@
+"""Readings of a robot for the display: energies, momentum, chosen signals, their course, and the particulars of a link."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest
+from engine.model import Model
+from engine.simulation import Trajectory
+from engine.spatial import quaternion
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.scene import Actor
+from engine.viewer.scene.sources import Played
+from engine.viewer.window.facts import Card, Plot, figure
+
+Array = np.ndarray
+#: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
+RECORDS, POINTS, RECENT = 20_000, 160, 10.0
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A number in time: its name, its unit, and its values (n) at the states of a rollout."""
+
+    name: str
+    unit: str
+    values: Callable[[Trajectory], Array]
+
+
+class Readings:
+    """Readings of one instance of an actor at any time.
+
+    A trajectory is gone through once, when its plots are first asked for; of a live simulation what was read is remembered for a while.
+
+    Parameters
+    ----------
+    signals : names of what is shown besides: signals of the motion, or entries of q, v or tau, as :meth:`Trajectory.columns` has them:
+        "wheels.torque[0]", "q.elbow", "v.floating_base.wx"
+
+    Raises
+    ------
+    ViewerError : there is no such signal
+    """
+
+    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str] = ()) -> None:
+        self.actor, self.instance = actor, instance
+        self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
+        self._recent: deque[Array] = deque(maxlen=POINTS)
+        first = self.at(actor.source.span[0])                                  # its first record, or now
+        self.chosen = [chosen(actor.model, first, name) for name in signals]
+        self.plotted = [*self.chosen, *standard(actor.model, first)] if actor.source.moves else []
+
+    def at(self, t: float) -> Trajectory:
+        """Return the state of this instance at a time, s, as a trajectory of one state; beyond the ends its first or last."""
+        return self.actor.source.now(t, self.instance)
+
+    def lines(self, t: float) -> list[tuple[str, str]]:
+        """Return rows of (label, text): time, energies, momentum about the world's origin, chosen signals; of a model at rest its size."""
+        model = self.actor.model
+        if not self.actor.source.moves:
+            mass = sum(link.mass for link in model.links)
+            return [("links", str(len(model.links))), ("joints that move", str(sum(not b.mimics for b in model.bodies))),
+                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(mass)} kg")]  # fmt: skip
+        now = self.at(t)
+        rows = [("time", f"{t:.3f} s")]
+        if model.nv:
+            K, U = (float(x[0]) for x in now.energy())
+            P = now.momentum()[0]
+            energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
+            rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
+            rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
+        if self.chosen:
+            rows += [("", ""), *((s.name, f"{figure(float(s.values(now)[0]))} {s.unit}".rstrip()) for s in self.chosen)]
+        return rows
+
+    def plots(self, t: float) -> list[Plot]:
+        """Return the courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
+        if not self.plotted:
+            return []
+        now = self.at(t)
+        values = [float(s.values(now)[0]) for s in self.plotted]
+        source = self.actor.source
+        curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
+        return [Plot(s.name, s.unit, *curve, x) for s, curve, x in zip(self.plotted, curves, values, strict=True)]
+
+    def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
+        if self._curves is None or self._curves[0] is not motion:
+            some = motion[:: -(-len(motion) // RECORDS)]
+            self._curves = motion, [reduced(some.t, s.values(some)) for s in self.plotted]
+        return self._curves[1]
+
+    def _remembered(self, t: float, values: list[float]) -> list[tuple[Array, Array]]:
+        recent = self._recent
+        if recent and t < recent[-1][0]:                                       # it began again
+            recent.clear()
+        if not recent or t - recent[-1][0] >= RECENT / POINTS:
+            recent.append(np.array([t, *values]))
+        rows = np.array([[t - RECENT, *[np.nan] * len(values)], *recent, [t, *values]])
+        rows = rows[rows[:, 0] >= t - RECENT]
+        return [(rows[:, 0], rows[:, k]) for k in range(1, rows.shape[1])]
+
+    def card(self, link: str, t: float) -> Card:
+        """Return the pose, the mass and the joint of a link.
+
+        Raises
+        ------
+        ModelError : there is no such link
+        """
+        model, now = self.actor.model, self.at(t)
+        i = model.link_index(link)
+        T = self.actor.source.robot.forward_kinematics(now.q)[0, i]
+        rows = [("position", "  ".join(fixed(x, 3) for x in T[:3, 3]) + " m"),
+                ("roll pitch yaw", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
+                ("mass", f"{figure(model.links[i].mass)} kg"), ("", "")]  # fmt: skip
+        joint = next((j for j in model.joints if j.child == link), None)
+        if joint is None:
+            return Card(link, rows[:-1])
+        rows += [("joint", joint.name), ("kind", f"{joint.kind}, mimics {joint.mimic.source}" if joint.mimic else joint.kind)]
+        body = next((b for b in model.bodies if b.joint is joint), None)
+        if body is not None and body.kind.nv == 1:
+            unit, force = body.kind.units[0], body.kind.force_units[0]
+            rows += [("angle" if unit == "rad" else "travel", f"{figure(float(body.coordinates(now.q[0])[0]))} {unit}"),
+                     ("velocity", f"{figure(body.ratio * float(now.v[0, body.v][0]))} {unit}/s")]  # fmt: skip
+            if self.plotted and not body.mimics:                                 # of a model at rest nothing is known
+                rows.append(("torque" if force == "N·m" else "force", f"{figure(float(now.tau[0, body.v][0]))} {force}"))
+        elif body is not None and body.kind.floats:
+            w, v = now.v[0, body.v][:3], now.v[0, body.v][3:]
+            rows += [("speed", f"{figure(float(np.linalg.norm(v)))} m/s"), ("turning", f"{figure(float(np.linalg.norm(w)))} rad/s")]
+        return Card(link, rows)
+
+
+# ---------------------------------------------------------------- signals
+
+
+def standard(model: Model, first: Trajectory) -> list[Signal]:
+    """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed."""
+    found = []
+    if model.nv:
+        start = float(sum(first.energy())[0])
+        found.append(Signal("energy change", "J", lambda s: sum(s.energy()) - start))
+    for b in (model.bodies[i] for i in model.roots):
+        if b.kind.floats:
+            name = "base" if b is model.base else b.joint.child
+            found.append(Signal(f"{name} rotation", "°", functools.partial(turned, b.q, first.q[0, b.q][:4])))
+    for of, name, unit in (("rad", "fastest joint", "rad/s"), ("m", "fastest slide", "m/s")):
+        moving = [b for b in model.bodies if b.kind.adds and {*b.kind.units} == {of} and not b.mimics]
+        if moving:
+            found.append(Signal(name, unit, functools.partial(fastest, [k for b in moving for k in range(b.v.start, b.v.stop)])))
+    return found
+
+
+def turned(at: slice, q0: Array, s: Trajectory) -> Array:
+    """Return the angle (n), degrees, by which the floating body whose coordinates are at a slice of q has turned since q0 (4)."""
+    q = s.q[:, at][:, :4]
+    away = quaternion.product(np.broadcast_to(quaternion.conjugate(q0), q.shape), q)
+    return np.degrees(2.0 * np.arctan2(np.linalg.norm(away[:, 1:], axis=1), np.abs(away[:, 0])))
+
+
+def fastest(entries: list[int], s: Trajectory) -> Array:
+    """Return the greatest of some velocities (n)."""
+    return np.abs(s.v[:, entries]).max(axis=1)
+
+
+def entry(which: str, i: int, s: Trajectory) -> Array:
+    """Return an entry of q, v or tau (n)."""
+    return getattr(s, which)[:, i]
+
+
+def component(name: str, at: tuple[int, ...], s: Trajectory) -> Array:
+    """Return an entry of a signal (n)."""
+    where: tuple[Any, ...] = (slice(None), *at)
+    return s.signals[name][where]
+
+
+def chosen(model: Model, first: Trajectory, name: str) -> Signal:
+    """Return a signal of a motion, or an entry of q, v or tau, by its name."""
+    known: dict[str, Callable[[Trajectory], Array]] = {}
+    for which in ("q", "v", "tau"):
+        for i, label in enumerate(model.labels(which)):
+            known[f"{which}.{label}"] = functools.partial(entry, which, i)
+    for signal, x in first.signals.items():
+        for at in np.ndindex(*x.shape[1:]):
+            known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = functools.partial(component, signal, at)
+    if name not in known:
+        raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
+    return Signal(name, "", known[name])
+
+
+def reduced(t: Array, y: Array) -> tuple[Array, Array]:
+    """Return a curve of about POINTS points that has the same extremes: of each stretch of time the least and the greatest value."""
+    if len(t) <= POINTS:
+        return t, y
+    edges = np.linspace(0, len(t), POINTS // 2 + 1).astype(int)
+    ends = [k for a, b in itertools.pairwise(edges) for k in sorted((a + int(y[a:b].argmin()), a + int(y[a:b].argmax())))]
+    keep = np.unique([0, *ends, len(t) - 1])
+    return t[keep], y[keep]
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def fixed(x: float, digits: int) -> str:
+    """Return a number with so many digits after the point."""
+    return f"{x + 0.0:.{digits}f}".replace("-", "−")
+
+
+def roll_pitch_yaw(R: Array) -> Array:
+    """Return angles (3), rad, about fixed x, y, z, one after another: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
