@@ -16,7 +16,7 @@ import os
 import platform
 
 from engine.compiler.llvm import Module
-from engine.compiler.trace import Program, size
+from engine.compiler.program import Program, size
 
 #: what compiled code knows of NumPy: a table filled in when it is loaded
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")

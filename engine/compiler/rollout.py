@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from engine.compiler.entry import ALL_FLAGS, GROUPS, Writer, strided
 from engine.compiler.llvm import Module
-from engine.compiler.trace import Program
+from engine.compiler.program import Program
 from engine.compiler.vecmath import literal, splat, vector
 
 

@@ -264,7 +264,7 @@ class _Task:
             return np.concatenate([ops.where(better, after, q), [mu, steps + ops.where(done, 0.0, 1.0)]]), done
 
         if n:
-            x, _ = ops.iterate(advance, np.concatenate([q, [0.1, 0.0]]), TRIES)
+            x, _ = ops.while_loop(advance, np.concatenate([q, [0.1, 0.0]]), TRIES)
             q, steps = x[:nq], x[nq + 1]
         else:
             steps = 0.0 * tolerance
@@ -502,7 +502,7 @@ def bounded(H: Array, g: Array, low: Array, high: Array) -> Array:
         held = ops.logical_and(ops.logical_or(held, met), ops.logical_not(let_go))
         return np.concatenate([d, ops.where(held, 1.0, 0.0)]), ops.logical_and(first >= 1.0, most <= 0.0)
 
-    x, _ = ops.iterate(advance, np.zeros(2 * n), 10 * n)
+    x, _ = ops.while_loop(advance, np.zeros(2 * n), 10 * n)
     return x[:n]
 
 

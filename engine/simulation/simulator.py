@@ -402,7 +402,7 @@ class Simulator:
             bracket = ops.array([ops.where(there, low, middle), ops.where(there, middle, high)])
             return bracket, bracket[1] - bracket[0] <= 1e-13 * h
 
-        bracket, _ = ops.iterate(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
+        bracket, _ = ops.while_loop(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
         at = advanced(t, bracket[1], *before, m, p)
         zeros = ops.array([ops.where(c, 1.0, 0.0) for c in crossed(bracket[1], at)[0]])
         to = tuple(ops.where(stopped, b, ops.where(hit, e, a)) for b, e, a in zip(before, at, after, strict=True))
