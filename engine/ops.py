@@ -32,40 +32,35 @@ def alternating(first: int) -> list[float]:
     return [(-1) ** k / math.factorial(2 * k + first) for k in range(9)]
 
 
-def _c2(x: Any) -> Any:
+def c2_of_floats(x: Any) -> Any:
+    """Stumpff function c2."""
     small = np.less(x, SERIES_BELOW)
     s = np.sqrt(np.where(small, 1.0, x))
     half = np.sin(0.5 * s) / s
     return np.where(small, series(np.where(small, x, 0.0), alternating(2)), 2.0 * half * half)[()]  # 1 − cos s = 2 sin² s/2
 
 
-def _c3(x: Any) -> Any:
+def c3_of_floats(x: Any) -> Any:
+    """Stumpff function c3."""
     small = np.less(x, SERIES_BELOW)
     safe = np.where(small, 1.0, x)
     s = np.sqrt(safe)
     return np.where(small, series(np.where(small, x, 0.0), alternating(3)), (1.0 - np.sin(s) / s) / safe)[()]
 
 
-#: the closed set of operations: what each means on floats
-NUMPY: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
-    "fma": lambda a, b, c: a * b + c, "min": np.minimum, "max": np.maximum,
-    "sqrt": np.sqrt, "abs": np.abs, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "pow": np.power, "c2": _c2, "c3": _c3, "hold": lambda x: np.positive(x),
-    "lt": np.less, "le": np.less_equal, "eq": np.equal,
-    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "select": np.where,
-}  # fmt: skip
+def same_floats(x: Any) -> Any:
+    """The same numbers."""
+    return np.positive(x)
 
 
-def _lifted(op: str, operands: int) -> Callable[..., Any]:
-    """``NUMPY[op]`` that records a node wherever an element is traced (has a graph ``g``)."""
-    function = NUMPY[op]
+def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1) -> Callable[..., Any]:
+    """``function`` of NumPy, or one like it of that ``name``, which is recorded wherever an element is traced (has a graph ``g``)."""
+    operands, name = getattr(function, "nin", operands), name or function.__name__
 
     def one(*xs: Any) -> Any:
         for x in xs:
             if hasattr(x, "g"):
-                return x.g.make(op, *xs)
+                return x.g.record(function, *xs)
         result = function(*xs)
         return result[()] if isinstance(result, np.ndarray) else result
 
@@ -77,21 +72,21 @@ def _lifted(op: str, operands: int) -> Callable[..., Any]:
             return each(*arrays)
         return function(*arrays)[()]
 
-    lifted.__name__, lifted.__doc__ = op, f"``{getattr(function, '__name__', op)}``, elementwise."
+    lifted.__name__, lifted.__doc__ = name, f"``{name}``, elementwise."
     return lifted
 
 
-sqrt, absolute, floor = _lifted("sqrt", 1), _lifted("abs", 1), _lifted("floor", 1)
-sin, cos, tan = _lifted("sin", 1), _lifted("cos", 1), _lifted("tan", 1)
-arcsin, arccos, arctan, arctan2 = _lifted("asin", 1), _lifted("acos", 1), _lifted("atan", 1), _lifted("atan2", 2)
-exp, log, tanh, power = _lifted("exp", 1), _lifted("log", 1), _lifted("tanh", 1), _lifted("pow", 2)
-minimum, maximum = _lifted("min", 2), _lifted("max", 2)
-less, less_equal, equal = _lifted("lt", 2), _lifted("le", 2), _lifted("eq", 2)
-logical_and, logical_or, logical_not = _lifted("and", 2), _lifted("or", 2), _lifted("not", 1)
-where = _lifted("select", 3)
-c2, c3 = _lifted("c2", 1), _lifted("c3", 1)
-hold = _lifted("hold", 1)
-hold.__doc__ = "The same numbers, as constants: derivatives do not pass."
+sqrt, absolute, floor = elementwise(np.sqrt), elementwise(np.absolute), elementwise(np.floor)
+sin, cos, tan = elementwise(np.sin), elementwise(np.cos), elementwise(np.tan)
+arcsin, arccos, arctan, arctan2 = elementwise(np.arcsin), elementwise(np.arccos), elementwise(np.arctan), elementwise(np.arctan2)
+exp, log, tanh, power = elementwise(np.exp), elementwise(np.log), elementwise(np.tanh), elementwise(np.power)
+minimum, maximum = elementwise(np.minimum), elementwise(np.maximum)
+less, less_equal, equal = elementwise(np.less), elementwise(np.less_equal), elementwise(np.equal)
+logical_and, logical_or, logical_not = elementwise(np.logical_and), elementwise(np.logical_or), elementwise(np.logical_not)
+where = elementwise(np.where, operands=3)
+c2, c3 = elementwise(c2_of_floats, "c2"), elementwise(c3_of_floats, "c3")
+stop_gradient = elementwise(same_floats, "stop_gradient")
+stop_gradient.__doc__ = "The same numbers, as constants: derivatives do not pass."
 
 
 def stumpff(x: Any) -> tuple[Any, Any, Any, Any]:
@@ -145,13 +140,13 @@ def graph_of(*xs: Any) -> Any:
     return next((y.g for x in xs if (a := np.asarray(x)).dtype == object for y in a.flat if hasattr(y, "g")), None)
 
 
-def iterate(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
+def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
 
     Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
     loop (they are NaN): where they are wanted, use :func:`root`.
 
-    >>> x, done = iterate(lambda x: (0.5 * (x + 2.0 / x), absolute(x * x - 2.0) < 1e-8), 1.0, 20)
+    >>> x, done = while_loop(lambda x: (0.5 * (x + 2.0 / x), absolute(x * x - 2.0) < 1e-8), 1.0, 20)
     >>> bool(done), round(float(x), 12)
     (True, 1.414213562373)
     """
@@ -163,7 +158,7 @@ def iterate(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done:
             after, now = advance(x)
             graph = graph_of(after, now)                                       # what it reads from outside may be traced
         if graph is not None:
-            return graph.iterate(advance, x, limit, done)
+            return graph.while_loop(advance, x, limit, done)
         x, done = where(done, x, after), logical_or(done, now)
     return x, done
 
@@ -195,12 +190,12 @@ def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any
     A = derivative or (lambda x: jacobian(residual, x))
 
     def advance(x: Any) -> tuple[Any, Any]:
-        d = eliminated(A(x), residual(x))
+        d = lu_solve(A(x), residual(x))
         return x - d, largest(d) <= maximum(tolerance * largest(x), 1e-60)     # a root at 0 is approached without end
 
-    x, converged = iterate(advance, x, limit)
-    x = hold(x)
-    return x - eliminated(A(x), residual(x)), converged
+    x, converged = while_loop(advance, x, limit)
+    x = stop_gradient(x)
+    return x - lu_solve(A(x), residual(x)), converged
 
 
 def largest(x: Any) -> Any:
@@ -211,11 +206,11 @@ def largest(x: Any) -> Any:
     return result
 
 
-def eliminated(A: Any, b: Any) -> np.ndarray:
-    """x (n) of A x = b (n) by Gauss's elimination, unrolled and without pivoting: for an A in which the diagonal or a positive definite
+def lu_solve(A: Any, b: Any) -> np.ndarray:
+    """x (n) of A x = b (n) by LU decomposition, unrolled and without pivoting: for an A in which the diagonal or a positive definite
     part prevails, as in the small implicit steps of integrators.
 
-    >>> eliminated(np.array([[4.0, 2.0], [-2.0, 3.0]]), np.array([8.0, 4.0]))
+    >>> lu_solve(np.array([[4.0, 2.0], [-2.0, 3.0]]), np.array([8.0, 4.0]))
     array([1., 2.])
     """
     n = len(A)

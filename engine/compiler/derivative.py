@@ -10,7 +10,8 @@ import numpy as np
 
 from engine.compiler import autodiff
 from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
-from engine.compiler.trace import Program, Shape, name_of, trace
+from engine.compiler.program import Program, Shape
+from engine.compiler.trace import name_of, trace
 
 
 class Derivative:

@@ -16,7 +16,7 @@ import os
 import platform
 
 from engine.compiler.llvm import Module
-from engine.compiler.trace import Program, size
+from engine.compiler.program import Program, Shape, size
 
 #: what compiled code knows of NumPy: a table filled in when it is loaded
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")
@@ -41,32 +41,18 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
     n_out = len(program.outputs)
     D = f"<{width} x double>"
     lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:"]
-    put = Writer(lines).put
-
-    def element(base: str, k: int, kind: str) -> str:
-        return put(f"load {kind}, ptr {put(f'getelementptr {kind}, ptr {base}, i64 {k}')}")
-
-    N = element("%dims", 0, "i64")
-    base = [element("%args", k, "ptr") for k in range(n_args)]
-    outer = [element("%steps", k, "i64") for k in range(n_args)]
+    writer = Writer(lines)
+    put = writer.put
+    N = writer.element("%dims", 0, "i64")
+    base = [writer.element("%args", k, "ptr") for k in range(n_args)]
+    outer = [writer.element("%steps", k, "i64") for k in range(n_args)]
     core, k = [], n_args
     for shape in shapes:
-        core.append([element("%steps", k + d, "i64") for d in range(len(shape))])
+        core.append([writer.element("%steps", k + d, "i64") for d in range(len(shape))])
         k += len(shape)
-    contiguous = []
-    for shape, strides in zip(shapes, core, strict=True):
-        flag, expected = "true", 8
-        for n, stride in reversed(list(zip(shape, strides, strict=True))):
-            if n != 1:
-                flag = put(f"and i1 {flag}, {put(f'icmp eq i64 {stride}, {expected}')}")
-            expected *= n
-        contiguous.append(flag)
+    contiguous = [writer.contiguous(shape, strides) for shape, strides in zip(shapes, core, strict=True)]
     pad = width  # transposes write whole blocks of columns
-    total = m.bytes(GROUPS * (program.n_in + n_out + work) + 2 * pad) + 64
-    raw = put(f"call ptr @malloc(i64 {total})")
-    above = put(f"add i64 {put(f'ptrtoint ptr {raw} to i64')}, 63")
-    address = put(f"and i64 {above}, -64")
-    inputs = put(f"inttoptr i64 {address} to ptr")
+    raw, inputs = writer.aligned(m.bytes(GROUPS * (program.n_in + n_out + work) + 2 * pad))
     results = put(f"getelementptr i8, ptr {inputs}, i64 {m.bytes(GROUPS * program.n_in + pad)}")
     scratch = put(f"getelementptr i8, ptr {results}, i64 {m.bytes(GROUPS * n_out + pad)}")
     before = put(f"call i32 @fetestexcept(i32 {INVALID})")  # NumPy may call the loop several times before it looks
@@ -132,6 +118,25 @@ class Writer:
         self.count += 1
         self.lines.append(f"  %v{self.count} = {text}")
         return f"%v{self.count}"
+
+    def element(self, base: str, k: int, kind: str) -> str:
+        """Element k of an array in memory."""
+        return self.put(f"load {kind}, ptr {self.put(f'getelementptr {kind}, ptr {base}, i64 {k}')}")
+
+    def contiguous(self, shape: Shape, strides: list[str]) -> str:
+        """Whether an array of doubles lies in C order without gaps."""
+        flag, expected = "true", 8
+        for n, stride in reversed(list(zip(shape, strides, strict=True))):
+            if n != 1:
+                flag = self.put(f"and i1 {flag}, {self.put(f'icmp eq i64 {stride}, {expected}')}")
+            expected *= n
+        return flag
+
+    def aligned(self, size: int) -> tuple[str, str]:
+        """Memory for ``size`` bytes from the heap: what to free, and where it begins, at a multiple of 64."""
+        raw = self.put(f"call ptr @malloc(i64 {size + 64})")
+        above = self.put(f"add i64 {self.put(f'ptrtoint ptr {raw} to i64')}, 63")
+        return raw, self.put(f"inttoptr i64 {self.put(f'and i64 {above}, -64')} to ptr")
 
 
 def transposes(width: int) -> str:
@@ -258,58 +263,14 @@ def single(program: Program, strict: bool = False) -> str:
     m = Module(1)
     name, work = m.function(program)
     shapes_in, shapes_out = program.shapes_in, program.shapes_out
-    n_in, n_out, count = program.n_in, len(program.outputs), len(shapes_in)
+    n_in, n_out = program.n_in, len(program.outputs)
     need = (n_in + n_out + work) * 8 + 8
     lines = [f"@api = global [{len(API)} x ptr] zeroinitializer",
              "define ptr @call(ptr %self, ptr %args, ptr %kwargs) {", "entry:"]  # fmt: skip
-    put, number, failures = Writer(lines).put, itertools.count(), []
-
-    def api(which: str) -> str:
-        return put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
-
-    def byte(base: str, offset: int | str) -> str:
-        return put(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def field(base: str, offset: int, kind: str) -> str:
-        return put(f"load {kind}, ptr {byte(base, offset)}")
-
-    def require(condition: str, otherwise: str = "general") -> None:
-        here = f"ok{next(number)}"
-        lines.extend([f"  br i1 {condition}, label %{here}, label %{otherwise}", f"{here}:"])
-
-    def guard(pointer: str, *cleanup: str) -> str:
-        """A pointer that is null ends the call, after ``cleanup``."""
-        failed = f"failed{next(number)}"
-        require(put(f"icmp ne ptr {pointer}, null"), failed)
-        failures.extend([f"{failed}:", *cleanup, "  ret ptr null"])
-        return pointer
-
-    def copy(to: str, source: str, n: int) -> None:
-        lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
-
-    def handler(k: int) -> str:
-        return put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k})")
-
+    writer = CallWriter(lines)
+    put, guard, field, byte = writer.put, writer.guard, writer.field, writer.byte
     memory = put(f"alloca i8, i64 {need}, align 64") if need <= STACK else ""
-    require(put("icmp eq ptr %kwargs, null"))
-    require(put(f"icmp eq i64 {field('%args', HEADER, 'i64')}, {count}"))
-    ndarray = api("ndarray")
-    given, data = [], []
-    for a, shape in enumerate(shapes_in):
-        x = field("%args", ITEMS + 8 * a, "ptr")
-        require(put(f"icmp eq ptr {field(x, HEADER - 8, 'ptr')}, {ndarray}"))
-        require(put(f"icmp eq i32 {field(x, ND, 'i32')}, {len(shape)}"))
-        descr, dims = field(x, DESCR, "ptr"), field(x, DIMS, "ptr")
-        flags = put(f"and i32 {field(x, FLAGS, 'i32')}, {CARRAY}")
-        type_num, order = field(descr, TYPE_NUM, "i32"), field(descr, BYTEORDER, "i8")
-        tests = [f"i32 {flags}, {CARRAY}", f"i32 {type_num}, {DOUBLE}", f"i8 {order}, {ord('=')}"]
-        tests += [f"i64 {field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape)]
-        good = "true"
-        for test in tests:
-            good = put(f"and i1 {good}, {put(f'icmp eq {test}')}")
-        require(good)
-        given.append(x)
-        data.append(field(x, DATA, "ptr"))
+    ndarray, given, data = writer.arrays(shapes_in)
     # what is returned: an array, or a tuple that owns what is put into it; scalars are made in the end
     several = len(shapes_out) > 1
     result = guard(put(f"call ptr @PyTuple_New(i64 {len(shapes_out)})")) if several else ""
@@ -319,7 +280,7 @@ def single(program: Program, strict: bool = False) -> str:
         m.text.append(f"@dims{k} = internal constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]")
         if shape:
             new = f"ptr {ndarray}, i32 {len(shape)}, ptr @dims{k}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
-            arrays.append(guard(put(f"call ptr {api('PyArray_New')}({new})"), *drop))
+            arrays.append(guard(put(f"call ptr {writer.api('PyArray_New')}({new})"), *drop))
             if several:
                 put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {arrays[k]})")
             else:
@@ -332,7 +293,7 @@ def single(program: Program, strict: bool = False) -> str:
         memory = guard("%memory", *drop, "  call ptr @PyErr_NoMemory()")
     sizes = [size(s) for s in shapes_in]
     for pointer, n, here in zip(data, sizes, itertools.accumulate(sizes, initial=0), strict=False):
-        copy(byte(memory, here * 8), pointer, n)
+        writer.copy(byte(memory, here * 8), pointer, n)
     straight = not several and bool(arrays[0])  # one array: computed in place
     target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)
     lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1, i64 0, i64 0, i64 0)")
@@ -345,24 +306,89 @@ def single(program: Program, strict: bool = False) -> str:
         source = byte(target, here * 8)
         here += size(shape)
         if not shape:
-            scalar = guard(put(f"call ptr {api('PyArray_Scalar')}(ptr {source}, ptr {api('float64')}, ptr null)"), *drop, *release)
+            make, float64 = writer.api("PyArray_Scalar"), writer.api("float64")
+            scalar = guard(put(f"call ptr {make}(ptr {source}, ptr {float64}, ptr null)"), *drop, *release)
             if several:
                 put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {scalar})")
             else:
                 result = scalar
         elif not straight:
-            copy(field(arrays[k], DATA, "ptr"), source, size(shape))
+            writer.copy(field(arrays[k], DATA, "ptr"), source, size(shape))
     lines += [*release, f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
     shown = ", ".join(f"ptr {x}" for x in [*given, result, "null"])
-    said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {handler(1)}, {shown})")
+    said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {writer.handler(1)}, {shown})")
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
-    handed = put(f"call ptr @PyObject_Call(ptr {handler(0)}, ptr %args, ptr %kwargs)")
-    lines += [f"  ret ptr {handed}", *failures, "}"]
+    handed = put(f"call ptr @PyObject_Call(ptr {writer.handler(0)}, ptr %args, ptr %kwargs)")
+    lines += [f"  ret ptr {handed}", *writer.failures, "}"]
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Call(ptr, ptr, ptr)",
                  "declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)", "declare ptr @PyTuple_New(i64)",
                  "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
                  "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()"]  # fmt: skip
     return "\n".join([str(m), *externals, *lines])
+
+
+class CallWriter(Writer):
+    """Instructions of a function that Python calls: ``%self`` holds the handlers, ``%args`` the arguments."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(lines)
+        self.number = itertools.count()
+        self.failures: list[str] = []  # blocks at the end: what is left to do when memory runs out
+
+    def api(self, which: str) -> str:
+        """What the table ``@api`` says of NumPy."""
+        return self.put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
+
+    def handler(self, k: int) -> str:
+        """Handler k: ``Gufunc._general`` or ``Gufunc._not_finite``."""
+        return self.put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k})")
+
+    def byte(self, base: str, offset: int | str) -> str:
+        """A pointer ``offset`` bytes further."""
+        return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def field(self, base: str, offset: int, kind: str) -> str:
+        """A field of a C structure."""
+        return self.put(f"load {kind}, ptr {self.byte(base, offset)}")
+
+    def copy(self, to: str, source: str, n: int) -> None:
+        """Copy n doubles."""
+        self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
+
+    def require(self, condition: str, otherwise: str = "general") -> None:
+        """Go on if the condition holds, else at the label ``otherwise``."""
+        here = f"ok{next(self.number)}"
+        self.lines.extend([f"  br i1 {condition}, label %{here}, label %{otherwise}", f"{here}:"])
+
+    def guard(self, pointer: str, *cleanup: str) -> str:
+        """A pointer that is null ends the call, after ``cleanup``."""
+        failed = f"failed{next(self.number)}"
+        self.require(self.put(f"icmp ne ptr {pointer}, null"), failed)
+        self.failures.extend([f"{failed}:", *cleanup, "  ret ptr null"])
+        return pointer
+
+    def arrays(self, shapes: list[Shape]) -> tuple[str, list[str], list[str]]:
+        """``numpy.ndarray``, the arguments, and their data; what is not an array of float64 of its shape in C order goes to the handler."""
+        self.require(self.put("icmp eq ptr %kwargs, null"))
+        self.require(self.put(f"icmp eq i64 {self.field('%args', HEADER, 'i64')}, {len(shapes)}"))
+        ndarray = self.api("ndarray")
+        given, data = [], []
+        for a, shape in enumerate(shapes):
+            x = self.field("%args", ITEMS + 8 * a, "ptr")
+            self.require(self.put(f"icmp eq ptr {self.field(x, HEADER - 8, 'ptr')}, {ndarray}"))
+            self.require(self.put(f"icmp eq i32 {self.field(x, ND, 'i32')}, {len(shape)}"))
+            descr, dims = self.field(x, DESCR, "ptr"), self.field(x, DIMS, "ptr")
+            flags = self.put(f"and i32 {self.field(x, FLAGS, 'i32')}, {CARRAY}")
+            type_num, order = self.field(descr, TYPE_NUM, "i32"), self.field(descr, BYTEORDER, "i8")
+            tests = [f"i32 {flags}, {CARRAY}", f"i32 {type_num}, {DOUBLE}", f"i8 {order}, {ord('=')}"]
+            tests += [f"i64 {self.field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape)]
+            good = "true"
+            for test in tests:
+                good = self.put(f"and i1 {good}, {self.put(f'icmp eq {test}')}")
+            self.require(good)
+            given.append(x)
+            data.append(self.field(x, DATA, "ptr"))
+        return ndarray, given, data
 
 
 def put_finite(m: Module) -> None:

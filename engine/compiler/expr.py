@@ -1,8 +1,8 @@
 """Traced scalars: hash-consed nodes of a small closed set of operations.
 
-A node is a tuple ``(op, *operands)`` in a :class:`Graph`; operands of arithmetic are indices of earlier nodes.
-An :class:`Expr` is a handle on a node that behaves as a Python number, so vectors and matrices are ordinary NumPy
-arrays of dtype ``object``. Constants stay Python floats until they meet a traced scalar, which makes folding free.
+A :class:`Graph` holds nodes, as :mod:`engine.compiler.operations` describes them. An :class:`Expr` is a handle on a node that behaves as a
+Python number, so vectors and matrices are ordinary NumPy arrays of dtype ``object``. Constants stay Python floats until they meet a traced
+scalar, which makes folding free.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -18,21 +18,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError
-
-#: op -> number of operands that are nodes. ``input k``, ``const x``, ``call f args``, ``loop f limit args`` and ``get c k`` hold other
-#: things, as does ``carry loop k``, what a loop's body sees while it is being traced.
-ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "fma": 3, "min": 2, "max": 2, "hold": 1}
-FUNCTIONS = {
-    "sqrt": 1, "abs": 1, "floor": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1,
-    "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2, "c2": 1, "c3": 1,
-}  # fmt: skip
-COMPARISONS = {"lt": 2, "le": 2, "eq": 2}
-LOGIC = {"and": 2, "or": 2, "not": 1}
-ARITY = {**ARITHMETIC, **FUNCTIONS, **COMPARISONS, **LOGIC, "select": 3}
-BOOLEAN = {*COMPARISONS, *LOGIC}
-COMMUTATIVE = {"add", "mul", "min", "max", "eq", "and", "or"}
-
-Node = tuple[Any, ...]
+from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, RECORDED, Node, is_truth
 
 
 class TraceError(EngineError):
@@ -48,14 +34,12 @@ class Graph:
     True
     """
 
-    rules: dict[str, Any] = {}  #: op -> function of the operands that returns something simpler, or None
-
-    def __init__(self) -> None:
+    def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None) -> None:
+        self.rules = rules or {}  # operation -> function of the operands that returns something simpler, or None
         self.nodes: list[Node] = []
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
-        self.loops = 0
         self.refused: TraceError | None = None  # an error that NumPy may have replaced by one of its own
 
     def node(self, key: Node) -> int:
@@ -64,7 +48,7 @@ class Graph:
         if i is None:
             i = self.memo[key] = len(self.nodes)
             self.nodes.append(key)
-            if key[0] in BOOLEAN or (key[0] == "select" and key[2] in self.truths):
+            if is_truth(key, self.truths):
                 self.truths.add(i)
         return i
 
@@ -75,9 +59,7 @@ class Graph:
                 raise refuse("a traced value of another function", "pass it in as an argument")
             return x.i
         if isinstance(x, (bool, np.bool_)):
-            i = self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
-            self.truths.add(i)
-            return i
+            return self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
         if not isinstance(x, SCALAR):
             raise refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
@@ -91,56 +73,40 @@ class Graph:
             if result is not None:
                 return result
         index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
-        if self.truths or op in LOGIC or op == "select":
+        if self.truths or op in CONDITIONAL:
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
         return Expr(self, self.node((op, *index)))
 
     def matched(self, op: str, index: list[int]) -> list[int]:
-        """Operands as the operation takes them: where truth and numbers meet, true is 1, false 0, and what is not 0 is true."""
+        """Operands as the operation takes them, where truth values and numbers meet."""
+        takes = OPERATIONS[op].takes
+        mixed = not self.truths.issuperset(i for i, kind in zip(index, takes, strict=True) if kind == "s")
+        return [self.truth(i) if kind == "t" else self.number(i) if kind == "x" or mixed else i
+                for i, kind in zip(index, takes, strict=True)]  # fmt: skip
 
-        def number(i: int) -> int:
-            return self.node(("select", i, self.index(1.0), self.index(0.0))) if i in self.truths else i
+    def number(self, i: int) -> int:
+        """A node as a number: true is 1, false 0."""
+        return self.node(("select", i, self.index(1.0), self.index(0.0))) if i in self.truths else i
 
-        def truth(i: int) -> int:
-            return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
+    def truth(self, i: int) -> int:
+        """A node as a truth value: what is not 0 is true."""
+        return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
 
-        if op in LOGIC:
-            return [truth(i) for i in index]
-        if op == "select":
-            branches = index[1:]
-            return [truth(index[0]), *(branches if self.truths.issuperset(branches) else map(number, branches))]
-        return [number(i) for i in index]
+    def record(self, function: Any, *operands: Any) -> Any:
+        """The operation that a function of NumPy means, made as by :meth:`make`."""
+        return self.make(RECORDED[function], *operands)
 
     def input(self, k: int) -> Expr:
         return Expr(self, self.node(("input", k)))
 
-    def call(self, program: Any, operands: Sequence[Any]) -> list[Expr]:
-        """Outputs of ``program`` on scalars, kept as a call: compiled once, not inlined."""
-        return self._results(("call",), program, (), operands)
-
-    def loop(self, program: Any, limit: int, operands: Sequence[Any]) -> list[Expr]:
-        """Carry and end of a loop with the body ``program``, run at most ``limit`` times."""
-        return self._results(("loop",), program, (limit,), operands)
-
-    def _results(self, op: Node, program: Any, more: Node, operands: Sequence[Any]) -> list[Expr]:
+    def call(self, program: Any, operands: Sequence[Any], op: str = "call", *fields: Any) -> list[Expr]:
+        """Outputs of ``program`` on scalars, kept as one node: compiled once, not inlined."""
         if program not in self.functions:
             self.functions.append(program)
-        c = self.node((*op, self.functions.index(program), *more, *[self.index(x) for x in operands]))
+        c = self.node((op, self.functions.index(program), *fields, *[self.index(x) for x in operands]))
         return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
-
-    def iterate(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:
-        """:func:`engine.ops.iterate` on traced values."""
-        from engine.compiler.loop import iterate  # here: loops and derivatives are built on this module
-
-        return iterate(self, advance, x, limit, done)
-
-    def jacobian(self, results: Any, arguments: Any) -> Any:
-        """∂ results / ∂ arguments, of traced arrays: (*results' shape, *arguments' shape)."""
-        from engine.compiler.autodiff import derivatives
-
-        return derivatives(self, results, arguments)
 
 
 def refuse(what: str, instead: str) -> TraceError:
@@ -197,19 +163,6 @@ class Expr:
     def __ror__(a, b): return binary("or", b, a)
     def __invert__(a): return a.g.make("not", a)
 
-    # -- functions: NumPy calls these by name on the elements of an object array
-    def sqrt(a): return a.g.make("sqrt", a)
-    def floor(a): return a.g.make("floor", a)
-    def sin(a): return a.g.make("sin", a)
-    def cos(a): return a.g.make("cos", a)
-    def tan(a): return a.g.make("tan", a)
-    def arcsin(a): return a.g.make("asin", a)
-    def arccos(a): return a.g.make("acos", a)
-    def arctan(a): return a.g.make("atan", a)
-    def exp(a): return a.g.make("exp", a)
-    def log(a): return a.g.make("log", a)
-    def tanh(a): return a.g.make("tanh", a)
-    def arctan2(a, b): return binary("atan2", a, b)
     def conjugate(a): return a
 
     # -- what NumPy and Python ask of a number and a traced one cannot give
@@ -240,7 +193,7 @@ class Expr:
         if op is not None and all(isinstance(x, SCALAR) for x in inputs):
             return self.g.make(op, *inputs)
         boxed = [box(x) for x in inputs]
-        return LIFTED[op](*boxed) if op in LIFTED else getattr(ufunc, method)(*boxed, **kwargs)
+        return LIFTED[op](*boxed) if op else getattr(ufunc, method)(*boxed, **kwargs)
 
     def __repr__(self):
         return f"<traced {self.g.nodes[self.i][0]} #{self.i}>"
@@ -267,11 +220,16 @@ def binary(op: str, a: Any, b: Any) -> Any:
 
 
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
-#: functions for which NumPy's own object loops would call bool(), or find no method on a float
-LIFTED: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": ops.power, "lt": ops.less, "le": ops.less_equal,
-    "eq": ops.equal, "and": ops.logical_and, "or": ops.logical_or, "not": ops.logical_not,
-    "min": ops.minimum, "max": ops.maximum, "abs": ops.absolute, "atan2": ops.arctan2,
-}  # fmt: skip
+#: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
+LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
 MIRRORED: dict[Any, Any] = {np.greater: np.less, np.greater_equal: np.less_equal}
-UFUNCS: dict[Any, str] = {f: op for op, f in ops.NUMPY.items() if isinstance(f, np.ufunc)}
+UFUNCS = {f: op for f, op in RECORDED.items() if isinstance(f, np.ufunc)}
+
+
+def method(op: str) -> Callable[..., Any]:
+    """A method of traced scalars."""
+    return lambda a, *others: a.g.make(op, a, *others)
+
+
+for _ufunc, _op in UFUNCS.items():  # NumPy calls these by name on the elements of an object array: x.sin(), x.arctan2(y)
+    setattr(Expr, _ufunc.__name__, method(_op))

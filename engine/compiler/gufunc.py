@@ -22,9 +22,10 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import EngineError
 from engine.compiler import entry, machine
-from engine.compiler.expr import Expr
+from engine.compiler.expr import Expr, TraceError
+from engine.compiler.program import Program, Shape
 from engine.compiler.rollout import rollout
-from engine.compiler.trace import Program, Shape, TraceError, calling, name_of, trace
+from engine.compiler.trace import calling, name_of, trace
 
 #: operations in a batch from which several threads are worth their start
 WORTH_THREADS = 8_000_000

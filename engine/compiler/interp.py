@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.trace import Program, size
-from engine.ops import NUMPY
+from engine.compiler.operations import OPERATIONS
+from engine.compiler.program import Program, size
 
 
 def interpret(program: Program, *arguments: Any) -> Any:
@@ -47,7 +47,7 @@ def run(program: Program, inputs: Any) -> list[Any]:
             elif op == "get":
                 value.append(value[args[0]][args[1]])
             else:
-                value.append(NUMPY[op](*[value[i] for i in args]))
+                value.append(OPERATIONS[op].numpy(*[value[i] for i in args]))
     return [value[i] for i in program.outputs]
 
 

@@ -11,16 +11,16 @@ independent bit for bit of W, of the batch and of the threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.compiler import machine, vecmath
-from engine.compiler.expr import BOOLEAN, COMPARISONS, LOGIC
+from engine.compiler.operations import CALLS, OPERATIONS, operands
+from engine.compiler.program import Program, truth_values
 from engine.compiler.schedule import angles, fused, residence, segments
-from engine.compiler.trace import Program, operands
-from engine.compiler.vecmath import intrinsic, literal, splat, vector
+from engine.compiler.vecmath import literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
-BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "abs": "fabs", "floor": "floor"}
 #: registers that are not planned with: what an operation overwrites must be copied first
 SPARE = 1
 #: parameters of a function, and of its segments
@@ -32,7 +32,6 @@ FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [
          *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %group]" for p in ("in", "out", "work"))]  # fmt: skip
 NEXT = [*(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
         "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
-PREDICATE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 
 
 class Module:
@@ -98,8 +97,8 @@ end:
         self.once(f"@near{lanes}", vecmath.near(lanes))
         return self.once("@angles", vecmath.angles(lanes)), lanes // self.width
 
-    def libm(self, name: str) -> str:
-        arity = vecmath.LIBM[name]
+    def libm(self, name: str, arity: int) -> str:
+        """Name of the function that is the C library's ``name`` on every lane."""
         self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
@@ -116,7 +115,7 @@ end:
         place: dict[int, int] = {}  # node -> where in work it lies
         size = 0
         for i, node in enumerate(nodes):
-            if node[0] in ("call", "loop"):
+            if node[0] in CALLS:
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
@@ -136,17 +135,17 @@ end:
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
-        boolean = kinds(nodes)
+        truths = truth_values(nodes)
         bodies = []
         if turned:
-            body = Body(self, nodes, slot, place, boolean)
+            body = Body(self, nodes, slot, place, truths)
             for k in range(room):
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, nodes, slot, place, boolean)
+            body = Body(self, nodes, slot, place, truths)
             for i in part:
                 for j in leaving.get(i, ()):
                     body.have.pop(j, None)
@@ -172,24 +171,15 @@ end:
         return "\n".join([table, *self.text])
 
 
-def kinds(nodes) -> list[bool]:
-    """Which nodes are truth values."""
-    result: list[bool] = []
-    for op, *args in nodes:
-        truth = op in BOOLEAN or (op == "const" and isinstance(args[0], bool)) or (op == "select" and result[args[1]])
-        result.append(truth)
-    return result
-
-
 class Body:
     """The instructions of one segment."""
 
-    def __init__(self, module: Module, nodes, slot, place, boolean) -> None:
-        self.module, self.nodes, self.slot, self.place, self.boolean = module, nodes, slot, place, boolean
+    def __init__(self, module: Module, nodes, slot, place, truths: set[int]) -> None:
+        self.module, self.nodes, self.slot, self.place, self.truths = module, nodes, slot, place, truths
+        self.width, self.D, self.B = module.width, module.D, module.B
         self.lines: list[str] = []
         self.have: dict[int, str] = {}
-        self.angles: dict[int, str] = {}
-        self.series: dict[int, str] = {}
+        self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
         self.count = 0
 
     def put(self, text: str) -> str:
@@ -197,15 +187,27 @@ class Body:
         self.lines.append(f"  %t{self.count} = {text}")
         return f"%t{self.count}"
 
+    def call(self, function: str, arguments: Sequence[str]) -> str:
+        """Result of a function of numbers."""
+        return self.put(f"call {self.D} {function}({', '.join(f'{self.D} {x}' for x in arguments)})")
+
+    def pair(self, function: str, i: int, x: str) -> str:
+        """Both results of ``sincos`` or ``stumpff`` of x, the operand of node i."""
+        key = function, self.nodes[i][1]
+        if key not in self.pairs:
+            name = self.module.sincos() if function == "sincos" else self.module.stumpff()
+            self.pairs[key] = self.put(f"call {{{self.D}, {self.D}}} {name}({self.D} {x})")
+        return self.pairs[key]
+
     def at(self, base: str, k: int) -> str:
-        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
+        return self.put(f"getelementptr inbounds {self.D}, ptr {base}, i64 {k}") if k else base
 
     def load(self, base: str, k: int) -> str:
         """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
-        return self.put(f"load volatile {self.module.D}, ptr {self.at(base, k)}")
+        return self.put(f"load volatile {self.D}, ptr {self.at(base, k)}")
 
     def store(self, value: str, base: str, k: int) -> None:
-        self.lines.append(f"  store {self.module.D} {value}, ptr {self.at(base, k)}")
+        self.lines.append(f"  store {self.D} {value}, ptr {self.at(base, k)}")
 
     def value(self, i: int) -> str:
         """Operand for node i: what is in a register, or a load."""
@@ -214,8 +216,8 @@ class Body:
         op, *args = self.nodes[i]
         m = self.module
         if op == "neg":  # made where it is read: most are part of a fused multiply-add
-            return self.put(f"fneg {m.D} {self.value(args[0])}")
-        if op == "const" and self.boolean[i]:
+            return OPERATIONS[op].lower(self, i, self.value(args[0]))
+        if op == "const" and i in self.truths:
             return splat("i1", m.width, str(int(args[0])))
         if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
             value = self.load("%constants", m.constants.setdefault(literal(args[0]), len(m.constants)))
@@ -223,7 +225,7 @@ class Body:
             value = self.load("%in", args[0])
         else:
             value = self.load("%work", self.place[i])
-        if self.boolean[i]:
+        if i in self.truths:
             value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
         return value
@@ -231,7 +233,7 @@ class Body:
     def number(self, i: int) -> str:
         """Operand for node i as a number: truth as 1 and 0."""
         value = self.value(i)
-        return self.put(f"uitofp {self.module.B} {value} to {self.module.D}") if self.boolean[i] else value
+        return self.put(f"uitofp {self.B} {value} to {self.D}") if i in self.truths else value
 
     def result(self, i: int) -> str:
         """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
@@ -239,50 +241,18 @@ class Body:
         return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
 
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
-        node, m = self.nodes[i], self.module
-        op, D, B = node[0], m.D, m.B
-        if op in ("call", "loop"):
+        node = self.nodes[i]
+        op = node[0]
+        if op in CALLS:
             for k, j in enumerate(operands(node)):
                 self.store(self.number(j), "%work", arguments + k)
             if op == "loop":
                 places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-                f = m.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
+                f = self.module.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
                 self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {node[2]})")
             return
         if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
             return
-        args = [self.value(j) for j in operands(node)]
-        if op in BINARY:
-            value = self.put(f"{BINARY[op]} {D} {args[0]}, {args[1]}")
-        elif op == "neg":
-            value = self.put(f"fneg {D} {args[0]}")
-        elif op in INTRINSIC:
-            value = self.put(f"call {D} {intrinsic(INTRINSIC[op], m.width)}({', '.join(f'{D} {a}' for a in args)})")
-        elif op in ("sin", "cos"):
-            if node[1] not in self.angles:
-                self.angles[node[1]] = self.put(f"call {{{D}, {D}}} {m.sincos()}({D} {args[0]})")
-            value = self.put(f"extractvalue {{{D}, {D}}} {self.angles[node[1]]}, {int(op == 'cos')}")
-        elif op in ("c2", "c3"):
-            if node[1] not in self.series:
-                self.series[node[1]] = self.put(f"call {{{D}, {D}}} {m.stumpff()}({D} {args[0]})")
-            value = self.put(f"extractvalue {{{D}, {D}}} {self.series[node[1]]}, {int(op == 'c3')}")
-        elif op == "hold":
-            value = args[0]
-        elif op in vecmath.LIBM:
-            value = self.put(f"call {D} {m.libm(op)}({', '.join(f'{D} {a}' for a in args)})")
-        elif op in COMPARISONS:
-            value = self.put(f"fcmp {PREDICATE[op]} {D} {args[0]}, {args[1]}")
-        elif op in ("min", "max"):  # NaN if either is, as np.minimum
-            first = self.put(f"fcmp {'olt' if op == 'min' else 'ogt'} {D} {args[0]}, {args[1]}")
-            nan = self.put(f"fcmp uno {D} {args[0]}, {splat('double', m.width, literal(0.0))}")
-            value = self.put(f"select {B} {self.put(f'or {B} {first}, {nan}')}, {D} {args[0]}, {D} {args[1]}")
-        elif op in LOGIC:
-            value = self.put(f"xor {B} {args[0]}, {splat('i1', m.width, '1')}" if op == "not" else f"{op} {B} {args[0]}, {args[1]}")
-        elif op == "select":
-            T = B if self.boolean[i] else D
-            value = self.put(f"select {B} {args[0]}, {T} {args[1]}, {T} {args[2]}")
-        else:
-            raise AssertionError(f"no lowering for {op}")
-        self.have[i] = value
+        self.have[i] = OPERATIONS[op].lower(self, i, *[self.value(j) for j in node[1:]])
         if i in self.slot:
             self.store(self.number(i), "%work", self.slot[i])

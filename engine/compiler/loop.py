@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph, Node, refuse
-from engine.compiler.trace import Program, live, operands, renumbered
+from engine.compiler.expr import Expr, Graph, refuse
+from engine.compiler.operations import CALLS, Node, operands, renumbered
+from engine.compiler.program import Program, live
 
 
-def iterate(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
+def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
     x = np.asarray(x, dtype=object)
-    graph.loops += 1
-    n, start, name = x.size, len(graph.nodes), graph.loops
-    carry = [Expr(graph, graph.node(("carry", name, k))) for k in range(n + 1)]
+    n, start = x.size, len(graph.nodes)
+    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
     before, done = np.array(carry[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(before)
     if np.shape(after) != x.shape or np.shape(now) != ():
         raise refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
     results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
     body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
-    given = [Expr(graph, i) for i in (*graph.matched("hold", [graph.index(y) for y in x.ravel()]), *captured)]
-    final = graph.loop(body, int(limit), [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]])
+    given = [Expr(graph, i) for i in (*map(graph.number, [graph.index(y) for y in x.ravel()]), *captured)]
+    final = graph.call(body, [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]], "loop", int(limit))
     return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
 
 
@@ -58,7 +58,7 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -
     for i in sorted(needed - new.keys()):
         node = graph.nodes[i]
         if i in inside:
-            if node[0] in ("call", "loop"):
+            if node[0] in CALLS:
                 f = graph.functions[node[1]]
                 if f not in functions:
                     functions.append(f)
@@ -68,11 +68,9 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -
             new[i] = put(*node)
         else:
             new[i] = put("input", len(carry) + len(captured))
-            if i in graph.truths:  # arguments are numbers
-                captured.append(graph.node(("select", i, graph.index(1.0), graph.index(0.0))))
+            captured.append(graph.number(i))  # arguments are numbers
+            if i in graph.truths:
                 new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
-            else:
-                captured.append(i)
     kept, wanted = live(nodes, [new[i] for i in outputs])
     shapes = [()] * (len(carry) + len(captured))
     return Program(kept, wanted, list(shapes), [()] * len(carry), functions, "loop"), captured

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from engine.compiler.entry import ALL_FLAGS, GROUPS, Writer, strided
 from engine.compiler.llvm import Module
-from engine.compiler.trace import Program
+from engine.compiler.program import Program
 from engine.compiler.vecmath import literal, splat, vector
 
 
@@ -28,40 +28,17 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     D = vector("double", width)
     m.text += [strided(width, gather=True), strided(width, gather=False)]
     lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:"]
-    put = Writer(lines).put
-
-    def element(base: str, k: int, kind: str) -> str:
-        return put(f"load {kind}, ptr {put(f'getelementptr {kind}, ptr {base}, i64 {k}')}")
-
+    writer = GroupWriter(lines, width)
+    put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
     N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
     base = [element("%args", k, "ptr") for k in range(7)]
     outer = [element("%steps", k, "i64") for k in range(7)]
     step_counts, step_p, step_x, step_record, step_column = (element("%steps", 7 + k, "i64") for k in range(5))
     state, work = kept + n, max(work_step, work_observe)
-    raw = put(f"call ptr @malloc(i64 {m.bytes(GROUPS * (2 * state + n_record + work) + 1) + 64})")
-    above = put(f"add i64 {put(f'ptrtoint ptr {raw} to i64')}, 63")
-    first = put(f"inttoptr i64 {put(f'and i64 {above}, -64')} to ptr")
+    raw, first = writer.aligned(m.bytes(GROUPS * (2 * state + n_record + work) + 1))
     second = put(f"getelementptr {D}, ptr {first}, i64 {GROUPS * state}")
     record = put(f"getelementptr {D}, ptr {second}, i64 {GROUPS * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {GROUPS * n_record}")
-    names, block = (f"groups{k}" for k in itertools.count()), "load"
-
-    @contextlib.contextmanager
-    def each_group() -> Iterator[tuple[str, str, str]]:
-        """What is written within is run for every group: gives its number, its first row, and how many rows it has."""
-        nonlocal block
-        name = next(names)
-        lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{block}], [%n{name}, %{name}]"])
-        done = put(f"mul i64 %g{name}, {width}")
-        rest = put(f"sub i64 %left, {done}")
-        yield f"%g{name}", put(f"add i64 %row, {done}"), put(f"select i1 {put(f'icmp slt i64 {rest}, {width}')}, i64 {rest}, i64 {width}")
-        lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
-                      f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
-        block = f"after{name}"
-
-    def vector_of(pointer: str, group: str, size: int, k: int) -> str:
-        here = put(f"mul i64 {group}, {size}")
-        return put(f"getelementptr {D}, ptr {pointer}, i64 {put(f'add i64 {here}, {k}')}")
 
     def core(n: int, stride: str) -> str:
         return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
@@ -82,9 +59,9 @@ def rollout(step: Program, observe: Program, width: int) -> str:
         to = vector_of(first, g, state, kept)
         lines.append(f"  call void @gather(ptr {row[5]}, i64 {outer[5]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
-    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{block}], [%nextj, %endlook]",
-              f"  %now = phi ptr [{first}, %{block}], [%at, %endlook]",
-              f"  %other = phi ptr [{second}, %{block}], [%away, %endlook]",
+    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
+              f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
+              f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
     counts_j = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
     counted = put(f"load double, ptr {counts_j}")
@@ -95,7 +72,7 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
     lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
-    block = "again"
+    writer.block = "again"
     with each_group() as (g, _, _):
         now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
         one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
@@ -103,7 +80,7 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
     lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
               f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
-    block = "look"
+    writer.block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
@@ -114,3 +91,31 @@ def rollout(step: Program, observe: Program, width: int) -> str:
               "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
     return "\n".join([str(m), *externals, *lines])
+
+
+class GroupWriter(Writer):
+    """Instructions, some of them repeated for every group of ``width`` rows."""
+
+    def __init__(self, lines: list[str], width: int) -> None:
+        super().__init__(lines)
+        self.width, self.D = width, vector("double", width)
+        self.names = (f"groups{k}" for k in itertools.count())
+        self.block = "load"  # the label of the block that is being written
+
+    @contextlib.contextmanager
+    def each_group(self) -> Iterator[tuple[str, str, str]]:
+        """A loop over the groups around what is written within: gives a group's number, its first row, and how many rows it has."""
+        name, put = next(self.names), self.put
+        self.lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{self.block}], [%n{name}, %{name}]"])
+        done = put(f"mul i64 %g{name}, {self.width}")
+        rest = put(f"sub i64 %left, {done}")
+        first = put(f"add i64 %row, {done}")
+        yield f"%g{name}", first, put(f"select i1 {put(f'icmp slt i64 {rest}, {self.width}')}, i64 {rest}, i64 {self.width}")
+        self.lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
+                           f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
+        self.block = f"after{name}"
+
+    def vector_of(self, pointer: str, group: str, size: int, k: int) -> str:
+        """Where vector k of a group lies, among groups of ``size`` vectors."""
+        here = self.put(f"mul i64 {group}, {size}")
+        return self.put(f"getelementptr {self.D}, ptr {pointer}, i64 {self.put(f'add i64 {here}, {k}')}")

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Container
 from typing import Any
 
-from engine.compiler.expr import Node
-from engine.compiler.trace import Program, live, operands, renumbered
+from engine.compiler.operations import CALLS, Node, operands, renumbered
+from engine.compiler.program import Program, live
 
 
 def fused(program: Program) -> tuple[list[Node], list[int]]:
@@ -96,7 +96,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         return i
 
     def wanted(i: int) -> list[int]:
-        if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in ("call", "loop")):
+        if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in CALLS):
             return [source(i)] if i in final and nodes[i][0] != "const" else []
         return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
 
@@ -122,7 +122,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         for i in part:
             for j in wants[i]:
                 if j not in held:
-                    if nodes[i][0] not in ("call", "loop"):                    # whose arguments pass on to memory, one by one
+                    if nodes[i][0] not in CALLS:                    # whose arguments pass on to memory, one by one
                         make_room(i, wants[i])
                         held.add(j)
                     if j != i and nodes[j][0] not in ("const", "input") and j not in placed:

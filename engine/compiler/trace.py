@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import math
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,54 +10,23 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import ARITY, BOOLEAN, SCALAR, Expr, Graph, Node, TraceError, located, refuse
-from engine.compiler.rewrite import Folding
-
-Shape = tuple[int, ...]
-
-
-class Program:
-    """A straight-line program on scalars.
-
-    Parameters
-    ----------
-    nodes : nodes in topological order, the last of each chain an output
-    outputs : index of the node of every output scalar, arrays raveled in C order one after the other
-    shapes_in, shapes_out : shape of each argument and of each result
-    functions : programs that ``call`` nodes refer to by number
-    names : of the results, where the function returned a dictionary
-    """
-
-    names: tuple[str, ...] = ()
-
-    def __init__(self, nodes: list[Node], outputs: list[int], shapes_in: list[Shape], shapes_out: list[Shape],
-                 functions: Sequence[Program] = (), name: str = "function") -> None:  # fmt: skip
-        self.nodes, self.outputs, self.functions, self.name = nodes, outputs, tuple(functions), name
-        self.shapes_in, self.shapes_out = shapes_in, shapes_out
-        self.n_in = sum(size(s) for s in shapes_in)
-
-    @functools.cached_property
-    def key(self) -> str:
-        """SHA-256 of everything the program computes: the same key, the same results."""
-        h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
-        for f in self.functions:
-            h.update(f.key.encode())
-        return h.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Program) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def count(self) -> int:
-        """Number of arithmetic operations, calls included, and loops as if they ran once."""
-        own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
-        return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in ("call", "loop"))
+from engine.compiler.autodiff import derivatives
+from engine.compiler.expr import SCALAR, Expr, Graph, TraceError, located, refuse
+from engine.compiler.loop import while_loop
+from engine.compiler.program import Program, Shape, live, size, verify
+from engine.compiler.rewrite import RULES
 
 
-def size(shape: Shape) -> int:
-    return math.prod(shape)
+class Tracer(Graph):
+    """The graph of a function that is being traced, with what ``engine.ops`` asks of it beside single operations."""
+
+    def while_loop(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:
+        """:func:`engine.ops.while_loop` on traced values."""
+        return while_loop(self, advance, x, limit, done)
+
+    def jacobian(self, results: Any, arguments: Any) -> np.ndarray:
+        """∂ results / ∂ arguments, of traced arrays: (*results' shape, *arguments' shape)."""
+        return derivatives(self, results, arguments)
 
 
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) -> Program:
@@ -70,7 +36,7 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
     >>> p.count(), p.shapes_out
     (5, [()])
     """
-    graph: Graph = Folding() if fold else Graph()
+    graph = Tracer(RULES if fold else {})
     arguments, k = [], 0
     for shape in shapes:
         flat = [graph.input(k + j) for j in range(size(shape))]
@@ -127,38 +93,6 @@ def place_of(fn: Callable[..., Any]) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
 
 
-def operands(node: Node) -> Sequence[int]:
-    """Indices of the nodes that a node reads."""
-    op = node[0]
-    if op in ARITY:
-        return node[1:]
-    return node[2:] if op == "call" else node[3:] if op == "loop" else node[1:2] if op == "get" else ()
-
-
-def renumbered(node: Node, new: Sequence[int] | dict[int, int]) -> Node:
-    """The node with its operands renumbered."""
-    op = node[0]
-    if op in ARITY:
-        return (op, *[new[i] for i in node[1:]])
-    if op == "call":
-        return (op, node[1], *[new[i] for i in node[2:]])
-    if op == "loop":
-        return (op, node[1], node[2], *[new[i] for i in node[3:]])
-    return (op, new[node[1]], node[2]) if op == "get" else node
-
-
-def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """The nodes that the outputs need, renumbered in their order."""
-    needed = set(outputs)
-    for i in reversed(range(len(nodes))):
-        if i in needed:
-            needed.update(operands(nodes[i]))
-    kept, new = sorted(needed), [0] * len(nodes)
-    for k, i in enumerate(kept):
-        new[i] = k
-    return [renumbered(nodes[i], new) for i in kept], [new[i] for i in outputs]
-
-
 def explained(error: Exception, graph: Graph) -> TraceError | None:
     """What NumPy and Python say when they meet traced values, in the terms of this engine; None if the error is about something else."""
     text = str(error)
@@ -179,36 +113,4 @@ def explained(error: Exception, graph: Graph) -> TraceError | None:
     return None
 
 
-def verify(program: Program) -> None:
-    """Raise if a program is not well formed; apart from the rewriter, so that neither hides the other's faults."""
-    kinds: list[str] = []
-    for i, (op, *args) in enumerate(program.nodes):
-        reads = operands(program.nodes[i])
-        assert all(0 <= j < i for j in reads), f"node {i} reads a later one: {program.nodes[i]}"
-        if op == "input":
-            assert 0 <= args[0] < program.n_in, f"node {i} reads input {args[0]} of {program.n_in}"
-        elif op == "const":
-            assert isinstance(args[0], (float, bool)), f"node {i} is no number"
-        elif op in ("call", "loop"):
-            assert len(reads) == program.functions[args[0]].n_in, f"node {i} calls with {len(reads)} arguments"
-            assert all(kinds[j] == "float" for j in reads), f"node {i} passes what is no number"
-        elif op == "get":
-            callee = program.nodes[args[0]]
-            assert callee[0] in ("call", "loop") and 0 <= args[1] < len(program.functions[callee[1]].outputs), f"node {i} gets nothing"
-        else:
-            assert op in ARITY and len(args) == ARITY[op], f"node {i} has an unknown op or arity: {program.nodes[i]}"
-            wanted = ["bool"] * len(args) if op in ("and", "or", "not") else ["float"] * len(args)
-            if op == "select":
-                wanted = ["bool", *[kinds[args[1]]] * 2]
-            assert [kinds[j] for j in args] == wanted, f"node {i} mixes truth values and numbers: {program.nodes[i]}"
-        boolean = op in BOOLEAN or (op == "const" and isinstance(args[0], bool)) or (op == "select" and kinds[args[1]] == "bool")
-        kinds.append("bool" if boolean else "tuple" if op in ("call", "loop") else "float")
-    for k, i in enumerate(program.outputs):
-        assert 0 <= i < len(kinds) and kinds[i] != "tuple", f"result {k} is node {i}, no scalar"
-    wanted_outputs = sum(size(s) for s in program.shapes_out)
-    assert len(program.outputs) == wanted_outputs, f"{len(program.outputs)} results for {wanted_outputs} scalars"
-    for f in program.functions:
-        verify(f)
-
-
-__all__ = ["Program", "TraceError", "calling", "live", "operands", "refuse", "renumbered", "size", "trace", "verify"]
+__all__ = ["Program", "Shape", "TraceError", "calling", "name_of", "trace", "verify"]

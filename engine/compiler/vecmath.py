@@ -23,9 +23,6 @@ TWO_OVER_PI = 0.6366197723675814
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it rounds to an integer, held in the low bits
 LARGE = float(2**46)
 
-#: functions that are called lane by lane in the C library
-LIBM = {"tan": 1, "asin": 1, "acos": 1, "atan": 1, "exp": 1, "log": 1, "tanh": 1, "atan2": 2, "pow": 2}
-
 
 def literal(x: float) -> str:
     """A double as LLVM writes it, bit for bit."""

@@ -120,7 +120,7 @@ def dqvi(system: FreeBody, t: Any, h: Any, x: Array) -> Array:
         return state, ops.logical_or(whole(state[13]), ops.absolute(state[14]) < ops.absolute(h) / SUBSTEPS)
 
     start = np.concatenate([q, v, ops.array([0.0 * h, 0.5 * h])])
-    state, _ = ops.iterate(onward, start, 2 * SUBSTEPS, done=converged)
+    state, _ = ops.while_loop(onward, start, 2 * SUBSTEPS, done=converged)
     return ops.where(converged, np.concatenate([q1, v1]), ops.where(whole(state[13]), state[:13], np.nan))
 
 

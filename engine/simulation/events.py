@@ -81,7 +81,7 @@ class Watch:
             bracket = ops.array([ops.where(there, low, middle), ops.where(there, middle, high)])
             return bracket, bracket[1] - bracket[0] <= 1e-13 * h
 
-        bracket, _ = ops.iterate(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
+        bracket, _ = ops.while_loop(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
         at = after(bracket[1])
         zeros = ops.array([ops.where(c, 1.0, 0.0) for c in crossed(bracket[1], at)[0]])
         return ops.where(stopped, y, ops.where(hit, at, to)), self.memory.join({

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler import entry, gufunc, machine
-from engine.compiler.trace import Program
+from engine.compiler.program import Program
 
 WIDTHS = (1, 2, 4, 8)
 #: constants that rules look for; sums and products of a few of them are exact

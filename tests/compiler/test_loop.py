@@ -9,7 +9,8 @@ import pytest
 from engine import ops
 from engine.compiler import TraceError, interpret, llvm, machine, trace, verify
 from engine.compiler.gufunc import Gufunc, rollout_ufunc
-from engine.compiler.trace import Program, calling
+from engine.compiler.program import Program
+from engine.compiler.trace import calling
 from tests.compiler.programs import WIDTHS, again, bits, loop
 from tests.numeric import check_lives
 
@@ -23,7 +24,7 @@ def halve_or_triple(c):
 
 def collatz(n, limit=200):
     """The last number, its place in the sequence, and whether it is 1; a sequence that starts at 1 is done."""
-    c, done = ops.iterate(halve_or_triple, ops.array([n, 0.0]), limit, ops.equal(n, 1.0))
+    c, done = ops.while_loop(halve_or_triple, ops.array([n, 0.0]), limit, ops.equal(n, 1.0))
     return np.array([c[0], c[1], ops.where(done, 1.0, 0.0)])
 
 
@@ -82,12 +83,12 @@ def test_what_is_done_at_the_start_is_not_touched(start):
         raise AssertionError("no pass")
 
     def f(x, y):
-        return ops.iterate(lambda x: (x / 0.0, False), x, 5, y < x)[0]
+        return ops.while_loop(lambda x: (x / 0.0, False), x, 5, y < x)[0]
 
     for x in (2.0, np.array([1.0, 2.0])):
-        same, done = ops.iterate(never, x, 5, start)
+        same, done = ops.while_loop(never, x, 5, start)
         assert (same == x).all() and done
-    assert trace(lambda x: ops.iterate(never, x, 5, start)[0], [(2,)]).nodes == [("input", 0), ("input", 1)]
+    assert trace(lambda x: ops.while_loop(never, x, 5, start)[0], [(2,)]).nodes == [("input", 0), ("input", 1)]
     with np.errstate(all="ignore"):                                           # known only as it runs
         for results in everywhere(trace(f, [(), ()]), np.arange(1.0, 12.0), np.full(11, 5.5)):
             assert results.tolist() == [np.inf] * 5 + [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
@@ -95,7 +96,7 @@ def test_what_is_done_at_the_start_is_not_touched(start):
 
 def test_plain_arrays_go_element_by_element():
     """On floats the carry may be a batch of scalars. Traced, it may start from a number: what the body reads tells."""
-    babylonian = lambda a: ops.iterate(lambda x: (0.5 * (x + a / x), ops.absolute(a / x - x) < 1e-3 * x), 1.0, 30)
+    babylonian = lambda a: ops.while_loop(lambda x: (0.5 * (x + a / x), ops.absolute(a / x - x) < 1e-3 * x), 1.0, 30)
     a = np.array([1e-8, 0.5, 1.0, 2.0, 9.0, 1e12])
     x, done = babylonian(a)
     assert bits(x) == bits([babylonian(k)[0] for k in a]) and done.all()
@@ -115,7 +116,7 @@ def reads(x, a, b, call):
         step = ops.where(up, 0.25 + 0.1 * c[1], wave)
         return np.array([c[0] + step * n, ops.where(below, scaled, c[1] * 0.5)]), ops.less(n * ops.exp(a), c[0])
 
-    return ops.iterate(advance, x, 50)
+    return ops.while_loop(advance, x, 50)
 
 
 def test_a_loop_reads_what_is_outside():
@@ -139,7 +140,7 @@ def test_what_does_not_change_is_computed_once():
     assert not {"sin", "cos", "exp"} & set(kinds(inner)) and {"sin", "cos", "exp"} <= set(kinds(program))
     assert inner.functions == (INNER,) and kinds(inner).count("call") == 1 and "call" not in kinds(program)
     assert inner.n_in == 3 + 4 and len(inner.outputs) == 3                    # (c, done); a < b as a number, wave, 3 exp a, 1/2 + cos² b
-    constant = trace(lambda x, a: ops.iterate(lambda x: (calling(INNER)(a, a)[0], x < 0.0), x, 5)[0], [(), ()])
+    constant = trace(lambda x, a: ops.while_loop(lambda x: (calling(INNER)(a, a)[0], x < 0.0), x, 5)[0], [(), ()])
     assert "call" not in kinds(body(constant)) and "call" in kinds(constant)  # a call too
 
 
@@ -149,7 +150,7 @@ def total(n, call):
     def advance(c):
         return ops.array([c[0] + 1.0, c[1] + call(c[0])[1]]), c[0] >= n
 
-    return ops.iterate(advance, ops.array([1.0, 0.0]), 100)[0]
+    return ops.while_loop(advance, ops.array([1.0, 0.0]), 100)[0]
 
 
 def test_loops_in_loops():
@@ -166,9 +167,9 @@ def factorial(n):
     """By additions alone: the inner loop adds up what the outer one carries."""
 
     def times(k, f):
-        return ops.iterate(lambda c: (ops.array([c[0] + 1.0, c[1] + f]), c[0] + 1.0 >= k), ops.array([0.0, 0.0]), 99)[0][1]
+        return ops.while_loop(lambda c: (ops.array([c[0] + 1.0, c[1] + f]), c[0] + 1.0 >= k), ops.array([0.0, 0.0]), 99)[0][1]
 
-    return ops.iterate(lambda c: (ops.array([c[0] + 1.0, times(c[0], c[1])]), c[0] >= n), ops.array([1.0, 1.0]), 99)[0][1]
+    return ops.while_loop(lambda c: (ops.array([c[0] + 1.0, times(c[0], c[1])]), c[0] >= n), ops.array([1.0, 1.0]), 99)[0][1]
 
 
 def test_an_inner_loop_reads_the_outer_one_s_carry():
@@ -180,7 +181,7 @@ def test_an_inner_loop_reads_the_outer_one_s_carry():
 
 
 def test_an_inner_loop_that_does_not_change_runs_once():
-    program = trace(lambda n, x: ops.iterate(lambda y: (y + collatz(n)[1], y > 200.0), x, 30)[0], [(), ()])
+    program = trace(lambda n, x: ops.while_loop(lambda y: (y + collatz(n)[1], y > 200.0), x, 30)[0], [(), ()])
     assert kinds(program).count("loop") == 2 and not any("loop" in kinds(f) for f in program.functions)
     for results in everywhere(program, np.array([27.0, 3.0]), np.array([0.0, 190.0])):
         assert results.tolist() == [333.0, 211.0]                             # 111, 222, 333 and 197, 204, 211
@@ -191,7 +192,7 @@ def test_the_carry_has_any_shape(shape):
     size = lambda x: ops.largest(x.ravel() if shape else [x])
 
     def f(x):
-        y, done = ops.iterate(lambda x: (0.5 * x, size(x) < 1.0), x, 40)
+        y, done = ops.while_loop(lambda x: (0.5 * x, size(x) < 1.0), x, 40)
         return ops.where(done, y if shape else ops.where(y > 0.0, y, 7.0), 9.0)  # a number is a number again
 
     x = np.random.default_rng(0).uniform(1, 9, (10, *shape)) * 10.0 ** np.arange(10).reshape(10, *[1] * len(shape))
@@ -202,7 +203,7 @@ def test_the_carry_has_any_shape(shape):
 
 
 def test_truth_in_the_carry_is_one_and_zero():
-    f = lambda a: ops.iterate(lambda c: (np.array([c[0] + c[1], c[0] < 3.0]), c[0] > 4.0), np.array([a, a < 2.0]), 9)[0]
+    f = lambda a: ops.while_loop(lambda c: (np.array([c[0] + c[1], c[0] < 3.0]), c[0] > 4.0), np.array([a, a < 2.0]), 9)[0]
     for results in everywhere(trace(f, [()]), np.array([1.0, 2.5, 4.5])):
         assert results.tolist() == [[4.0, 0.0], [4.5, 0.0], [4.5, 0.0]]
 
@@ -213,21 +214,21 @@ def test_truth_in_the_carry_is_one_and_zero():
 ])  # fmt: skip
 def test_a_body_of_other_shapes_is_refused(advance, what):
     with pytest.raises(TraceError, match=f"{re.escape(what)}.*expected {re.escape('(3,)')} and a truth value") as caught:
-        trace(lambda x: ops.iterate(advance, x, 5)[0], [(3,)])
+        trace(lambda x: ops.while_loop(advance, x, 5)[0], [(3,)])
     assert str(caught.value).startswith(f"{__file__}:{sys._getframe().f_lineno - 1}: ")
 
 
 def test_a_limit_is_a_whole_number():
     for x in (1.0, np.ones(2)):
         with pytest.raises(TypeError):
-            ops.iterate(lambda x: (x, False), x, 2.5)
+            ops.while_loop(lambda x: (x, False), x, 2.5)
     with pytest.raises(TypeError):
-        trace(lambda x: ops.iterate(lambda x: (x, False), x, 2.5)[0], [()])
+        trace(lambda x: ops.while_loop(lambda x: (x, False), x, 2.5)[0], [()])
 
 
 def test_the_key_is_of_the_limit_and_of_the_body():
     def key(limit=9, factor=0.5, start=False, bound=1.0):
-        return trace(lambda x: ops.iterate(lambda x: (factor * x, x < bound), x, limit, x < 0.0 if start else False)[0], [()]).key
+        return trace(lambda x: ops.while_loop(lambda x: (factor * x, x < bound), x, limit, x < 0.0 if start else False)[0], [()]).key
 
     assert key() == key() and len({key(), key(limit=8), key(factor=0.25), key(start=True), key(bound=2.0)}) == 5
 
@@ -241,7 +242,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_the_verifier_reads_loops(what):
-    program = trace(lambda x, y: ops.iterate(lambda x: (x + y, x < 5.0), x, 9, x < y), [(), ()])
+    program = trace(lambda x, y: ops.while_loop(lambda x: (x + y, x < 5.0), x, 9, x < y), [(), ()])
     verify(program)
     at = next(i for i, n in enumerate(program.nodes) if n[0] == "loop")
     nodes = [BROKEN[what](program.nodes) if i == at else n for i, n in enumerate(program.nodes)]
@@ -275,7 +276,7 @@ def step(t0, k, dt, x):
         new = np.array([x[0] + dt * y[1], x[1] - dt * ops.sin(y[0])])
         return new, ops.largest(new - y) <= 1e-9 * ops.largest(new)
 
-    y, done = ops.iterate(advance, x[:2], 30)
+    y, done = ops.while_loop(advance, x[:2], 30)
     return np.array([y[0], y[1], x[2] + ops.where(done, 0.0, 1.0)])
 
 

@@ -6,8 +6,10 @@ import pytest
 from engine import ops
 from engine.compiler import interpret, llvm, trace, verify
 from engine.compiler.gufunc import Gufunc
+from engine.compiler.operations import operands
+from engine.compiler.program import Program
 from engine.compiler.schedule import angles, fused, residence, segments
-from engine.compiler.trace import Program, calling, operands
+from engine.compiler.trace import calling
 from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
 
 

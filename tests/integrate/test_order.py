@@ -31,7 +31,7 @@ def by_repetition(residual, x, *_):
         r = residual(u)
         return u - r, ops.largest(r) <= 1e-13 * ops.largest(u)
 
-    return ops.iterate(advance, x, 60)
+    return ops.while_loop(advance, x, 60)
 
 
 @pytest.mark.parametrize("name", ["cf4", "rkmk4"])

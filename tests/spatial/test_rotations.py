@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from engine import ops
+from engine.compiler.operations import OPERATIONS
 from engine.compiler.trace import Program, trace
 from engine.spatial import quaternion, rotations, so3
 from engine.spatial.rotations import ATTITUDES, rodrigues_from_quaternion, rodrigues_to_quaternion
@@ -83,7 +84,7 @@ def slopes(fn, x):
                 row = np.eye(x.size)[args[0]] if op == "input" else np.zeros(x.size)
             else:
                 operands = [np.float64(values[i]) for i in args]
-                value = ops.NUMPY[op](*operands)
+                value = OPERATIONS[op].numpy(*operands)
                 row = sum(d * rows[i] for d, i in zip(PARTIALS[op](*operands), args, strict=True))
             assert np.isfinite(value) and np.all(np.isfinite(row)), f"{op} of {[values[i] for i in args]}"
             values.append(value)

@@ -1,0 +1,109 @@
+"""Straight-line programs on scalars: what tracing makes, and what is interpreted or compiled."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Sequence
+
+from engine.compiler.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
+
+Shape = tuple[int, ...]
+
+
+class Program:
+    """A straight-line program on scalars.
+
+    Parameters
+    ----------
+    nodes : nodes in topological order, the last of each chain an output
+    outputs : index of the node of every output scalar, arrays raveled in C order one after the other
+    shapes_in, shapes_out : shape of each argument and of each result
+    functions : programs that ``call`` nodes refer to by number
+    names : of the results, where the function returned a dictionary
+    """
+
+    names: tuple[str, ...] = ()
+
+    def __init__(self, nodes: list[Node], outputs: list[int], shapes_in: list[Shape], shapes_out: list[Shape],
+                 functions: Sequence[Program] = (), name: str = "function") -> None:  # fmt: skip
+        self.nodes, self.outputs, self.functions, self.name = nodes, outputs, tuple(functions), name
+        self.shapes_in, self.shapes_out = shapes_in, shapes_out
+        self.n_in = sum(size(s) for s in shapes_in)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """SHA-256 of everything the program computes: the same key, the same results."""
+        h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
+        for f in self.functions:
+            h.update(f.key.encode())
+        return h.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def count(self) -> int:
+        """Number of arithmetic operations, calls included, and loops as if they ran once."""
+        own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
+        return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
+
+
+def size(shape: Shape) -> int:
+    return math.prod(shape)
+
+
+def truth_values(nodes: Sequence[Node]) -> set[int]:
+    """The nodes that are truth values."""
+    found: set[int] = set()
+    for i, node in enumerate(nodes):
+        if is_truth(node, found):
+            found.add(i)
+    return found
+
+
+def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
+    """The nodes that the outputs need, renumbered in their order."""
+    needed = set(outputs)
+    for i in reversed(range(len(nodes))):
+        if i in needed:
+            needed.update(operands(nodes[i]))
+    kept, new = sorted(needed), [0] * len(nodes)
+    for k, i in enumerate(kept):
+        new[i] = k
+    return [renumbered(nodes[i], new) for i in kept], [new[i] for i in outputs]
+
+
+def verify(program: Program) -> None:
+    """Raise if a program is not well formed; apart from the rewriter, so that neither hides the other's faults."""
+    kinds: list[str] = []
+    truths = truth_values(program.nodes)
+    for i, node in enumerate(program.nodes):
+        op, *args = node
+        assert op in OPERATIONS and len(args) == ARITY.get(op, len(args)), f"node {i} has an unknown op or arity: {node}"
+        reads = operands(node)
+        assert all(0 <= j < i for j in reads), f"node {i} reads a later one: {node}"
+        if op == "input":
+            assert 0 <= args[0] < program.n_in, f"node {i} reads input {args[0]} of {program.n_in}"
+        elif op == "const":
+            assert isinstance(args[0], (float, bool)), f"node {i} is no number"
+        elif op in CALLS:
+            assert len(reads) == program.functions[args[0]].n_in, f"node {i} calls with {len(reads)} arguments"
+            assert all(kinds[j] == "x" for j in reads), f"node {i} passes what is no number"
+        elif op == "get":
+            callee = program.nodes[args[0]]
+            assert callee[0] in CALLS and 0 <= args[1] < len(program.functions[callee[1]].outputs), f"node {i} gets nothing"
+        else:
+            given = [kinds[j] for j in args]
+            wanted = [given[-1] if kind == "s" else kind for kind in OPERATIONS[op].takes]
+            assert given == wanted, f"node {i} mixes truth values and numbers: {node}"
+        kinds.append("tuple" if op in CALLS else "t" if i in truths else "x")
+    for k, i in enumerate(program.outputs):
+        assert 0 <= i < len(kinds) and kinds[i] != "tuple", f"result {k} is node {i}, no scalar"
+    wanted_outputs = sum(size(s) for s in program.shapes_out)
+    assert len(program.outputs) == wanted_outputs, f"{len(program.outputs)} results for {wanted_outputs} scalars"
+    for f in program.functions:
+        verify(f)
