@@ -20,7 +20,7 @@ KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
 
 
 def folder() -> Path | None:
-    """The user's cache folder, made if it is missing; None if there is none to trust."""
+    """Return the user's cache folder, made if it is missing, or None if there is none to trust."""
     chosen = os.environ.get("ENGINE_CACHE")
     if chosen == "0":
         return None
@@ -36,7 +36,7 @@ def folder() -> Path | None:
 
 
 def usual() -> Path:
-    """Where the system keeps a user's caches."""
+    """Return the system's folder for a user's caches."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "articulated-engine"
     if os.name == "nt":
@@ -53,7 +53,7 @@ def name(key: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The object code kept for a key, or None."""
+    """Return the object code kept for a key, or None."""
     where = folder()
     if where is None:
         return None

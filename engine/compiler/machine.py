@@ -42,7 +42,7 @@ def registers() -> int:
 
 @functools.cache
 def identity() -> str:
-    """What the code depends on besides the program: processor, LLVM, and the text of this compiler."""
+    """Return all that the code depends on besides the program: processor, LLVM, and the text of this compiler."""
     import llvmlite
 
     own = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()

@@ -30,7 +30,7 @@ class Tracer(Graph):
 
 
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) -> Program:
-    """The program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
+    """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
 
     >>> p = trace(lambda x, y: x @ y, [(3,), (3,)])
     >>> p.count(), p.shapes_out
@@ -63,7 +63,7 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
 
 
 def calling(program: Program) -> Callable[..., Any]:
-    """A function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
+    """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
 
     def called(*arrays: Any) -> Any:
         given = [np.asarray(a, dtype=object) for a in arrays]
@@ -82,6 +82,7 @@ def calling(program: Program) -> Callable[..., Any]:
 
 
 def name_of(fn: Callable[..., Any]) -> str:
+    """Return a function's name, or that of its type."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
@@ -91,7 +92,7 @@ def place_of(fn: Callable[..., Any]) -> str:
 
 
 def explained(error: Exception, graph: Graph) -> TraceError | None:
-    """What NumPy and Python say when they meet traced values, in the terms of this engine; None if the error is about something else."""
+    """Translate an error of NumPy or Python about traced values into the terms of this engine; None if it is about something else."""
     text = str(error)
     frames = list(traceback.walk_tb(error.__traceback__))[::-1]
     function = re.search(r"no callable (\w+) method|object has no attribute '(\w+)'", text)
