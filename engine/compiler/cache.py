@@ -1,8 +1,9 @@
 """Machine code on disk: compile once per user, program and machine.
 
 A file holds a header line, the SHA-256 of the key and the object code, then the object code. The key names everything that the code
-depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite and this compiler's own
-text. A file that is damaged, belongs to another key, or lies where others may write is ignored, never executed.
+depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, this compiler's own text and
+its library of elementary functions. A file that is damaged, belongs to another key, or lies where others may write is ignored, never
+executed.
 Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing.
 """
 
