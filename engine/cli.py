@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from engine.model import Model
-    from engine.simulation import Recording, Simulator, Trajectory
+    from engine.recording import Recording
+    from engine.simulation import Simulator, Trajectory
 
 SMALL = 40                # links of a robot whose tree is printed unasked
 PLOTTED = 100_000         # records; of more, a plot shows every second, third, …
@@ -402,7 +403,8 @@ def leave(work: Callable[..., int], *arguments: Any) -> NoReturn:
     from engine.compiler.trace import TraceError
     from engine.io import RobotFileError
     from engine.model import ModelError, StateError
-    from engine.simulation import SimulationError, StorageError
+    from engine.recording import StorageError
+    from engine.simulation import SimulationError
     from engine.viewer import ViewerError
 
     code, text = 1, ""
@@ -565,7 +567,7 @@ def tree(model: "Model") -> Iterator[str]:
 def show_recording(file: str, whole_tree: bool) -> int:
     """Print what a recording holds."""
     from engine.io import model_from_text
-    from engine.simulation import Recording
+    from engine.recording import Recording
 
     with Recording.open(file) as recording:
         rows = dict(contents(recording))
@@ -713,7 +715,7 @@ def warn_of_limits(model: "Model", q: "np.ndarray") -> None:
 
 def record(simulator: "Simulator", out: str, begin: int, go: Callable[[bool], Any], notes: Mapping[str, Any]) -> int:
     """Run, and say what was recorded; Ctrl-C leaves a file to go on with."""
-    from engine.simulation import Recording, StorageError
+    from engine.recording import Recording, StorageError
 
     began = time.perf_counter()
     try:
@@ -743,7 +745,8 @@ def record(simulator: "Simulator", out: str, begin: int, go: Callable[[bool], An
 
 def go_on(file: str, duration: float | None) -> int:
     """Go on with a run."""
-    from engine.simulation import Recording, SimulationError
+    from engine.recording import Recording
+    from engine.simulation import SimulationError
 
     with Recording.open(file) as recording:
         h, checkpoint, complete, n, ended = recording.header, recording.checkpoint(), recording.complete, len(recording), state(recording)
@@ -946,7 +949,8 @@ def one_rollout(file: str, rollout: int | None, start: int = 0, stop: int | None
     """The trajectory of one rollout of a recording, or a part of it."""
     import numpy as np
 
-    from engine.simulation import Recording, load_trajectory
+    from engine.recording import Recording
+    from engine.simulation import load_trajectory
 
     with Recording.open(file) as recording:
         batch, n = recording.batch, len(recording)
@@ -1100,7 +1104,7 @@ def unit(kind: str, entry: int) -> str:
 
 def draw(file: str, out: str | None, rollout: int | None, overwrite: bool) -> int:
     """Write a recording's plot."""
-    from engine.simulation import Recording
+    from engine.recording import Recording
 
     os.environ.setdefault("MPLBACKEND", "Agg")        # no window, and no need of a screen
     picture = str(Path(file).with_suffix(".png")) if out is None else out
@@ -1127,7 +1131,7 @@ def write_csv(file: str, out: str, rollout: int | None, every: int, overwrite: b
     """Write a recording as CSV, a piece at a time."""
     import numpy as np
 
-    from engine.simulation import Recording
+    from engine.recording import Recording
 
     with Recording.open(file) as recording:
         n = len(recording)
@@ -1151,7 +1155,8 @@ def write_csv(file: str, out: str, rollout: int | None, every: int, overwrite: b
 def shown(file: str, floating: bool, rollout: int | None, package_dirs: Sequence[str]) -> "Model | Trajectory":
     """What a file holds to look at: a robot, or a recording with all of its rollouts or one."""
     from engine.io import load_urdf
-    from engine.simulation import Recording, load_trajectory
+    from engine.recording import Recording
+    from engine.simulation import load_trajectory
 
     if not is_recording(file):
         if rollout is not None:

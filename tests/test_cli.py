@@ -19,7 +19,7 @@ import pytest
 import engine
 from engine import cli, load_trajectory, load_urdf
 from engine.cli import main
-from engine.simulation import Recorder, Recording
+from engine.recording import Recorder, Recording
 
 TENSOR = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 ARM = f"""<robot name="arm"><link name="base"><inertial><mass value="2"/>{TENSOR}</inertial></link>

@@ -27,7 +27,7 @@ Sparse = dict[int, Any]
 
 
 def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
-    """∂ results / ∂ arguments of arrays of traced values, (*results' shape, *arguments' shape); the arguments count as independent.
+    """Return ∂ results / ∂ arguments of arrays of traced values, (*results' shape, *arguments' shape); the arguments count as independent.
 
     Forward where there are no more arguments than results, else backward.
     """
@@ -44,7 +44,7 @@ def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
 
 
 def active(graph: Graph, results: list[int], arguments: list[int]) -> list[int]:
-    """The active nodes, in order: those that depend on the arguments and that the results depend on."""
+    """Return the active nodes in order: those that depend on the arguments and that the results depend on."""
     first = min(arguments, default=0)
     needed, depends = set(results), set(arguments)
     for i in range(max(results, default=-1), first - 1, -1):
@@ -65,7 +65,7 @@ def value(graph: Graph, i: int) -> Any:
 
 @np.errstate(all="ignore")
 def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
-    """Nonzero entries (result, argument) -> derivative: tangents from the arguments on."""
+    """Return the nonzero entries (result, argument) -> derivative, by tangents from the arguments on."""
     tangent: dict[int, Sparse] = {}
     for j, i in enumerate(arguments):
         tangent.setdefault(i, {})[j] = 1.0
@@ -93,7 +93,7 @@ def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
 
 @np.errstate(all="ignore")
 def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
-    """Nonzero entries (result, argument) -> derivative: adjoints from the results back."""
+    """Return the nonzero entries (result, argument) -> derivative, by adjoints from the results back."""
     adjoint: dict[int, Sparse] = {}
     for k, i in enumerate(results):
         adjoint.setdefault(i, {})[k] = 1.0
@@ -135,7 +135,7 @@ def zero(x: Any) -> bool:
 
 
 def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
-    """(operand, ∂ output k/∂ operand) of a call or a loop; of a loop the derivatives are not known."""
+    """Return (operand, ∂ output k/∂ operand) of a call or a loop; a loop's derivatives are not known."""
     op, number, *rest = graph.nodes[call]
     if op == "loop":
         return [(j, math.nan) for j in rest[1:]]
@@ -146,7 +146,7 @@ def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
 
 @functools.cache
 def jacobian_program(program: Program) -> tuple[Program, dict[int, list[tuple[int, int]]]]:
-    """The nonzero entries of a program's Jacobian as a program, and per output the (input, entry) pairs."""
+    """Return the nonzero entries of a program's Jacobian as a program, and per output the (input, entry) pairs."""
     graph = Graph(RULES)
     x = [graph.input(k) for k in range(program.n_in)]
     y = [graph.index(s) for s in inlined(program, graph, x)]
@@ -161,7 +161,7 @@ def jacobian_program(program: Program) -> tuple[Program, dict[int, list[tuple[in
 
 
 def inlined(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
-    """Outputs of a program on traced scalars of another graph: its nodes made anew there."""
+    """Return the outputs of a program on traced scalars of a graph, its nodes made anew there."""
     made: list[Any] = []
     for op, *args in program.nodes:
         if op == "input":
@@ -180,7 +180,7 @@ def inlined(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
 
 
 def jacobian(program: Program, argument: int = 0) -> Program:
-    """The program of ∂ result / ∂ argument, for each result: (*result's shape, *argument's shape)."""
+    """Return the program of ∂ result / ∂ argument, for each result: (*result's shape, *argument's shape)."""
     graph = Graph(RULES)
     x = [graph.input(k) for k in range(program.n_in)]
     y = inlined(program, graph, x)
@@ -197,7 +197,7 @@ def jacobian(program: Program, argument: int = 0) -> Program:
 
 
 def sparsity(program: Program) -> list[np.ndarray]:
-    """Where a Jacobian's program has entries that are not zero by structure: a boolean array for each result."""
+    """Return a boolean array for each result of a Jacobian's program: False where an entry is zero by structure."""
     nonzero = np.array([program.nodes[i] not in (("const", 0.0, "0.0"), ("const", 0.0, "-0.0")) for i in program.outputs])
     ends = np.cumsum([size(s) for s in program.shapes_out])
     return [part.reshape(s) for part, s in zip(np.split(nonzero, ends[:-1]), program.shapes_out, strict=True)]

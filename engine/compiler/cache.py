@@ -1,8 +1,9 @@
 """Machine code on disk: compile once per user, program and machine.
 
 A file holds a header line, the SHA-256 of the key and the object code, then the object code. The key names everything that the code
-depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite and this compiler's own
-text. A file that is damaged, belongs to another key, or lies where others may write is ignored, never executed.
+depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, this compiler's own text and
+its library of elementary functions. A file that is damaged, belongs to another key, or lies where others may write is ignored, never
+executed.
 Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing.
 """
 
@@ -20,7 +21,7 @@ KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
 
 
 def folder() -> Path | None:
-    """The user's cache folder, made if it is missing; None if there is none to trust."""
+    """Return the user's cache folder, made if it is missing, or None if there is none to trust."""
     chosen = os.environ.get("ENGINE_CACHE")
     if chosen == "0":
         return None
@@ -36,7 +37,7 @@ def folder() -> Path | None:
 
 
 def usual() -> Path:
-    """Where the system keeps a user's caches."""
+    """Return the system's folder for a user's caches."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "articulated-engine"
     if os.name == "nt":
@@ -53,7 +54,7 @@ def name(key: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The object code kept for a key, or None."""
+    """Return the object code kept for a key, or None."""
     where = folder()
     if where is None:
         return None

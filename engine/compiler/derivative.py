@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import whole
 from engine.compiler import autodiff
 from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
 from engine.compiler.program import Program, Shape
@@ -64,17 +65,16 @@ def compiled(program: Program, names: list[str], argument: int, scalar: bool) ->
 def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:
     if not callable(fn):
         raise ArgumentError(f"expected a function to differentiate, got {fn!r}")
-    if isinstance(argument, bool) or not isinstance(argument, (int, np.integer)) or argument < 0:
-        raise ArgumentError(f"the argument to differentiate by is {argument!r}; expected its number, from 0")
+    argument = whole("the argument to differentiate by", argument, "its number, from 0", error=ArgumentError)
     if signature is not None:
         fn = gufunc(fn, signature, **dimensions)
     elif dimensions:
         raise ArgumentError(f"{'gradient' if scalar else 'jacobian'} of {name_of(fn)} got {min(dimensions)}=… without a signature")
     if not isinstance(fn, Gufunc):
-        return Derivative(fn, int(argument), scalar)
+        return Derivative(fn, argument, scalar)
     if argument >= len(fn.arguments):
         raise ArgumentError(f"{fn.name} has {len(fn.arguments)} arguments; there is no argument {argument} to differentiate by")
-    result = compiled(fn.program, fn.arguments, int(argument), scalar)
+    result = compiled(fn.program, fn.arguments, argument, scalar)
     return functools.update_wrapper(result, fn, updated=())
 
 

@@ -1,4 +1,4 @@
-"""How compiled functions are entered: the inner loop of a NumPy gufunc, and one call on plain arrays.
+"""Entries to compiled functions: the inner loop of a NumPy gufunc, and one call on plain arrays.
 
 ``batch`` emits ``loop(args, dims, steps, data)``, NumPy's gufunc loop. It takes two groups of W samples at a time, transposes their
 rows into lane vectors (any strides; rows that are contiguous go by W×W register transposes), runs the function, and transposes back.
@@ -18,7 +18,7 @@ import platform
 from engine.compiler.llvm import Module
 from engine.compiler.program import Program, Shape, size
 
-#: what compiled code knows of NumPy: a table filled in when it is loaded
+#: objects and functions of NumPy that compiled code uses: a table filled in when it is loaded
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")
 #: <fenv.h>: all floating-point flags, and the one for invalid operations
 ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import EngineError
+from engine.checks import EngineError, whole
 from engine.compiler import entry, machine
 from engine.compiler.expr import Expr, TraceError
 from engine.compiler.program import Program, Shape
@@ -49,7 +49,7 @@ def set_threads(n: int) -> None:
 
 
 def get_threads() -> int:
-    """How many threads large batches use."""
+    """Return how many threads large batches use."""
     return _threads
 
 
@@ -270,7 +270,7 @@ class Gufunc:
         return a if traced else a.astype(np.float64, copy=False)
 
     def _not_finite(self, *args: Any) -> Any:
-        """What to do about a result (the last argument) that holds NaN or infinity: say so, and return it as it is."""
+        """Return the last argument, a result that holds NaN or infinity, and warn or raise as NumPy is set to."""
         text, how = f"{self.name} returned NaN or infinity", np.geterr()["invalid"]
         if how == "raise":
             raise FloatingPointError(text)
@@ -335,7 +335,7 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
         raise ArgumentError(f"gufunc got the signature {signature!r}; expected a text such as '(n),(m)->(k)'")
     left, right = signature.replace(" ", "").split("->", 1)
     shapes_in, shapes_out = _shapes(left, signature), _shapes(right, signature)
-    known = {name: _whole(name, n) for name, n in dimensions.items()}
+    known = {name: whole(f"gufunc: the size {name}", n, "a whole number", error=ArgumentError) for name, n in dimensions.items()}
     shapes = []
     for shape in shapes_in:
         missing = [d for d in shape if not d.isdigit() and d not in known]
@@ -367,12 +367,6 @@ def _shapes(text: str, signature: str) -> list[tuple[str, ...]]:
     if not re.fullmatch(r"\((\w+(,\w+)*)?\)(,\((\w+(,\w+)*)?\))*", text):
         raise ArgumentError(f"gufunc got the signature {signature!r}; expected shapes in parentheses, such as '(n),(m)->(k)'")
     return [tuple(d for d in part.split(",") if d) for part in re.findall(r"\(([^)]*)\)", text)]
-
-
-def _whole(name: str, n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ArgumentError(f"gufunc: the size {name} is {n!r}; expected a whole number")
-    return int(n)
 
 
 def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]:

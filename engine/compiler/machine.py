@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from engine.compiler import cache
+from engine.compiler import cache, vecmath
 
 
 @functools.cache
@@ -42,10 +42,11 @@ def registers() -> int:
 
 @functools.cache
 def identity() -> str:
-    """What the code depends on besides the program: processor, LLVM, and the text of this compiler."""
+    """Return all that the code depends on besides the program: processor, LLVM, this compiler's text and library."""
     import llvmlite
 
-    own = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+    sources = [p.read_text(encoding="utf-8") for p in sorted(Path(__file__).parent.glob("*.py"))]
+    own = hashlib.sha256("".join([*sources, vecmath.library(1)]).encode()).hexdigest()  # the library has constants of engine.ops
     host = llvm().get_default_triple(), llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
     return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), own])
 

@@ -21,7 +21,7 @@ class Program:
     outputs : index of the node of every output scalar, arrays raveled in C order one after the other
     shapes_in, shapes_out : shape of each argument and of each result
     functions : programs that ``call`` nodes refer to by number
-    names : of the results, where the function returned a dictionary
+    names : of the results, of a function that returned a dictionary of them
     """
 
     names: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ MANY_ANGLES = 16
 
 
 def angles(nodes: list[Node]) -> dict[int, int]:
-    """The inputs whose sine or cosine is wanted, numbered; none if they are too few to be worth a way through memory."""
+    """Return the inputs whose sine or cosine is wanted, numbered; none if they are too few to be worth a way through memory."""
     turned: dict[int, int] = {}
     for op, *args in nodes:
         if op in ("sin", "cos") and nodes[args[0]][0] == "input":
@@ -82,7 +82,7 @@ def angles(nodes: list[Node]) -> dict[int, int]:
 
 def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int
               ) -> tuple[dict[int, int], int, dict[int, list[int]]]:  # fmt: skip
-    """Which values stand in memory (node -> slot), how many slots that takes, and what leaves the registers before each node.
+    """Plan the registers: return which values stand in memory (node -> slot), how many slots there are, and what leaves before each node.
 
     Of all that is in a register, what is read again last leaves first (Belady's rule: no other choice loads less often); nothing stays
     there beyond its segment. What is loaded again later gets a slot when it is made, until its last load; inputs, constants and what is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,10 @@ class Tracer(Graph):
         return derivatives(self, results, arguments)
 
 
-def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) -> Program:
-    """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar); of a dictionary it keeps the names.
+def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False) -> Program:
+    """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
+
+    With ``named`` the function returns a dictionary, whose names the program keeps.
 
     >>> p = trace(lambda x, y: x @ y, [(3,), (3,)])
     >>> p.count(), p.shapes_out
@@ -51,8 +53,8 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
         if (refusal := explained(error, graph)) is None:
             raise
         raise refusal from error
-    names = tuple(results) if isinstance(results, Mapping) else ()
-    results = tuple(results.values()) if isinstance(results, Mapping) else results if isinstance(results, tuple) else (results,)
+    names = tuple(results) if named else ()
+    results = tuple(results.values()) if named else results if isinstance(results, tuple) else (results,)
     arrays = [np.asarray(r, dtype=object) for r in results]
     scalars = [x for r in arrays for x in r.ravel()]
     for x in scalars:
@@ -66,7 +68,7 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True) ->
 
 
 def calling(program: Program) -> Callable[..., Any]:
-    """A function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
+    """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
 
     def called(*arrays: Any) -> Any:
         given = [np.asarray(a, dtype=object) for a in arrays]
@@ -85,6 +87,7 @@ def calling(program: Program) -> Callable[..., Any]:
 
 
 def name_of(fn: Callable[..., Any]) -> str:
+    """Return a function's name, or that of its type."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
@@ -94,7 +97,7 @@ def place_of(fn: Callable[..., Any]) -> str:
 
 
 def explained(error: Exception, graph: Graph) -> TraceError | None:
-    """What NumPy and Python say when they meet traced values, in the terms of this engine; None if the error is about something else."""
+    """Translate an error of NumPy or Python about traced values into the terms of this engine; None if it is about something else."""
     text = str(error)
     frames = list(traceback.walk_tb(error.__traceback__))[::-1]
     function = re.search(r"no callable (\w+) method|object has no attribute '(\w+)'", text)

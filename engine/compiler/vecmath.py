@@ -254,3 +254,8 @@ def lanewise(name: str, arity: int, width: int) -> str:
         lines.append(f"  %r{lane} = insertelement {D} {result}, double %y{lane}, i64 {lane}")
         result = f"%r{lane}"
     return "\n".join([*lines, f"  ret {D} {result}", "}"])
+
+
+def library(width: int) -> str:
+    """Definitions of all functions here."""
+    return "\n".join([FAR, near(width), sincos(width), stumpff(width), angles(width)])

@@ -44,5 +44,5 @@ def box_qp(H: Array, g: Array, low: Array, high: Array) -> Array:
         held = ops.logical_and(ops.logical_or(held, met), ops.logical_not(let_go))
         return np.concatenate([d, ops.where(held, 1.0, 0.0)]), ops.logical_and(first >= 1.0, most <= 0.0)
 
-    x, _ = ops.iterate(advance, np.zeros(2 * n), 10 * n)
+    x, _ = ops.while_loop(advance, np.zeros(2 * n), 10 * n)
     return x[:n]

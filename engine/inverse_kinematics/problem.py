@@ -109,7 +109,7 @@ class Task:
             return np.concatenate([ops.where(better, after, q), [mu, steps + ops.where(done, 0.0, 1.0)]]), done
 
         if n:
-            x, _ = ops.iterate(advance, np.concatenate([q, [0.1, 0.0]]), TRIES)
+            x, _ = ops.while_loop(advance, np.concatenate([q, [0.1, 0.0]]), TRIES)
             q, steps = x[:nq], x[nq + 1]
         else:
             steps = 0.0 * tolerance

@@ -62,7 +62,7 @@ class Plant:
             return controller.commands(s, s.states.get(controller.name, controller.state))[0]
 
         if traced:
-            program = trace(commands, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)])
+            program = trace(commands, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)], named=True)
             shapes = dict(zip(program.names, program.shapes_out, strict=True))
         else:
             found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))

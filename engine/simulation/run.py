@@ -56,7 +56,7 @@ class Process:
     def programs(self) -> tuple[Program, Program]:
         """The traced step and observation."""
         shapes = [(), (), (), *(a.shape for a in self.example)]
-        return trace(self.step, shapes), trace(self.observe, shapes)
+        return trace(self.step, shapes), trace(self.observe, shapes, named=True)
 
     @functools.cached_property
     def record(self) -> Layout:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import entry, gufunc, machine
+from engine.compiler import entry, machine
+from engine.compiler.gufunc import numpy_ufunc
 from engine.compiler.program import Program
 
 WIDTHS = (1, 2, 4, 8)
@@ -118,7 +119,7 @@ def loop(program: Program, width: int) -> np.ufunc:
     """The compiled gufunc of a program, on vectors of ``width`` lanes."""
     code = machine.Code(f"batch{width}|{program.key}", lambda: entry.batch(program, width))
     sizes = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
-    return gufunc.numpy_ufunc(code, program.name, "->".join(sizes))
+    return numpy_ufunc(code, program.name, "->".join(sizes))
 
 
 def again(program: Program) -> Program:

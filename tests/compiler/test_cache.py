@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.compiler import cache, entry, machine, trace
+from engine import ops
+from engine.compiler import cache, entry, machine, trace, vecmath
 from engine.compiler.gufunc import numpy_ufunc
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
@@ -88,6 +89,23 @@ def test_code_for_another_machine_is_not_used(folder, monkeypatch, part):
     machine.identity.cache_clear()
     monkeypatch.undo()
     assert key != machine.identity() and "elsewhere" in key
+
+
+@pytest.mark.parametrize(("name", "other"), [("SERIES_BELOW", 0.5), ("alternating", lambda first: [0.5] * 9)])
+def test_code_with_other_constants_is_not_used(folder, monkeypatch, name, other):
+    """Those of engine.ops are compiled in: the series of the Stumpff functions."""
+    def build():
+        program = trace(lambda x: ops.c2(x), [()])
+        return machine.Code(f"batch2|{program.key}", lambda: entry.batch(program, 2))
+
+    build()
+    assert build().cached
+    monkeypatch.setattr(vecmath, name, other)
+    machine.identity.cache_clear()
+    code = build()
+    monkeypatch.undo()
+    machine.identity.cache_clear()
+    assert not code.cached
 
 
 def test_the_key_names_this_compiler_and_its_tools():

@@ -20,7 +20,6 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import gufunc as module
 from engine.compiler import trace
 from engine.compiler.gufunc import Gufunc
 from tests.compiler.programs import bits
@@ -30,7 +29,7 @@ from tests.compiler.programs import bits
 def threads(monkeypatch):
     """Sets the number of threads, for batches of any size."""
     before = engine.get_threads()
-    monkeypatch.setattr(module, "WORTH_THREADS", 1)
+    monkeypatch.setattr(sys.modules[Gufunc.__module__], "WORTH_THREADS", 1)
     yield engine.set_threads
     engine.set_threads(before)
 
@@ -552,8 +551,7 @@ def test_a_forked_process_has_threads_of_its_own():
     """In a process of its own: it has to be small."""
     code = """
 import os, sys, time, numpy as np, engine
-from engine.compiler import gufunc as module
-module.WORTH_THREADS = 1
+sys.modules["engine.compiler.gufunc"].WORTH_THREADS = 1
 engine.set_threads(2)
 g = engine.gufunc(lambda x: np.sin(x), "()->()")
 x = np.linspace(0, 1, 1000)
@@ -619,7 +617,7 @@ def test_instances_do_not_share_calls():
 
 def test_without_direct_calls_everything_goes_through_numpy(f, arrays, monkeypatch):
     """As where Python has no global lock."""
-    monkeypatch.setattr(module, "DIRECT", False)
+    monkeypatch.setattr(sys.modules[Gufunc.__module__], "DIRECT", False)
     g = engine.gufunc(pushed, "(n),(m,n),()->(m),()", n=11, m=3)
     one = [a[0] for a in arrays]
     assert same(g(*one), f(*one)) and same(g(*arrays), f(*arrays)) and type(g(*one)[1]) is np.float64

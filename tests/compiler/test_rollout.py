@@ -125,6 +125,7 @@ def test_a_state_of_one_and_a_step_that_is_larger_than_what_is_seen():
     one = trace(lambda t0, k, dt, p, x: x * 0.5, [(), (), (), (0,), (1,)])
     seen = trace(lambda t0, k, dt, p, x: k, [(), (), (), (0,), (1,)])
     for width in WIDTHS:
-        assert rollout_ufunc(one, seen, width)(np.array([2.0, 1.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones((3, 1))).tolist() == [[[2.0], [3.0]]] * 3
+        kernel = rollout_ufunc(one, seen, width)
+        assert kernel(np.array([2.0, 1.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones((3, 1))).tolist() == [[[2.0], [3.0]]] * 3
         look = trace(lambda t0, k, dt, p, x: np.array([x[0]] * 40), [(), (), (), (0,), (1,)])
         assert (rollout_ufunc(one, look, width)(np.array([3.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones(1)) == 0.125).all()

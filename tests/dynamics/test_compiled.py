@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import engine
 from engine import Model, Robot, dynamics
-from engine.compiler import gufunc, interpret, trace, verify
+from engine.compiler import Gufunc, interpret, trace, verify
 from engine.model import KINDS
 from tests.dynamics.support import error, robot, sensitivity
 from tests.trees import random_tree
@@ -96,7 +97,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
     """``engine.set_threads``, for batches of any size."""
     before = engine.get_threads()
-    monkeypatch.setattr(gufunc, "WORTH_THREADS", 0)
+    monkeypatch.setattr(sys.modules[Gufunc.__module__], "WORTH_THREADS", 0)
     yield engine.set_threads
     engine.set_threads(before)
 

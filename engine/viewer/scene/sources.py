@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
-from engine.simulation import Event, Live, Trajectory, compile
+from engine.simulation import Crossing, Live, Trajectory, compile
 from engine.viewer.scene.errors import ViewerError
 
 Array = np.ndarray
@@ -46,7 +46,7 @@ class Source:
         return 0.0, 0.0
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[Crossing, ...]:
         """Events of the motion, where they are known."""
         return ()
 
@@ -136,7 +136,7 @@ class Played(Source):
             raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, as before")
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[Crossing, ...]:
         return self.trajectory.events
 
     @property
