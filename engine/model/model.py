@@ -10,18 +10,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import EngineError, nearest
+from engine.checks import nearest
+from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import Kind
-from engine.model.tree import Joint, Link, ModelError, frozen
+from engine.model.tree import Joint, Link, frozen
 from engine.spatial import inertia
 from engine.spatial.manifold import Manifold, product
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
-
-
-class StateError(EngineError):
-    """A configuration, velocity or force of the wrong shape or value; the text says which entry of what."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
