@@ -13,7 +13,7 @@ from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.dynamics.rnea import rnea
 from engine.model import Model, StateError
 from engine.spatial.inertia import mirrored, wrench
-from engine.spatial.se3 import ad, to_child, to_parent
+from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 
@@ -76,7 +76,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -checked_gravity(gravity)])
     for i, body in enumerate(model.bodies):
         V_J = S[i] @ v[body.v]
-        V.append(to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
+        V.append(twist_to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
         c.append(ad(V[i]) @ V_J)
         if (Sdot := body.subspace_rate(q, v)) is not None:
             c[i] = c[i] + Sdot @ v[body.v]
@@ -97,11 +97,11 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
             if p >= 0:
                 IA[p] = IA[p] + body.inertia_in_parent(q, Ia)                                                   # (5)
         if p >= 0:
-            pA[p] = pA[p] + to_parent(T[i], pa)
+            pA[p] = pA[p] + wrench_to_parent(T[i], pa)
     A: list[Any] = []
     vdot: list[Any] = []
     for i, body in enumerate(model.bodies):
-        a = to_child(T[i], A[body.parent] if body.parent >= 0 else falling) + c[i]                      # (6)
+        a = twist_to_child(T[i], A[body.parent] if body.parent >= 0 else falling) + c[i]                      # (6)
         vdot.append(Dinv_u[i] - (a if body.kind.nv == 6 else Dinv_U[i] @ a))
         A.append(a + S[i] @ vdot[i])
     return np.concatenate([np.zeros(0), *vdot])

@@ -11,7 +11,7 @@ from engine.dynamics.kinematics import body_poses, body_twists
 from engine.dynamics.momentum import center_of_mass, total_mass
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
-from engine.spatial.se3 import ad, to_parent
+from engine.spatial.se3 import ad, wrench_to_parent
 from engine.spatial.so3 import hat
 
 Array = np.ndarray
@@ -144,5 +144,5 @@ def in_world(model: Model, q: Array, W: list[Array]) -> Array:
     A: list[Any] = [np.zeros(6)] * model.nv
     for body, T, columns in zip(model.bodies, body_poses(model, q), W, strict=True):
         for k, column in zip(range(body.v.start, body.v.stop), columns.T, strict=True):
-            A[k] = A[k] + to_parent(T, column)
+            A[k] = A[k] + wrench_to_parent(T, column)
     return np.stack(A, axis=1) if A else np.zeros((6, 0))

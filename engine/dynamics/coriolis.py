@@ -10,7 +10,7 @@ from engine.dynamics.centroidal import inertia_rates, subspace_rates
 from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_twists
 from engine.model import Model
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 from engine.spatial.so3 import hat
 
 Array = np.ndarray
@@ -83,12 +83,12 @@ def coriolis(model: Model, q: Array, v: Array) -> Array:
         add(body.v, body.v, S[i].T @ F)
         j = i
         while (p := model.bodies[j].parent) >= 0:
-            F, K, N = (np.stack([to_parent(T[j], x) for x in X.T], axis=1) for X in (F, K, N))                  # (5)
+            F, K, N = (np.stack([wrench_to_parent(T[j], x) for x in X.T], axis=1) for X in (F, K, N))                  # (5)
             add(model.bodies[p].v, body.v, S[p].T @ F)                                                          # (6)
             add(body.v, model.bodies[p].v, K.T @ Psi[p] + N.T @ S[p])
             j = p
         if body.parent >= 0:
-            hc[body.parent] = hc[body.parent] + to_parent(T[i], hc[i])                                          # (2)
+            hc[body.parent] = hc[body.parent] + wrench_to_parent(T[i], hc[i])                                          # (2)
     return np.array(C).reshape(model.nv, model.nv)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 
 Array = np.ndarray
 
@@ -61,7 +61,7 @@ def crba(model: Model, q: Array) -> Array:
                     M[a][b] = M[a][b] + value
                     if i != j or a != b:
                         M[b][a] = M[b][a] + value
-            F = [to_parent(T[j], Fa) for Fa in F]
+            F = [wrench_to_parent(T[j], Fa) for Fa in F]
             j = model.bodies[j].parent
     return np.array(M).reshape(model.nv, model.nv)
 

@@ -34,7 +34,7 @@ from engine.dynamics.kinematics import GRAVITY, checked_gravity
 from engine.dynamics.rnea import bias, rnea
 from engine.model import Model, ModelError, StateError
 from engine.spatial.inertia import mirrored, wrench
-from engine.spatial.se3 import to_child
+from engine.spatial.se3 import twist_to_child
 
 Array = np.ndarray
 #: base: the rows e of the base's twist that are free, and the row from which velocities are kept
@@ -189,7 +189,7 @@ def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = 
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     root = model.bodies[0]
     falling = np.concatenate([np.zeros(3), -checked_gravity(gravity)])
-    V0dot = to_child(root.pose(q), falling) + vdot[:6]
+    V0dot = twist_to_child(root.pose(q), falling) + vdot[:6]
     return wrench(root.inertia, v[:6], V0dot) - rnea(model, q, v, vdot, gravity)[:6]
 
 

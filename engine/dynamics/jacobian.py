@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.dynamics.kinematics import body_poses, body_twists
 from engine.model import Model
-from engine.spatial.se3 import Ad, ad, to_child
+from engine.spatial.se3 import Ad, ad, twist_to_child
 
 Array = np.ndarray
 
@@ -52,10 +52,10 @@ def jacobian_dot(model: Model, q: Array, v: Array, link: str) -> Array:
     q, v = model.checked("q", q), model.checked("v", v)
     V = body_twists(model, q, v)
     body, T_BL = model.carrier[model.link_index(link)]
-    V_L = to_child(T_BL, V[body]) if body >= 0 else np.zeros(6)
+    V_L = twist_to_child(T_BL, V[body]) if body >= 0 else np.zeros(6)
     columns: dict[int, Any] = {}
     for i, T_iL, J_i in _above(model, q, link):
-        columns[i] = ad(to_child(T_iL, V[i]) - V_L) @ J_i
+        columns[i] = ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i
         if (Sdot := model.bodies[i].subspace_rate(q, v)) is not None:
             columns[i] = columns[i] + _carried(T_iL, Sdot)
     return _assembled(model, columns)
@@ -75,7 +75,7 @@ def _above(model: Model, q: Array, link: str) -> list[tuple[int, Array, Array]]:
 
 def _carried(T: Array, S: Array) -> Array:
     """Ad(T)⁻¹ S, column by column."""
-    return np.stack([to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
+    return np.stack([twist_to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
 
 
 def _assembled(model: Model, columns: dict[int, Array]) -> Array:

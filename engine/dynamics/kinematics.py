@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model, StateError
-from engine.spatial.se3 import to_child, to_parent
+from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 GRAVITY = (0.0, 0.0, -9.81)
@@ -27,7 +27,7 @@ def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
     V: list[Array] = []
     for body in model.bodies:
         V_J = body.subspace(q) @ v[body.v]
-        V.append(to_child(body.pose(q), V[body.parent]) + V_J if body.parent >= 0 else V_J)
+        V.append(twist_to_child(body.pose(q), V[body.parent]) + V_J if body.parent >= 0 else V_J)
     return V
 
 
@@ -42,7 +42,7 @@ def twists(model: Model, q: Array, v: Array) -> Array:
     """Body twists [ω; v] of all links, each in its own frame, (nlinks, 6)."""
     q, v = model.checked("q", q), model.checked("v", v)
     V = body_twists(model, q, v)
-    return np.array([to_child(T_BL, V[body]) if body >= 0 else np.zeros(6) for body, T_BL in model.carrier])
+    return np.array([twist_to_child(T_BL, V[body]) if body >= 0 else np.zeros(6) for body, T_BL in model.carrier])
 
 
 def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
@@ -60,7 +60,7 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
         raise StateError(f"wrenches[{link}] (link '{model.links[link].name}') is {W[link].tolist()}; expected finite numbers")
     for (body, T_BL), wrench in zip(model.carrier, W, strict=True):
         if body >= 0:
-            F[body] = F[body] + to_parent(T_BL, wrench)
+            F[body] = F[body] + wrench_to_parent(T_BL, wrench)
     return F
 
 

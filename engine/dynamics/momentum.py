@@ -9,7 +9,7 @@ import numpy as np
 from engine.dynamics.kinematics import body_poses, body_twists
 from engine.model import Model, StateError
 from engine.spatial.inertia import first_moment, mass
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 
 Array = np.ndarray
 
@@ -36,7 +36,7 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
     P: list[Any] = [body.inertia @ V for body, V in zip(model.bodies, body_twists(model, q, v), strict=True)]
     total: Any = np.zeros(6)
     for i, body in reversed(list(enumerate(model.bodies))):
-        carried = to_parent(body.pose(q), P[i])
+        carried = wrench_to_parent(body.pose(q), P[i])
         if body.parent >= 0:
             P[body.parent] = P[body.parent] + carried
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
 from engine.model import Model
 from engine.spatial.inertia import wrench
-from engine.spatial.se3 import ad, to_child, to_parent
+from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 
@@ -70,8 +70,8 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
     for i, body in enumerate(model.bodies):
         p = body.parent
         V_J = S[i] @ v[body.v]
-        V.append(to_child(T[i], V[p] if p >= 0 else rest) + V_J)                                                # (1)
-        Vdot.append(to_child(T[i], Vdot[p] if p >= 0 else falling) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J)      # (2)
+        V.append(twist_to_child(T[i], V[p] if p >= 0 else rest) + V_J)                                                # (1)
+        Vdot.append(twist_to_child(T[i], Vdot[p] if p >= 0 else falling) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J)      # (2)
         if (Sdot := body.subspace_rate(q, v)) is not None:
             Vdot[i] = Vdot[i] + Sdot @ v[body.v]
         F.append(wrench(body.inertia, V[i], Vdot[i]) - F_ext[i])                                                # (3)
@@ -81,7 +81,7 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
         for k, t in zip(range(body.v.start, body.v.stop), S[i].T @ F[i], strict=True):
             tau[k] = tau[k] + t                                                                                 # (4)
         if p >= 0:
-            F[p] = F[p] + to_parent(T[i], F[i])
+            F[p] = F[p] + wrench_to_parent(T[i], F[i])
     return np.array(tau)
 
 
