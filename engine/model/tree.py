@@ -109,6 +109,8 @@ class Joint:
     axis, axis2 : directions in the joint frame, normalised here; ``axis2`` is the universal joint's second
     pitch : metres per radian of a screw
     damping, friction : N·m·s/rad and N·m (N·s/m and N), per velocity of the joint
+    armature : inertia of the motor's rotor as the joint feels it, per velocity of the joint: kg·m² (kg), zero or more; it counts in the
+        joint-space inertia alone, and is no part of the links
     """
 
     name: str
@@ -123,6 +125,7 @@ class Joint:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+    armature: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"joint '{self.name}'"
@@ -145,6 +148,7 @@ class Joint:
             raise ModelError(f"{here}: axis and axis2 are parallel; expected two directions")
         for which in ("pitch", "damping", "friction"):
             number(f"{here}: {which}", getattr(self, which), "a finite number", error=ModelError)
+        number(f"{here}: armature", self.armature, "a finite number, zero or more", least=0.0, error=ModelError)
         for which, kind in (("limits", Limits), ("mimic", Mimic | None)):
             if not isinstance(getattr(self, which), kind):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
