@@ -49,7 +49,7 @@ def crba(model: Model, q: Array) -> Array:
     S = [body.subspace(q) for body in model.bodies]
     Ic = composite(model, q, [body.inertia for body in model.bodies])                               # (1)
     M: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
-    for k, a in enumerate(model.armature):
+    for k, a in enumerate(model.armature.tolist()):
         M[k][k] = a
     for i in reversed(range(len(model.bodies))):
         F = list((Ic[i] @ S[i]).T)
