@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine import ops
 from engine.dynamics.crba import crba
-from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
+from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling
 from engine.dynamics.rnea import rnea
 from engine.model import Model, StateError
 from engine.spatial.inertia import mirrored, wrench
-from engine.spatial.se3 import ad, to_child, to_parent
+from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 
 
 def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None,
         armature: Array | None = None) -> Array:  # fmt: skip
-    """Forward dynamics: v̇ with M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F.
+    """Return the accelerations that forces make (forward dynamics): v̇ with M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F.
 
     Three sweeps over the bodies, all in body frames::
 
-        V_i = Ad(T_i)⁻¹ V_p + S_i v_i,   c_i = Ṡ_i v_i + ad(V_i) S_i v_i                     (1)
+        V_i = Ad(T_i)⁻¹ V_p + S_i v_i,   c_i = ad(V_i) S_i v_i + Ṡ_i v_i                      (1)
         IA_i = G_i,   pA_i = −ad(V_i)ᵀ G_i V_i − F_ext,i                                      (2)
-        U = IA_i S_i,   D = S_iᵀ U,   u = τ_i − S_iᵀ pA_i                                     (3)
+        U = IA_i S_i,   D = S_iᵀ U + diag(a_i),   u = τ_i − S_iᵀ pA_i                         (3)   a: the joints' armature
         Ia = IA_i − U D⁻¹ Uᵀ,   pa = pA_i + Ia c_i + U D⁻¹ u                                  (4)
         IA_p ← IA_p + Ad(T_i)⁻ᵀ Ia Ad(T_i)⁻¹,   pA_p ← pA_p + Ad(T_i)⁻ᵀ pa                    (5)
-        a = Ad(T_i)⁻¹ A_p + c_i,   v̇_i = D⁻¹ (u − Uᵀ a),   A_i = a + S_i v̇_i                  (6)   A_world = [0; −g]
+        V̇' = Ad(T_i)⁻¹ V̇_p + c_i,   v̇_i = D⁻¹ (u − Uᵀ V̇'),   V̇_i = V̇' + S_i v̇_i              (6)   V̇_world = [0; −g]
 
-    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv). ``armature`` (nv) is added
-    to the diagonal of M: what geared rotors add to their joints' inertia.
+    A floating joint has S = 1; without armature it carries no inertia, and passes on its own force alone::
+
+        D = U = IA_i:   D⁻¹ Uᵀ = 1,   Ia = 0,   pa = τ_i                                      (7)
+
+    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv). An ``armature`` (nv) given
+    here stands for ``model.armature``.
 
     Returns
     -------
@@ -61,49 +66,43 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     array([-3.27])
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
+    if armature is not None:
+        model = replace(model, armature=model.checked("armature", armature))
     if any(body.mimics for body in model.bodies):
-        return coupled(model, q, v, tau, gravity, wrenches, armature)
+        return coupled(model, q, v, tau, gravity, wrenches)
     F_ext = body_wrenches(model, wrenches)
+    motion = Motion(model, q, v)
+    T, S, V_J, V = motion.T, motion.S, motion.V_J, motion.V
     n = len(model.bodies)
-    V: list[Any] = []
-    c: list[Any] = []
-    IA: list[Any] = [body.inertia for body in model.bodies]
-    pA: list[Any] = []
+    c: list[Any] = [None] * n
+    IA: list[Any] = [*[body.inertia for body in model.bodies], np.zeros((6, 6))]
+    pA: list[Any] = [None] * n + [np.zeros(6)]
     Dinv_U: list[Any] = [None] * n
     Dinv_u: list[Any] = [None] * n
-    T = [body.pose(q) for body in model.bodies]
-    S = [body.subspace(q) for body in model.bodies]
-    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -checked_gravity(gravity)])
-    for i, body in enumerate(model.bodies):
-        V_J = S[i] @ v[body.v]
-        V.append(to_child(T[i], V[body.parent] if body.parent >= 0 else rest) + V_J)                    # (1)
-        c.append(ad(V[i]) @ V_J)
-        if (Sdot := body.subspace_rate(q, v)) is not None:
-            c[i] = c[i] + Sdot @ v[body.v]
-        pA.append(wrench(body.inertia, V[i], rest) - F_ext[i])                                          # (2)
+    for i, body in motion.sweep():                                                                              # (1)
+        c[i] = ad(V[i]) @ V_J[i] + body.subspace_rate(q, v) @ v[body.v]
+        pA[i] = wrench(body.inertia, V[i], np.zeros(6)) - F_ext[i]                                              # (2)
     for i, body in reversed(list(enumerate(model.bodies))):
-        p = body.parent
-        U = IA[i] @ S[i]                                                                                # (3)
-        D = S[i].T @ U if armature is None else S[i].T @ U + np.diag(armature[body.v])
+        p, a = body.parent, model.armature[body.v]
+        U = IA[i] @ S[i]                                                                                        # (3)
+        D = S[i].T @ U + np.diag(a)
         require_inertia(D, np.abs(IA[i]).max() if D.dtype != object else 0.0, [body.joint.name] * body.kind.nv)
         u = tau[body.v] - S[i].T @ pA[i]
         Dinv_u[i] = ops.solve(D, u)
-        if body.kind.nv == 6:  # a free joint carries no inertia: Ia = 0, pa = S⁻ᵀ τ, and S = 1
-            pa = tau[body.v]
+        if body.kind.floats and a.dtype != object and not a.any():
+            Dinv_U[i], Ia, pa = np.eye(6), np.zeros((6, 6)), tau[body.v]                                        # (7)
         else:
             Dinv_U[i] = ops.solve(D, U.T)
-            Ia = mirrored(IA[i] - U @ Dinv_U[i])                                                        # (4)
+            Ia = mirrored(IA[i] - U @ Dinv_U[i])                                                                # (4)
             pa = pA[i] + Ia @ c[i] + U @ Dinv_u[i]
-            if p >= 0:
-                IA[p] = IA[p] + body.inertia_in_parent(q, Ia)                                                   # (5)
-        if p >= 0:
-            pA[p] = pA[p] + to_parent(T[i], pa)
-    A: list[Any] = []
+        IA[p] = IA[p] + body.inertia_in_parent(q, Ia)                                                           # (5)
+        pA[p] = pA[p] + wrench_to_parent(T[i], pa)
+    Vdot: list[Any] = [None] * n + [falling(gravity)]
     vdot: list[Any] = []
     for i, body in enumerate(model.bodies):
-        a = to_child(T[i], A[body.parent] if body.parent >= 0 else falling) + c[i]                      # (6)
-        vdot.append(Dinv_u[i] - (a if body.kind.nv == 6 else Dinv_U[i] @ a))
-        A.append(a + S[i] @ vdot[i])
+        carried = twist_to_child(T[i], Vdot[body.parent]) + c[i]                                                # (6)
+        vdot.append(Dinv_u[i] - Dinv_U[i] @ carried)
+        Vdot[i] = carried + S[i] @ vdot[i]
     return np.concatenate([np.zeros(0), *vdot])
 
 
@@ -122,11 +121,9 @@ def require_inertia(D: Array, scale: float, joints: Sequence[str]) -> None:
             A = A - np.outer(A[:, j], A[j]) / A[j, j]
 
 
-def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
-            armature: Array | None = None) -> Array:  # fmt: skip
-    """Forward dynamics by M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
+def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
+    """Return v̇ of M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
-    M = crba(model, q) if armature is None else crba(model, q) + np.diag(armature)
-    M = M[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
+    M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
     require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[::-1])
     return ops.solve(M, (tau - bias)[::-1])[::-1]

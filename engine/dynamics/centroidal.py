@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from engine.dynamics.crba import composite
-from engine.dynamics.kinematics import body_poses, body_twists
+from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum import center_of_mass, total_mass
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
-from engine.spatial.se3 import ad, to_parent
+from engine.spatial.se3 import ad, wrench_to_parent
 from engine.spatial.so3 import hat
 
 Array = np.ndarray
 
 
 def momentum_matrix(model: Model, q: Array) -> Array:
-    """Momentum matrix A(q) (6, nv): the spatial momentum [angular about the world's origin; linear] in world axes is P = A v.
+    """Return the momentum matrix A(q) (6, nv): the spatial momentum [angular about the world's origin; linear] in world axes is P = A v.
 
     A column is the momentum of all that its joint carries, moving with the joint::
 
@@ -44,11 +44,11 @@ def momentum_matrix(model: Model, q: Array) -> Array:
     """
     q = model.checked("q", q)
     Gc = composite(model, q, [body.inertia for body in model.bodies])                                           # (1)
-    return in_world(model, q, [G @ body.subspace(q) for body, G in zip(model.bodies, Gc, strict=True)])         # (2)
+    return in_world(model, q, [Gc[i] @ body.subspace(q) for i, body in enumerate(model.bodies)])                # (2)
 
 
 def momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
-    """Rate Ȧ(q, v) (6, nv) of the momentum matrix, so that Ṗ = A v̇ + Ȧ v: the forces from outside and the weight, as one wrench.
+    """Return the rate Ȧ(q, v) (6, nv) of the momentum matrix, so that Ṗ = A v̇ + Ȧ v: the forces from outside and the weight, as one wrench.
 
     As seen from axes at rest (but written in the body's), S changes by Ψ and G by Ġ::
 
@@ -69,16 +69,17 @@ def momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
     array([ 0.,  0.,  0., -6.,  0.,  0.])
     """
     q, v = model.checked("q", q), model.checked("v", v)
-    V = body_twists(model, q, v)
-    Psi = subspace_rates(model, q, v, V)                                                                        # (1)
+    motion = body_motion(model, q, v)
+    S, V = motion.S, motion.V
+    Psi = subspace_rates(model, q, v, S, V)                                                                     # (1)
     Gc = composite(model, q, [body.inertia for body in model.bodies])
     Gcdot = composite(model, q, inertia_rates(model, V))
-    W = [Gc[i] @ Psi[i] + Gcdot[i] @ body.subspace(q) for i, body in enumerate(model.bodies)]
+    W = [Gc[i] @ Psi[i] + Gcdot[i] @ S[i] for i in range(len(model.bodies))]
     return in_world(model, q, W)                                                                                # (2)
 
 
 def centroidal_momentum_matrix(model: Model, q: Array) -> Array:
-    """Centroidal momentum matrix (6, nv): momentum [angular about the centre of mass c; linear] in world axes, per unit of v.
+    """Return the centroidal momentum matrix (6, nv): momentum [angular about the centre of mass c; linear] in world axes, per unit of v.
 
     Its angular rows are A_ω − [c] A_v. Raises StateError where nothing that moves has mass.
 
@@ -100,7 +101,7 @@ def centroidal_momentum_matrix(model: Model, q: Array) -> Array:
 
 
 def centroidal_momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
-    """Rate (6, nv) of the centroidal momentum matrix: its angular rows are Ȧ_ω − [c] Ȧ_v − [ċ] A_v.
+    """Return the rate (6, nv) of the centroidal momentum matrix: its angular rows are Ȧ_ω − [c] Ȧ_v − [ċ] A_v.
 
     Examples
     --------
@@ -115,8 +116,9 @@ def centroidal_momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
     """
     A, Adot, c = momentum_matrix(model, q), momentum_matrix_dot(model, q, v), center_of_mass(model, q)
     moment: Any = np.zeros(3)                                                  # Σ m ċ: linear momentum, were there no added mass
-    for body, T, V in zip(model.bodies, body_poses(model, q), body_twists(model, q, v), strict=True):
-        moment = moment + T[:3, :3] @ (hat(V[:3]) @ first_moment(body.inertia) + mass(body.inertia) * V[3:])
+    T_W, V = body_poses(model, q), body_motion(model, q, v).V
+    for i, body in enumerate(model.bodies):
+        moment = moment + T_W[i][:3, :3] @ (hat(V[i][:3]) @ first_moment(body.inertia) + mass(body.inertia) * V[i][3:])
     cdot = moment / total_mass(model)
     return np.concatenate([Adot[:3] - hat(c) @ Adot[3:] - hat(cdot) @ A[3:], Adot[3:]])
 
@@ -124,25 +126,22 @@ def centroidal_momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
 # ---------------------------------------------------------------- sweeps shared with the Coriolis matrix
 
 
-def subspace_rates(model: Model, q: Array, v: Array, V: list[Array]) -> list[Any]:
-    """Ψ = Ṡ + ad(V) S of every body: how its motion subspace changes as seen from axes at rest, written in its own."""
-    Psi: list[Any] = [ad(V[i]) @ body.subspace(q) for i, body in enumerate(model.bodies)]
-    for i, body in enumerate(model.bodies):
-        if (Sdot := body.subspace_rate(q, v)) is not None:
-            Psi[i] = Psi[i] + Sdot
-    return Psi
+def subspace_rates(model: Model, q: Array, v: Array, S: list[Array], V: list[Array]) -> list[Any]:
+    """Return Ψ = Ṡ + ad(V) S of every body: how its motion subspace changes as seen from axes at rest, written in its own."""
+    return [ad(V[i]) @ S[i] + body.subspace_rate(q, v) for i, body in enumerate(model.bodies)]
 
 
 def inertia_rates(model: Model, V: list[Array]) -> list[Any]:
-    """Ġ = −G ad(V) − ad(V)ᵀ G of every body: how its inertia changes as seen from axes at rest, written in its own."""
+    """Return Ġ = −G ad(V) − ad(V)ᵀ G of every body: how its inertia changes as seen from axes at rest, written in its own."""
     X = [body.inertia @ ad(V[i]) for i, body in enumerate(model.bodies)]
     return [-(x + x.T) for x in X]
 
 
 def in_world(model: Model, q: Array, W: list[Array]) -> Array:
-    """The 6×nv matrix of the bodies' wrenches W (6×their nv), seen from the world; those of a mimic joint add to its source's."""
+    """Return the 6×nv matrix of the bodies' wrenches W (6×their nv), seen from the world; those of a mimic joint add to its source's."""
     A: list[Any] = [np.zeros(6)] * model.nv
-    for body, T, columns in zip(model.bodies, body_poses(model, q), W, strict=True):
-        for k, column in zip(range(body.v.start, body.v.stop), columns.T, strict=True):
-            A[k] = A[k] + to_parent(T, column)
+    T_W = body_poses(model, q)
+    for i, body in enumerate(model.bodies):
+        for k, column in zip(range(body.v.start, body.v.stop), W[i].T, strict=True):
+            A[k] = A[k] + wrench_to_parent(T_W[i], column)
     return np.stack(A, axis=1) if A else np.zeros((6, 0))

@@ -8,22 +8,22 @@ import numpy as np
 
 from engine.dynamics.centroidal import inertia_rates, subspace_rates
 from engine.dynamics.crba import composite
-from engine.dynamics.kinematics import body_twists
+from engine.dynamics.kinematics import body_motion
 from engine.model import Model
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 from engine.spatial.so3 import hat
 
 Array = np.ndarray
 
 
 def coriolis(model: Model, q: Array, v: Array) -> Array:
-    """Coriolis matrix C(q, v) (nv, nv), for which M v̇ + C v + g = tau, Ṁ = C + Cᵀ, and so Ṁ − 2C is skew.
+    """Return the Coriolis matrix C(q, v) (nv, nv), for which M v̇ + C v + g = tau, Ṁ = C + Cᵀ, and so Ṁ − 2C is skew.
 
     It is Σ Jᵀ (G J̇ + B J) with B V = −ad(V)ᵀ G V and B skew, summed by composite sweeps, all in body frames::
 
-        Ψ_i = Ṡ_i + ad(V_i) S_i,   Ġ_i = −G_i ad(V_i) − ad(V_i)ᵀ G_i,   h_i = G_i V_i         (1)
-        Gc, Ġc, hc : G, Ġ and h of all that a body carries                                    (2)
-        Bc_i = ½ (Ġc_i + ad*(hc_i))                                                           (3)   ad*(h) V = −ad(V)ᵀ h
+        Ψ_i = Ṡ_i + ad(V_i) S_i,   Ġ_i = −G_i ad(V_i) − ad(V_i)ᵀ G_i,   P_i = G_i V_i         (1)
+        Gc, Ġc, Pc : G, Ġ and P of all that a body carries                                    (2)
+        Bc_i = ½ (Ġc_i + ad*(Pc_i))                                                           (3)   ad*(P) V = −ad(V)ᵀ P
         F = Gc_i Ψ_i + Bc_i S_i,   K = Gc_i S_i,   N = Bc_iᵀ S_i,   C_ii = S_iᵀ F             (4)
         F, K, N ← Ad(T)⁻ᵀ F, K, N                                                             (5)
         C_ji = S_jᵀ F,   C_ij = Kᵀ Ψ_j + Nᵀ S_j   for each ancestor j                         (6)
@@ -63,13 +63,12 @@ def coriolis(model: Model, q: Array, v: Array) -> Array:
            [-6.,  0.]])
     """
     q, v = model.checked("q", q), model.checked("v", v)
-    V = body_twists(model, q, v)
-    T = [body.pose(q) for body in model.bodies]
-    S = [body.subspace(q) for body in model.bodies]
-    Psi = subspace_rates(model, q, v, V)                                                                        # (1)
+    motion = body_motion(model, q, v)
+    T, S, V = motion.T, motion.S, motion.V
+    Psi = subspace_rates(model, q, v, S, V)                                                                     # (1)
     Gc = composite(model, q, [body.inertia for body in model.bodies])                                           # (2)
     Gcdot = composite(model, q, inertia_rates(model, V))
-    hc: list[Any] = [body.inertia @ V[i] for i, body in enumerate(model.bodies)]
+    Pc: list[Any] = [*[body.inertia @ V[i] for i, body in enumerate(model.bodies)], np.zeros(6)]
     C: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
 
     def add(rows: slice, columns: slice, block: Array) -> None:
@@ -78,22 +77,21 @@ def coriolis(model: Model, q: Array, v: Array) -> Array:
                 C[a][b] = C[a][b] + value
 
     for i, body in reversed(list(enumerate(model.bodies))):
-        Bc = 0.5 * (Gcdot[i] + ad_star(hc[i]))                                                                  # (3)
+        Bc = 0.5 * (Gcdot[i] + ad_star(Pc[i]))                                                                  # (3)
         F, K, N = Gc[i] @ Psi[i] + Bc @ S[i], Gc[i] @ S[i], Bc.T @ S[i]                                         # (4)
         add(body.v, body.v, S[i].T @ F)
         j = i
         while (p := model.bodies[j].parent) >= 0:
-            F, K, N = (np.stack([to_parent(T[j], x) for x in X.T], axis=1) for X in (F, K, N))                  # (5)
+            F, K, N = (np.stack([wrench_to_parent(T[j], x) for x in X.T], axis=1) for X in (F, K, N))                  # (5)
             add(model.bodies[p].v, body.v, S[p].T @ F)                                                          # (6)
             add(body.v, model.bodies[p].v, K.T @ Psi[p] + N.T @ S[p])
             j = p
-        if body.parent >= 0:
-            hc[body.parent] = hc[body.parent] + to_parent(T[i], hc[i])                                          # (2)
+        Pc[body.parent] = Pc[body.parent] + wrench_to_parent(T[i], Pc[i])                                       # (2)
     return np.array(C).reshape(model.nv, model.nv)
 
 
 def christoffel(model: Model, q: Array) -> Array:
-    """Christoffel's symbols of the first kind, Γ(q) (nv, nv, nv): C_ij(q, v) = Σ_k Γ_ijk v_k.
+    """Return Christoffel's symbols of the first kind, Γ(q) (nv, nv, nv): C_ij(q, v) = Σ_k Γ_ijk v_k.
 
     With D_k the derivative along q ⊕ e_k, and [,]_ijk = e_i · M [e_k, e_j] the bracket of velocities (``model.manifold``)::
 
@@ -125,11 +123,11 @@ def christoffel(model: Model, q: Array) -> Array:
     return np.stack(columns, axis=-1) if columns else np.zeros((0, 0, 0))
 
 
-def ad_star(h: Array) -> Array:
-    """The skew 6×6 matrix of a momentum h = [L; p] with ad_star(h) V = −ad(V)ᵀ h: −[[[L], [p]], [[p], 0]].
+def ad_star(P: Array) -> Array:
+    """Return the skew 6×6 matrix of a momentum P = [L; p] with ad_star(P) V = −ad(V)ᵀ P: −[[[L], [p]], [[p], 0]].
 
     >>> ad_star(np.array([0.0, 0.0, 0.0, 2.0, 0.0, 0.0])) @ np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])  # 2 kg m/s along x, turned left
     array([0., 0., 0., 0., 2., 0.])
     """
-    L, p = hat(h[:3]), hat(h[3:])
+    L, p = hat(P[:3]), hat(P[3:])
     return -np.block([[L, p], [p, np.zeros_like(p, dtype=float)]])

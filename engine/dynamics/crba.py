@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 
 Array = np.ndarray
 
 
 def crba(model: Model, q: Array) -> Array:
-    """Joint-space inertia M(q), symmetric (nv, nv): kinetic energy K = ½ vᵀ M v.
+    """Return the joint-space inertia M(q), symmetric (nv, nv): kinetic energy K = ½ vᵀ M v.
 
     The inertia of everything a joint carries, and the force its motion needs, carried to the root::
 
         Ic_i = G_i + Σ_children Ad(T_c)⁻ᵀ Ic_c Ad(T_c)⁻¹                          (1)
-        F = Ic_i S_i,   M_ii = S_iᵀ F                                             (2)
+        F = Ic_i S_i,   M_ii = S_iᵀ F + diag(a_i)                                 (2)   a: the joints' armature
         F ← Ad(T_j)⁻ᵀ F,   M_ij = Fᵀ S_p(j)   for each ancestor p(j)               (3)
 
     Parameters
@@ -49,6 +49,8 @@ def crba(model: Model, q: Array) -> Array:
     S = [body.subspace(q) for body in model.bodies]
     Ic = composite(model, q, [body.inertia for body in model.bodies])                               # (1)
     M: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
+    for k, a in enumerate(model.armature.tolist()):
+        M[k][k] = a
     for i in reversed(range(len(model.bodies))):
         F = list((Ic[i] @ S[i]).T)
         j = i
@@ -61,15 +63,15 @@ def crba(model: Model, q: Array) -> Array:
                     M[a][b] = M[a][b] + value
                     if i != j or a != b:
                         M[b][a] = M[b][a] + value
-            F = [to_parent(T[j], Fa) for Fa in F]
+            F = [wrench_to_parent(T[j], Fa) for Fa in F]
             j = model.bodies[j].parent
     return np.array(M).reshape(model.nv, model.nv)
 
 
 def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
-    """Symmetric 6×6 matrices summed over all that a body carries: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹, each in its body's frame."""
+    """Return symmetric 6×6 matrices summed over all that a body carries, each in its body's frame: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹."""
     Gc = list(G)
     for i, body in reversed(list(enumerate(model.bodies))):
-        if body.parent >= 0:
+        if body.parent >= 0:  # nobody asks for the world's sum, the dearest of all
             Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(q, Gc[i])
     return Gc

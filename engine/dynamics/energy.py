@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, body_poses, body_twists, checked_gravity
+from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
 
@@ -14,7 +14,8 @@ Array = np.ndarray
 
 
 def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[Any, Any]:
-    """Kinetic energy K = ½ Σ Vᵀ G V and potential energy U = −Σ m g·c in uniform gravity (J), zero at the world's origin.
+    """Return the kinetic energy K = ½ Σ Vᵀ G V + ½ Σ a v² (a: ``model.armature``) and the potential energy U = −Σ m g·c in uniform
+    gravity, zero at the world's origin (J).
 
     Weight acts on the mass G[5, 5] at its centre. (The algorithms take gravity as an acceleration of the base, G·g: for a body with added
     mass, whose G is not a rigid body's, add its buoyancy and weight as external wrenches in zero gravity.)
@@ -34,9 +35,10 @@ def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[An
     """
     q, v = model.checked("q", q), model.checked("v", v)
     g = checked_gravity(gravity)
-    K: Any = 0.0
+    K: Any = 0.5 * sum(model.armature * v * v)
     U: Any = 0.0
-    for body, T, V in zip(model.bodies, body_poses(model, q), body_twists(model, q, v), strict=True):
-        K = K + 0.5 * (V @ (body.inertia @ V))
-        U = U - g @ (T[:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T[:3, 3])
+    T_W, V = body_poses(model, q), body_motion(model, q, v).V
+    for i, body in enumerate(model.bodies):
+        K = K + 0.5 * (V[i] @ (body.inertia @ V[i]))
+        U = U - g @ (T_W[i][:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T_W[i][:3, 3])
     return K, U

@@ -30,11 +30,11 @@ from engine.checks import nearest
 from engine.dynamics.aba import require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
-from engine.dynamics.kinematics import GRAVITY, checked_gravity
+from engine.dynamics.kinematics import GRAVITY, falling
 from engine.dynamics.rnea import bias, rnea
 from engine.model import Model, ModelError, StateError
 from engine.spatial.inertia import mirrored, wrench
-from engine.spatial.se3 import to_child
+from engine.spatial.se3 import twist_to_child
 
 Array = np.ndarray
 #: base: the rows e of the base's twist that are free, and the row from which velocities are kept
@@ -43,10 +43,11 @@ BASES = {"fixed": (slice(0, 0), 6), "floating": (slice(0, 6), 6), "rotation": (s
 
 
 def generalized_jacobian(model: Model, q: Array, link: str, base: str = "floating") -> Array:
-    """Generalized Jacobian J*(q) (6, nv − 6) of a link: its twist in its own frame, J* q̇ + J_b Hb⁻¹ P0, when the base moves freely.
+    """Return the generalized Jacobian J*(q) (6, nv − 6) of a link.
 
-    J* = J_k − J_e M_ee⁻¹ M_ek, of a floating base J_m − J_b Hb⁻¹ Hbm. P0 = Hb V0 + Hbm q̇ is the momentum [angular about the base's
-    origin; linear] in the base's axes. Of a flying base it is the body Jacobian (6, nv).
+    When the base moves freely, the link's twist in its own frame is J* q̇ + J_b Hb⁻¹ P0, with J* = J_k − J_e M_ee⁻¹ M_ek, of a floating
+    base J_m − J_b Hb⁻¹ Hbm. P0 = Hb V0 + Hbm q̇ is the momentum [angular about the base's origin; linear] in the base's axes. Of a flying
+    base it is the body Jacobian (6, nv).
 
     Raises
     ------
@@ -74,7 +75,7 @@ def generalized_jacobian(model: Model, q: Array, link: str, base: str = "floatin
 
 
 def free_floating_inertia(model: Model, q: Array, base: str = "floating") -> Array:
-    """Inertia M*(q) (nv − 6, nv − 6) that the joints feel: M* = M_kk − M_ke M_ee⁻¹ M_ek, of a floating base Hm − Hbmᵀ Hb⁻¹ Hbm.
+    """Return the inertia M*(q) (nv − 6, nv − 6) that the joints feel: M* = M_kk − M_ke M_ee⁻¹ M_ek, of a floating base Hm − Hbmᵀ Hb⁻¹ Hbm.
 
     Symmetric; ½ q̇ᵀ M* q̇ is the kinetic energy at zero momentum. Of a flying base it is all of M (nv, nv).
 
@@ -98,7 +99,7 @@ def free_floating_inertia(model: Model, q: Array, base: str = "floating") -> Arr
 
 
 def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, base: str = "floating") -> Array:
-    """The rest b* (nv − 6) of the joints' own equations M* q̈ + b* = tau: b* = b_k − M_ke M_ee⁻¹ b_e with b = C v + g.
+    """Return the rest b* (nv − 6) of the joints' own equations M* q̈ + b* = tau: b* = b_k − M_ke M_ee⁻¹ b_e with b = C v + g.
 
     At any momentum: v is the whole velocity (nv), the base's included. A floating base falls with its arm, so that b* does not depend
     on gravity. Of a flying base it is all of b (nv).
@@ -126,7 +127,7 @@ def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY,
 
 def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gravity: Any = GRAVITY,
                               base: str = "floating") -> tuple[Array, Array]:  # fmt: skip
-    """Joint forces that make the joints accelerate as wanted while the base moves freely, and how the base then accelerates.
+    """Return joint forces that make the joints accelerate as wanted while the base moves freely, and how the base then accelerates.
 
     From the forces τ of the same motion with V̇_e = 0 (:func:`~engine.dynamics.rnea.rnea`)::
 
@@ -166,7 +167,7 @@ def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gr
 
 
 def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY) -> Array:
-    """The wrench [m; f] (6) that all that hangs from the base exerts on it, at its frame's origin in its axes.
+    """Return the wrench [m; f] (6) that all that hangs from the base exerts on it, at its frame's origin in its axes.
 
     G0 V̇0 − ad(V0)ᵀ G0 V0, what the base's own motion (and weight) takes, less what acts on the base from outside, the first six of
     :func:`~engine.dynamics.rnea.rnea`. The base is the root link and all that is welded to it.
@@ -188,13 +189,14 @@ def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = 
     rows(model)
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     root = model.bodies[0]
-    falling = np.concatenate([np.zeros(3), -checked_gravity(gravity)])
-    V0dot = to_child(root.pose(q), falling) + vdot[:6]
-    return wrench(root.inertia, v[:6], V0dot) - rnea(model, q, v, vdot, gravity)[:6]
+    V0dot = twist_to_child(root.pose(q), falling(gravity)) + vdot[:6]
+    return wrench(root.inertia, v[:6], V0dot) + model.armature[:6] * vdot[:6] - rnea(model, q, v, vdot, gravity)[:6]
 
 
 def reaction_null_space(model: Model, q: Array) -> Array:
-    """Projector N(q) (nv − 6, nv − 6) onto joint velocities that do not turn the base: at zero momentum, ω of the base is −B q̇, B N = 0.
+    """Return the projector N(q) (nv − 6, nv − 6) onto joint velocities that do not turn the base.
+
+    At zero momentum ω of the base is −B q̇, and B N = 0.
 
     B is rows 1–3 of Hb⁻¹ Hbm. N = 1 − Bᵀ (B Bᵀ)⁻¹ B, as 1 − Σ u uᵀ with B's rows made orthonormal (Gram and Schmidt, twice). Where B
     loses rank (an arm with fewer than three joints, in a plane, at a singularity), a row that the ones before it leave less than 1e-12
@@ -230,7 +232,7 @@ def reaction_null_space(model: Model, q: Array) -> Array:
 
 
 def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slice(6)) -> Any:
-    """How far joint forces of a given size can accelerate a link on a floating base: √det(J* M*⁻¹ J*ᵀ), of J*'s rows ``part``.
+    """Return how far joint forces of a given size can accelerate a link on a floating base: √det(J* M*⁻¹ J*ᵀ), of J*'s rows ``part``.
 
     ``slice(3)`` takes the angular rows, ``slice(3, 6)`` the linear ones. An arm with fewer joints than rows moves its link in fewer
     directions; of those it is √(det(J*ᵀ J*)/det M*). Zero at a dynamic singularity (to some 1e-8 of what it is elsewhere: it is a root).
@@ -260,7 +262,7 @@ def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slic
 
 
 def dynamic_singularity(model: Model, q: Array, link: str, part: slice = slice(6)) -> float:
-    """Distance from a dynamic singularity: the smallest singular value of J*'s rows ``part``. Not traceable.
+    """Return the distance from a dynamic singularity: the smallest singular value of J*'s rows ``part``. Not traceable.
 
     The length of the slowest motion that joint velocities of length 1 can give the link (of as many directions as there are joints).
 
@@ -283,9 +285,9 @@ def dynamic_singularity(model: Model, q: Array, link: str, part: slice = slice(6
 
 
 def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
-    """Which rows e of the base's twist are free, and which rows k of all velocities are kept."""
-    roots = [body for body in model.bodies if body.parent < 0]
-    if len(roots) != 1 or roots[0].kind.name != "floating":
+    """Return which rows e of the base's twist are free, and which rows k of all velocities are kept."""
+    if not model.floats:
+        roots = [model.bodies[i] for i in model.roots]
         found = ", ".join(f"'{body.joint.name}' ({body.kind.name})" for body in roots) or "no joint"
         raise ModelError(f"'{model.name}' moves in the world by {found}; expected one floating joint that carries all the others, "
                          f"as load_urdf(..., floating_base=True) makes")  # fmt: skip
@@ -296,14 +298,14 @@ def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
 
 
 def yielding(model: Model, M: Array, e: slice, b: Array) -> Array:
-    """M_ee⁻¹ b: how the free rows move under forces b, or, of the columns of M_ek, at zero momentum with −M_ee⁻¹ M_ek u."""
+    """Return M_ee⁻¹ b: how the free rows move under forces b, or, of the columns of M_ek, at zero momentum with −M_ee⁻¹ M_ek u."""
     H = M[e, e]
     require_inertia(H, np.abs(H).max(initial=0.0) if H.dtype != object else 0.0, [model.bodies[0].joint.name] * len(H))
     return ops.solve(H, b).reshape(b.shape)
 
 
 def determinant(A: Array) -> Any:
-    """Of a symmetric matrix that is positive semidefinite but for rounding: the product of the pivots of LDLᵀ, none below zero."""
+    """Return det A of a symmetric matrix, positive semidefinite but for rounding: the product of the pivots of LDLᵀ, none below zero."""
     result: Any = 1.0
     while len(A):
         d, a = ops.maximum(A[0, 0], 0.0), A[0, 1:]

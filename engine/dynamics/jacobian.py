@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import body_poses, body_twists
+from engine.dynamics.kinematics import body_motion, body_poses
 from engine.model import Model
-from engine.spatial.se3 import Ad, ad, to_child
+from engine.spatial.se3 import Ad, ad, twist_to_child
 
 Array = np.ndarray
 
 
 def jacobian(model: Model, q: Array, link: str) -> Array:
-    """Body Jacobian J (6, nv) of a link: its twist [ω; v] in its own frame is ``V_link = J v``.
+    """Return the body Jacobian J (6, nv) of a link: its twist [ω; v] in its own frame is ``V_link = J v``.
 
     A column is the joint's motion subspace carried to the link, J_i = Ad(T_Li) S_i, for every joint above the link.
 
@@ -37,32 +37,29 @@ def jacobian(model: Model, q: Array, link: str) -> Array:
 
 
 def spatial_jacobian(model: Model, q: Array, link: str) -> Array:
-    """Spatial Jacobian (6, nv): the link's twist in world axes about the world's origin is Ad(T_WL) J v."""
+    """Return the spatial Jacobian (6, nv): the link's twist in world axes about the world's origin is Ad(T_WL) J v."""
     q = model.checked("q", q)
     body, T_BL = model.carrier[model.link_index(link)]
-    T_WL = body_poses(model, q)[body] @ T_BL if body >= 0 else T_BL
-    return Ad(T_WL) @ jacobian(model, q, link)
+    return Ad(body_poses(model, q)[body] @ T_BL) @ jacobian(model, q, link)
 
 
 def jacobian_dot(model: Model, q: Array, v: Array, link: str) -> Array:
-    """Rate J̇ (6, nv) of the body Jacobian, so that V̇_link = J v̇ + J̇ v.
+    """Return the rate J̇ (6, nv) of the body Jacobian, so that V̇_link = J v̇ + J̇ v.
 
     d/dt Ad(T_Li) = −ad(V_L − Ad(T_Li) V_i) Ad(T_Li), hence J̇_i = ad(Ad(T_Li) V_i − V_L) J_i + Ad(T_Li) Ṡ_i.
     """
     q, v = model.checked("q", q), model.checked("v", v)
-    V = body_twists(model, q, v)
+    V = body_motion(model, q, v).V
     body, T_BL = model.carrier[model.link_index(link)]
-    V_L = to_child(T_BL, V[body]) if body >= 0 else np.zeros(6)
-    columns: dict[int, Any] = {}
+    V_L = twist_to_child(T_BL, V[body])
+    columns = {}
     for i, T_iL, J_i in _above(model, q, link):
-        columns[i] = ad(to_child(T_iL, V[i]) - V_L) @ J_i
-        if (Sdot := model.bodies[i].subspace_rate(q, v)) is not None:
-            columns[i] = columns[i] + _carried(T_iL, Sdot)
+        columns[i] = ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i + _carried(T_iL, model.bodies[i].subspace_rate(q, v))
     return _assembled(model, columns)
 
 
 def _above(model: Model, q: Array, link: str) -> list[tuple[int, Array, Array]]:
-    """For every body i from the link to the root: i, T_iL and Ad(T_Li) S_i."""
+    """Return i, T_iL and Ad(T_Li) S_i of every body i from the link to the root."""
     i, T = model.carrier[model.link_index(link)]
     path = []
     while i >= 0:
@@ -74,12 +71,12 @@ def _above(model: Model, q: Array, link: str) -> list[tuple[int, Array, Array]]:
 
 
 def _carried(T: Array, S: Array) -> Array:
-    """Ad(T)⁻¹ S, column by column."""
-    return np.stack([to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
+    """Return Ad(T)⁻¹ S, column by column."""
+    return np.stack([twist_to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
 
 
 def _assembled(model: Model, columns: dict[int, Array]) -> Array:
-    """The 6×nv matrix of the bodies' columns; those of a mimic joint add to its source's."""
+    """Return the 6×nv matrix of the bodies' columns; those of a mimic joint add to its source's."""
     J: list[Any] = [np.zeros(6)] * model.nv
     for i, X_S in columns.items():
         for k, column in zip(range(model.bodies[i].v.start, model.bodies[i].v.stop), X_S.T, strict=True):

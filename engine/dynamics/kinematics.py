@@ -1,53 +1,82 @@
-"""Forward kinematics: where every body and link is, and how it moves."""
+"""Forward kinematics: where every body and link is, and how it moves.
+
+Lists with an entry per body end with the world's, as its index is −1: a root body needs no case of its own. ``T_W[−1] = 1``,
+``V[−1] = 0``, ``V̇[−1] = [0; −g]``; what sums towards the roots (forces, inertias, momentum) ends up in the world's entry, in its axes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from engine.model import Model, StateError
-from engine.spatial.se3 import to_child, to_parent
+from engine.model import Body, Model, StateError
+from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 GRAVITY = (0.0, 0.0, -9.81)
 
 
 def body_poses(model: Model, q: Array) -> list[Array]:
-    """T_WB of every body: T_WB = T_WP T_PB(q)."""
-    T: list[Array] = []
-    for body in model.bodies:
-        T_PB = body.pose(q)
-        T.append(T[body.parent] @ T_PB if body.parent >= 0 else T_PB)
-    return T
+    """Return T_WB of every body, and last the world's: T_WB = T_WP T_PB(q)."""
+    T_W: list[Any] = [None] * len(model.bodies) + [np.eye(4)]
+    for i, body in enumerate(model.bodies):
+        T_W[i] = T_W[body.parent] @ body.pose(q)
+    return T_W
 
 
-def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
-    """V of every body in its own frame: V_B = Ad(T_PB)⁻¹ V_P + S v."""
-    V: list[Array] = []
-    for body in model.bodies:
-        V_J = body.subspace(q) @ v[body.v]
-        V.append(to_child(body.pose(q), V[body.parent]) + V_J if body.parent >= 0 else V_J)
-    return V
+class Motion:
+    """How every body moves, found in one sweep from the roots on: V_B = Ad(T_PB)⁻¹ V_P + S v.
+
+    Attributes
+    ----------
+    T : T_PB, poses of the bodies in their parents
+    S : motion subspaces, 6×nv
+    V_J : S v, twists relative to the parents, in the bodies' frames
+    V : twists in the bodies' frames, the world's last
+    """
+
+    def __init__(self, model: Model, q: Array, v: Array) -> None:
+        self.model, self.v = model, v
+        self.T: list[Any] = [body.pose(q) for body in model.bodies]
+        self.S: list[Any] = [body.subspace(q) for body in model.bodies]
+        self.V_J: list[Any] = [None] * len(model.bodies)
+        self.V: list[Any] = [None] * len(model.bodies) + [np.zeros(6)]
+
+    def sweep(self) -> Iterator[tuple[int, Body]]:
+        """Yield every body and its index as soon as its twist is known; used at once, it is still in a register of the compiled program."""
+        for i, body in enumerate(self.model.bodies):
+            self.V_J[i] = self.S[i] @ self.v[body.v]
+            self.V[i] = twist_to_child(self.T[i], self.V[body.parent]) + self.V_J[i]
+            yield i, body
+
+
+def body_motion(model: Model, q: Array, v: Array) -> Motion:
+    """Return how every body moves, the sweep done."""
+    motion = Motion(model, q, v)
+    for _ in motion.sweep():
+        pass
+    return motion
 
 
 def forward_kinematics(model: Model, q: Array) -> Array:
-    """Poses T_WL of all links in the world, (nlinks, 4, 4), in the order of ``model.links``."""
+    """Return the poses T_WL of all links in the world, (nlinks, 4, 4), in the order of ``model.links``."""
     q = model.checked("q", q)
-    T = body_poses(model, q)
-    return np.array([T[body] @ T_BL if body >= 0 else T_BL for body, T_BL in model.carrier])
+    T_W = body_poses(model, q)
+    return np.array([T_W[body] @ T_BL for body, T_BL in model.carrier])
 
 
 def twists(model: Model, q: Array, v: Array) -> Array:
-    """Body twists [ω; v] of all links, each in its own frame, (nlinks, 6)."""
+    """Return the body twists [ω; v] of all links, each in its own frame, (nlinks, 6)."""
     q, v = model.checked("q", q), model.checked("v", v)
-    V = body_twists(model, q, v)
-    return np.array([to_child(T_BL, V[body]) if body >= 0 else np.zeros(6) for body, T_BL in model.carrier])
+    V = body_motion(model, q, v).V
+    return np.array([twist_to_child(T_BL, V[body]) for body, T_BL in model.carrier])
 
 
 def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
-    """The external wrench on each body, in its frame, from those on the links in theirs."""
-    F: list[Any] = [np.zeros(6) for _ in model.bodies]
+    """Return the external wrench on each body, and on the world, in its frame, from those on the links in theirs."""
+    F: list[Any] = [np.zeros(6) for _ in range(len(model.bodies) + 1)]
     if wrenches is None:
         return F
     W = np.asarray(wrenches)
@@ -59,13 +88,17 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
         link = int(np.argwhere(~np.isfinite(W))[0][0])
         raise StateError(f"wrenches[{link}] (link '{model.links[link].name}') is {W[link].tolist()}; expected finite numbers")
     for (body, T_BL), wrench in zip(model.carrier, W, strict=True):
-        if body >= 0:
-            F[body] = F[body] + to_parent(T_BL, wrench)
+        F[body] = F[body] + wrench_to_parent(T_BL, wrench)
     return F
 
 
+def falling(gravity: Any) -> Array:
+    """Return the world's acceleration V̇ = [0; −g], by which gravity enters: all falls as if the world rose."""
+    return np.concatenate([np.zeros(3), -checked_gravity(gravity)])
+
+
 def checked_gravity(gravity: Any) -> Array:
-    """Gravity as three numbers; traced ones pass."""
+    """Return gravity as three numbers; traced ones pass."""
     g = np.asarray(gravity)
     if g.shape != (3,) or g.dtype.kind not in "fiubO" or (g.dtype != object and not np.isfinite(g).all()):
         raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")

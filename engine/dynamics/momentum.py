@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import body_poses, body_twists
+from engine.dynamics.kinematics import body_motion, body_poses
 from engine.model import Model, StateError
 from engine.spatial.inertia import first_moment, mass
-from engine.spatial.se3 import to_parent
+from engine.spatial.se3 import wrench_to_parent
 
 Array = np.ndarray
 
 
 def momentum(model: Model, q: Array, v: Array) -> Array:
-    """Spatial momentum [angular about the world's origin; linear] in world axes, (6): P = Σ Ad(T_WB)⁻ᵀ G V.
+    """Return the spatial momentum [angular about the world's origin; linear] in world axes, (6): P = Σ Ad(T_WB)⁻ᵀ G V.
 
-    Constant where no external force acts: ``Ṗ = Σ F_ext + weight``, whatever the joints do.
+    Constant where no external force acts: ``Ṗ = Σ F_ext + weight``, whatever the joints do. The spin of rotors (``model.armature``) is
+    not counted: armature has no axis that it spins about.
 
     Examples
     --------
@@ -33,29 +34,27 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
     array([ 0.,  0., 18.,  0.,  6.,  0.])
     """
     q, v = model.checked("q", q), model.checked("v", v)
-    P: list[Any] = [body.inertia @ V for body, V in zip(model.bodies, body_twists(model, q, v), strict=True)]
-    total: Any = np.zeros(6)
+    motion = body_motion(model, q, v)
+    T, V = motion.T, motion.V
+    P: list[Any] = [*[body.inertia @ V[i] for i, body in enumerate(model.bodies)], np.zeros(6)]
     for i, body in reversed(list(enumerate(model.bodies))):
-        carried = to_parent(body.pose(q), P[i])
-        if body.parent >= 0:
-            P[body.parent] = P[body.parent] + carried
-        else:
-            total = total + carried
-    return total
+        P[body.parent] = P[body.parent] + wrench_to_parent(T[i], P[i])
+    return P[-1]
 
 
 def center_of_mass(model: Model, q: Array) -> Array:
-    """Centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m."""
+    """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m."""
     q = model.checked("q", q)
     total = total_mass(model)
     if isinstance(total, (int, float)) and total <= 0:
         raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass")
     moment: Any = np.zeros(3)
-    for body, T in zip(model.bodies, body_poses(model, q), strict=True):
-        moment = moment + T[:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T[:3, 3]
+    T_W = body_poses(model, q)
+    for i, body in enumerate(model.bodies):
+        moment = moment + T_W[i][:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T_W[i][:3, 3]
     return moment / total
 
 
 def total_mass(model: Model) -> Any:
-    """Σ m of all moving bodies, kg."""
+    """Return Σ m of all moving bodies, kg."""
     return sum(mass(body.inertia) for body in model.bodies)

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, body_wrenches, checked_gravity
+from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling
 from engine.model import Model
 from engine.spatial.inertia import wrench
-from engine.spatial.se3 import ad, to_child, to_parent
+from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 
 
 def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
-    """Inverse dynamics: tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F.
+    """Return the forces of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F.
 
     Two sweeps over the bodies, all in body frames::
 
         V_i = Ad(T_i)⁻¹ V_p + S_i v_i                                             (1)
         V̇_i = Ad(T_i)⁻¹ V̇_p + S_i v̇_i + Ṡ_i v_i + ad(V_i) S_i v_i               (2)   V̇_world = [0; −g]
         F_i = G_i V̇_i − ad(V_i)ᵀ G_i V_i − F_ext,i                                (3)
-        τ_i = S_iᵀ F_i,   F_p ← F_p + Ad(T_i)⁻ᵀ F_i                                (4)
+        τ_i = S_iᵀ F_i + a_i v̇_i,   F_p ← F_p + Ad(T_i)⁻ᵀ F_i                      (4)   a: the joints' armature
 
     Parameters
     ----------
@@ -61,35 +61,27 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
     """
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     F_ext = body_wrenches(model, wrenches)
-    V: list[Any] = []
-    Vdot: list[Any] = []
-    F: list[Any] = []
-    T = [body.pose(q) for body in model.bodies]
-    S = [body.subspace(q) for body in model.bodies]
-    rest, falling = np.zeros(6), np.concatenate([np.zeros(3), -checked_gravity(gravity)])
-    for i, body in enumerate(model.bodies):
-        p = body.parent
-        V_J = S[i] @ v[body.v]
-        V.append(to_child(T[i], V[p] if p >= 0 else rest) + V_J)                                                # (1)
-        Vdot.append(to_child(T[i], Vdot[p] if p >= 0 else falling) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J)      # (2)
-        if (Sdot := body.subspace_rate(q, v)) is not None:
-            Vdot[i] = Vdot[i] + Sdot @ v[body.v]
-        F.append(wrench(body.inertia, V[i], Vdot[i]) - F_ext[i])                                                # (3)
-    tau: list[Any] = [0.0] * model.nv
+    motion = Motion(model, q, v)
+    T, S, V_J, V = motion.T, motion.S, motion.V_J, motion.V
+    Vdot: list[Any] = [None] * len(model.bodies) + [falling(gravity)]
+    F: list[Any] = [None] * len(model.bodies) + [np.zeros(6)]
+    for i, body in motion.sweep():                                                                              # (1)
+        Vdot_P, Sdot = Vdot[body.parent], body.subspace_rate(q, v)
+        Vdot[i] = twist_to_child(T[i], Vdot_P) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J[i] + Sdot @ v[body.v]     # (2)
+        F[i] = wrench(body.inertia, V[i], Vdot[i]) - F_ext[i]                                                   # (3)
+    tau = list(model.armature * vdot)
     for i, body in reversed(list(enumerate(model.bodies))):
-        p = body.parent
         for k, t in zip(range(body.v.start, body.v.stop), S[i].T @ F[i], strict=True):
             tau[k] = tau[k] + t                                                                                 # (4)
-        if p >= 0:
-            F[p] = F[p] + to_parent(T[i], F[i])
+        F[body.parent] = F[body.parent] + wrench_to_parent(T[i], F[i])
     return np.array(tau)
 
 
 def bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
-    """The forces at zero acceleration, C(q, v) v + g(q) − Σ Jᵀ F: :func:`rnea` with v̇ = 0; shape (nv)."""
+    """Return the forces at zero acceleration, C(q, v) v + g(q) − Σ Jᵀ F: :func:`rnea` with v̇ = 0; shape (nv)."""
     return rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
 
 
 def gravity_forces(model: Model, q: Array, gravity: Any = GRAVITY) -> Array:
-    """g(q), the forces that hold the mechanism still: :func:`rnea` at rest; shape (nv)."""
+    """Return g(q), the forces that hold the mechanism still: :func:`rnea` at rest; shape (nv)."""
     return rnea(model, q, np.zeros(model.nv), np.zeros(model.nv), gravity)

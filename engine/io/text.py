@@ -32,10 +32,13 @@ def model_text(model: Model) -> str:
 
 @functools.lru_cache(maxsize=16)
 def model_hash(model: Model) -> str:
-    """SHA-256 of what a model is, without what it looks like."""
+    """Return the SHA-256 of what a model is, without what it looks like."""
     seen = json.loads(model_text(model))
     for link in seen["links"]:
         del link["visuals"], link["collisions"]
+    for joint in seen["joints"]:
+        if not joint["armature"]:
+            del joint["armature"]  # joints without keep the hash they had before joints had one
     return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
 
 

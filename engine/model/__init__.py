@@ -1,8 +1,10 @@
 """The mechanism: joint types, links and joints, the tree, and the frozen model."""
 
-from engine.model.joint_types import KINDS, Kind
-from engine.model.model import Body, Model, StateError
-from engine.model.tree import Builder, Geometry, Joint, Limits, Link, Material, Mimic, ModelError
+from engine.model.builder import Builder
+from engine.model.errors import ModelError, StateError
+from engine.model.joint_types import KINDS, Kind, Limits
+from engine.model.model import Body, Model
+from engine.model.tree import Geometry, Joint, Link, Material, Mimic
 
 __all__ = ["KINDS", "Body", "Builder", "Geometry", "Joint", "Kind", "Limits", "Link", "Material", "Mimic", "Model", "ModelError",
            "StateError"]  # fmt: skip

@@ -9,19 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from engine import ops
+from engine.model.errors import ModelError
 from engine.spatial import manifold, quaternion, se3, so3
 from engine.spatial.manifold import Manifold
 
-if TYPE_CHECKING:
-    from engine.model.tree import Joint
-
 Array = np.ndarray
 ZERO3 = np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on a joint's coordinate (rad or m), speed and force; infinite where there are none."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+class Axes(Protocol):
+    """What a kind reads of a joint: the directions it moves along or about, in the joint frame, and how far."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def axis(self) -> Array: ...
+    @property
+    def axis2(self) -> Array: ...
+    @property
+    def pitch(self) -> float: ...
+    @property
+    def limits(self) -> Limits: ...
 
 
 @dataclass(frozen=True)
@@ -34,10 +57,10 @@ class Kind:
     name: str
     manifold: Manifold                                    # of its coordinates: ⊕, ⊖ and the rest
     units: tuple[str, ...]                                # of the motion along each velocity: "rad" or "m"
-    pose: Callable[[Joint, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
-    subspace: Callable[[Joint, Array], Array]             # S(q), 6×nv
-    random: Callable[[Joint, np.random.Generator], Array]  # within the joint's limits
-    subspace_rate: Callable[[Joint, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
+    pose: Callable[[Axes, Array], Array]                 # T_JC(q): child in the joint frame, 4×4
+    subspace: Callable[[Axes, Array], Array]             # S(q), 6×nv
+    random: Callable[[Axes, np.random.Generator], Array]  # within the joint's limits
+    subspace_rate: Callable[[Axes, Array, Array], Array] | None = None  # Ṡ(q, v), 6×nv; None where S is constant
     q_names: tuple[str, ...] = ("",)                      # of the entries of q, after the joint's name
     v_names: tuple[str, ...] = ("",)                      # of the entries of v
 
@@ -71,7 +94,7 @@ def columns(*twists: Array) -> Array:
     return np.stack(twists, axis=-1)
 
 
-def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float:
+def within_limits(joint: Axes, rng: np.random.Generator, reach: float) -> float:
     """Uniform between the limits where both are finite, else within ±reach of what is allowed."""
     low, high = joint.limits.lower, joint.limits.upper
     if not np.isfinite(low):
@@ -79,8 +102,6 @@ def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float
     if not np.isfinite(high):
         high = low + 2 * reach
     if low > high:
-        from engine.model.tree import ModelError  # here: the tree is built on this module
-
         raise ModelError(f"joint '{joint.name}': the lower limit {low:g} exceeds the upper one, {high:g}; there is no configuration within")
     return float(rng.uniform(low, high))
 
@@ -88,42 +109,42 @@ def within_limits(joint: Joint, rng: np.random.Generator, reach: float) -> float
 # ---------------------------------------------------------------- one degree of freedom
 
 
-def revolute_pose(joint: Joint, q: Array) -> Array:
+def revolute_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(so3.about(joint.axis, q[0]), ZERO3)
 
 
-def prismatic_pose(joint: Joint, q: Array) -> Array:
+def prismatic_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(np.eye(3), joint.axis * q[0])
 
 
-def screw_pose(joint: Joint, q: Array) -> Array:
+def screw_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(so3.about(joint.axis, q[0]), joint.axis * (joint.pitch * q[0]))
 
 
-def line(kind: str, unit: str, pose: Callable[..., Array], twist: Callable[[Joint], Array]) -> Kind:
+def line(kind: str, unit: str, pose: Callable[..., Array], twist: Callable[[Axes], Array]) -> Kind:
     """A joint with one coordinate q, one velocity q̇ and a constant twist; where it has no limits, random ones are within π rad or 1 m."""
     reach = np.pi if unit == "rad" else 1.0
     return Kind(kind, manifold.vector(1), (unit,), pose, lambda j, q: columns(twist(j)),
                 lambda j, rng: np.array([within_limits(j, rng, reach)]))  # fmt: skip
 
 
-def revolute_twist(joint: Joint) -> Array:
+def revolute_twist(joint: Axes) -> Array:
     return np.concatenate([joint.axis, ZERO3])
 
 
 # ---------------------------------------------------------------- universal: axis fixed in the parent, axis2 in the child
 
 
-def universal_pose(joint: Joint, q: Array) -> Array:
+def universal_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(so3.about(joint.axis, q[0]) @ so3.about(joint.axis2, q[1]), ZERO3)
 
 
-def universal_subspace(joint: Joint, q: Array) -> Array:
+def universal_subspace(joint: Axes, q: Array) -> Array:
     first = so3.about(joint.axis2, q[1]).T @ joint.axis                        # R₂ᵀ a₁
     return columns(np.concatenate([first, ZERO3]), np.concatenate([joint.axis2, ZERO3]))
 
 
-def universal_rate(joint: Joint, q: Array, v: Array) -> Array:
+def universal_rate(joint: Axes, q: Array, v: Array) -> Array:
     first = so3.about(joint.axis2, q[1]).T @ joint.axis
     return columns(np.concatenate([ops.cross(first, joint.axis2) * v[1], ZERO3]), np.zeros(6))   # d/dt R₂ᵀa₁ = R₂ᵀa₁ × a₂ q̇₂
 
@@ -131,14 +152,14 @@ def universal_rate(joint: Joint, q: Array, v: Array) -> Array:
 # ---------------------------------------------------------------- spherical
 
 
-def spherical_pose(joint: Joint, q: Array) -> Array:
+def spherical_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q)), ZERO3)
 
 
 # ---------------------------------------------------------------- planar: q = [x y θ], v = [vx vy ω] in the child frame
 
 
-def planar_pose(joint: Joint, q: Array) -> Array:
+def planar_pose(joint: Axes, q: Array) -> Array:
     e1, e2 = plane(joint.axis)
     return se3.pose(so3.about(joint.axis, q[2]), e1 * q[0] + e2 * q[1])
 
@@ -152,7 +173,7 @@ def plane(normal: Array) -> tuple[Array, Array]:
     return e1, ops.cross(normal, e1)
 
 
-def planar_subspace(joint: Joint, q: Array) -> Array:
+def planar_subspace(joint: Axes, q: Array) -> Array:
     e1, e2 = plane(joint.axis)
     return columns(np.concatenate([ZERO3, e1]), np.concatenate([ZERO3, e2]), np.concatenate([joint.axis, ZERO3]))
 
@@ -160,7 +181,7 @@ def planar_subspace(joint: Joint, q: Array) -> Array:
 # ---------------------------------------------------------------- floating: q = [quaternion, p], v the body twist
 
 
-def floating_pose(joint: Joint, q: Array) -> Array:
+def floating_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q[:4])), q[4:])
 
 

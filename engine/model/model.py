@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from engine.checks import EngineError, nearest
+from engine.checks import nearest, numbers
+from engine.model.errors import ModelError, StateError
 from engine.model.html import html
 from engine.model.joint_types import Kind
-from engine.model.tree import Joint, Link, ModelError, frozen
+from engine.model.tree import Joint, Link, frozen
 from engine.spatial import inertia
 from engine.spatial.manifold import Manifold, product
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
-
-
-class StateError(EngineError):
-    """A configuration, velocity or force of the wrong shape or value; the text says which entry of what."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,10 +80,10 @@ class Body:
         S = self.kind.subspace(self.joint, self.coordinates(q))
         return self.ratio * S if self.mimics else S
 
-    def subspace_rate(self, q: Array, v: Array) -> Array | None:
-        """Ṡ(q, v), 6×nv, or None where S is constant."""
+    def subspace_rate(self, q: Array, v: Array) -> Array:
+        """Return Ṡ(q, v), 6×nv: zeros where S is constant."""
         rate = self.kind.subspace_rate
-        return rate(self.joint, self.coordinates(q), v[self.v]) if rate else None
+        return rate(self.joint, self.coordinates(q), v[self.v]) if rate else np.zeros((6, self.kind.nv))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +97,7 @@ class Model:
     nq, nv : number of coordinates and of velocities
     bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
     carrier : for each link the body that carries it (−1: the world) and its pose in it
+    armature : what rotors add to the diagonal of the joint-space inertia (nv), kg·m² or kg; read-only
     """
 
     name: str
@@ -110,6 +108,7 @@ class Model:
     carrier: tuple[tuple[int, Array], ...]
     nq: int
     nv: int
+    armature: Array
 
     @classmethod
     def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
@@ -153,7 +152,11 @@ class Model:
         bodies = [Body(b.joint, b.parent, b.placement, G, b.q, b.v, b.ratio, b.offset) for b, G in zip(bodies, total, strict=True)]
         name = graph.graph.get("name", "") or "robot"
         held = nx.freeze(graph.copy())
-        return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv)
+        armature = np.zeros(nv)
+        for b in bodies:
+            armature[b.v] += b.ratio**2 * b.joint.armature
+        return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv,
+                   frozen(armature, (nv,), "armature"))  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<model '{self.name}': {len(self.links)} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
@@ -199,6 +202,40 @@ class Model:
             entries = b.kind.q_names if which == "q" else b.kind.v_names
             names += [f"{b.joint.name}.{e}" if e else b.joint.name for e in entries]
         return tuple(names)
+
+    # ------------------------------------------------------------ rotors
+
+    def with_armature(self, extra: Mapping[str, Any] | Array) -> Model:
+        """Return a copy of the model with extra armature, added to its own.
+
+        Parameters
+        ----------
+        extra : {joint: number, or one for each of its velocities}, or an array (nv); kg·m² or kg. What is given for a mimic joint counts
+            ratio² times at its source. The copy's joints, and so its text (:func:`engine.io.model_text`), are the model's own.
+
+        Raises
+        ------
+        ModelError : no such joint, a joint that does not move, a negative number, or not as many as the joint has velocities
+
+        Examples
+        --------
+        >>> from engine.model import Builder
+        >>> arm = Builder()
+        >>> _ = arm.add_link("base"), arm.add_link("rod"), arm.add_joint("pivot", "revolute", "base", "rod", armature=0.1)
+        >>> arm.model().with_armature({"pivot": 0.5}).armature
+        array([0.6])
+        """
+        total = self.armature.copy()
+        if isinstance(extra, Mapping):
+            for name, given in extra.items():
+                self.joint(name)
+                body = next((b for b in self.bodies if b.joint.name == name), None)
+                if body is None:
+                    raise ModelError(f"joint '{name}' is fixed; expected one that moves, for its armature")
+                total[body.v] += body.ratio**2 * _armature(f"armature of joint '{name}'", given, body.kind.nv)
+        else:
+            total += _armature("armature", extra, self.nv)
+        return replace(self, armature=frozen(total, (self.nv,), "armature"))
 
     # ------------------------------------------------------------ what floats
 
@@ -287,6 +324,14 @@ class Model:
                 if b.kind.manifold.attitude and np.any(np.vecdot(a[..., b.q][..., :4], a[..., b.q][..., :4]) < 1e-12):
                     raise StateError(f"{name} of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
         return a
+
+
+def _armature(what: str, x: Any, n: int) -> Array:
+    """Return x as n numbers, zero or more; one number stands for all of a joint's."""
+    a = numbers(what, x, error=ModelError)
+    if a.shape not in ((), (n,)) or (a < 0).any():
+        raise ModelError(f"{what} is {x!r}; expected {n} numbers, zero or more")
+    return a
 
 
 def tidy(A: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Links and joints: the data a kinematic tree is made of, and the builder that puts one together by hand."""
+"""Links and joints: the data a kinematic tree is made of."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
-from engine.checks import EngineError, nearest
-from engine.model.joint_types import KINDS, Kind
+from engine.checks import nearest, number
+from engine.model.errors import ModelError
+from engine.model.joint_types import KINDS, Kind, Limits
 
 Array = np.ndarray
-
-
-class ModelError(EngineError):
-    """A link, a joint or the tree they form is not what a mechanism can be; the text says which and why."""
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -31,12 +27,6 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
         raise ModelError(f"{what} is {a.tolist()}; expected finite numbers")
     a.flags.writeable = False
     return a
-
-
-def finite(x: Any, what: str) -> None:
-    """Raise unless x is a finite number."""
-    if not isinstance(x, (int, float, np.integer, np.floating)) or not np.isfinite(x):
-        raise ModelError(f"{what} is {x!r}; expected a finite number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +90,6 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bounds on a joint's coordinate (rad or m), speed and force; infinite where there are none."""
-
-    lower: float = -np.inf
-    upper: float = np.inf
-    velocity: float = np.inf
-    effort: float = np.inf
-
-
-@dataclass(frozen=True)
 class Mimic:
     """A joint that follows another: q = ratio · q_source + offset."""
 
@@ -129,6 +109,8 @@ class Joint:
     axis, axis2 : directions in the joint frame, normalised here; ``axis2`` is the universal joint's second
     pitch : metres per radian of a screw
     damping, friction : N·m·s/rad and N·m (N·s/m and N), per velocity of the joint
+    armature : inertia of the motor's rotor as the joint feels it, per velocity of the joint: kg·m² (kg), zero or more; it counts in the
+        joint-space inertia alone, and is no part of the links
     """
 
     name: str
@@ -139,10 +121,11 @@ class Joint:
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     axis2: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
     pitch: float = 0.0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+    armature: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"joint '{self.name}'"
@@ -164,17 +147,18 @@ class Joint:
         if self.kind == "universal" and np.linalg.norm(np.cross(self.axis, self.axis2)) < 1e-6:
             raise ModelError(f"{here}: axis and axis2 are parallel; expected two directions")
         for which in ("pitch", "damping", "friction"):
-            finite(getattr(self, which), f"{here}: {which}")
+            number(f"{here}: {which}", getattr(self, which), "a finite number", error=ModelError)
+        number(f"{here}: armature", self.armature, "a finite number, zero or more", least=0.0, error=ModelError)
         for which, kind in (("limits", Limits), ("mimic", Mimic | None)):
             if not isinstance(getattr(self, which), kind):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
         if np.isnan([self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort]).any():
             raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
-        if self.mimic is not None and self.kind not in ("revolute", "continuous", "prismatic", "screw", "fixed"):
+        if self.mimic is not None and self.type.nv > 1:
             raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")
         if self.mimic is not None:
-            finite(self.mimic.ratio, f"{here}: the ratio of its mimic")
-            finite(self.mimic.offset, f"{here}: the offset of its mimic")
+            number(f"{here}: the ratio of its mimic", self.mimic.ratio, "a finite number", error=ModelError)
+            number(f"{here}: the offset of its mimic", self.mimic.offset, "a finite number", error=ModelError)
 
     def __repr__(self) -> str:
         return f"Joint('{self.name}', {self.kind}, '{self.parent}' → '{self.child}')"
@@ -183,46 +167,3 @@ class Joint:
     def type(self) -> Kind:
         """The row of ``KINDS`` that says what the joint does."""
         return KINDS[self.kind]
-
-
-class Builder:
-    """A kinematic tree put together by hand; ``Model.from_graph(builder.graph)`` makes it a model.
-
-    >>> from engine.spatial import inertia
-    >>> arm = Builder("pendulum")
-    >>> _ = arm.add_link("base")
-    >>> _ = arm.add_link("bob", inertia=inertia.from_mass(1.0, [0, 0, -1.0], np.zeros((3, 3))))
-    >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
-    >>> arm.model().nv
-    1
-    """
-
-    def __init__(self, name: str = "robot") -> None:
-        self.graph = nx.DiGraph(name=name)
-
-    def add_link(self, name: str, **properties: Any) -> Link:
-        """Add a :class:`Link`; properties are its fields."""
-        if name in self.graph:
-            raise ModelError(f"link '{name}' is there twice; expected unique names")
-        link = Link(name, **properties)
-        self.graph.add_node(name, link=link)
-        return link
-
-    def add_joint(self, name: str, kind: str, parent: str, child: str, **properties: Any) -> Joint:
-        """Add a :class:`Joint` between two links that are there; properties are its fields."""
-        for end in (parent, child):
-            if end not in self.graph:
-                raise ModelError(f"joint '{name}' names the link '{end}', which is not there{nearest(end, self.graph)}")
-        if any(name == j.name for _, _, j in self.graph.edges.data("joint")):
-            raise ModelError(f"joint '{name}' is there twice; expected unique names")
-        if self.graph.has_edge(parent, child):
-            raise ModelError(f"joint '{name}': links '{parent}' and '{child}' are joined already; expected one joint between two links")
-        joint = Joint(name, kind, parent, child, **properties)
-        self.graph.add_edge(parent, child, joint=joint)
-        return joint
-
-    def model(self, floating_base: bool = False) -> Any:
-        """The :class:`Model` of what has been added."""
-        from engine.model.model import Model
-
-        return Model.from_graph(self.graph, floating_base=floating_base)

@@ -28,7 +28,7 @@ def body_momentum(G: Array, V: Array) -> Array:
 
 def world_momentum(T: Array, G: Array, V: Array) -> Array:
     """Ad(T)⁻ᵀ G V, [angular about the world's origin; linear] in world axes (..., 6): constant where no force acts."""
-    return se3.to_parent(T, np.matvec(G, V))
+    return se3.wrench_to_parent(T, np.matvec(G, V))
 
 
 def determinant(T: Array) -> Array:

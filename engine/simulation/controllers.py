@@ -82,9 +82,7 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
         q_d, v_d, a_d = reference(t)
         e = model.manifold.minus(q, q_d)
         a = (a_d + 2.0 * damping * bandwidth * (v_d - v) + bandwidth**2 * e)[base:]
-        if not base:
-            return dynamics.rnea(model, q, v, a, gravity) + armature * a
-        return driven(model, q, v, a, gravity, armature)
+        return driven(with_rotors(model, armature), q, v, a, gravity)
 
     return computed_torque
 
@@ -113,8 +111,8 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
     model.link_index(link)
     reference = followed("operational_space", reference, (4, 4), (6,))
 
-    def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any) -> Array:
-        J, M, b = jacobian(link), dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
+    def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
+        J, M, b = jacobian(link), dynamics.crba(with_rotors(model, armature), q), dynamics.bias(model, q, v, gravity)
         wanted = task(reference, t, pose(link), J @ v, bandwidth, damping)
         Minv_JT = ops.solve(M, J.T)
         L = J @ Minv_JT
@@ -146,9 +144,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
         else:
             J = jacobian(link)
         a = servo * (damped_inverse(J, V, regular) - v[base:])
-        if not base:
-            return dynamics.rnea(model, q, v, a, gravity) + armature * a
-        return driven(model, q, v, a, gravity, armature)
+        return driven(with_rotors(model, armature), q, v, a, gravity)
 
     return resolved_rate
 
@@ -174,7 +170,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
         a = damped_inverse(Js, wanted - drift, regular)
         idle = -rest * v[6:]
         a = a + idle - damped_inverse(Js, Js @ idle, regular)
-        return driven(model, q, v, a, gravity, armature)
+        return driven(with_rotors(model, armature), q, v, a, gravity)
 
     return generalized_jacobian_control
 
@@ -195,7 +191,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
         B, c = ops.solve(M[:6, :6], M[:6, 6:])[:3], ops.solve(M[:6, :6], b[:6])[:3]
         N = dynamics.reaction_null_space(model, q)
         a = N @ (gain * (motion(t) - v[6:])) - damped_inverse(B, c, 0.0)
-        return driven(model, q, v, a, gravity, armature)
+        return driven(with_rotors(model, armature), q, v, a, gravity)
 
     return reaction_null_space_motion
 
@@ -281,10 +277,17 @@ def require_time(what: str, duration: Any) -> None:
         raise SimulationError(f"{what}: the duration is {duration!r}; expected seconds greater than zero")
 
 
-def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any, armature: Array) -> Array:
-    """tau (nv) that accelerates the joints of a floating model by a (nv − 6), and leaves its base alone."""
+def with_rotors(model: Model, armature: Array) -> Model:
+    """Return the model with all of the armature (nv) that a simulation gives it, motors' rotors included."""
+    return model if (armature == model.armature).all() else model.with_armature(armature - model.armature)
+
+
+def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any) -> Array:
+    """Return tau (nv) that accelerates the joints by a; of a floating model a has nv − 6 entries, and its base is left alone."""
+    if not model.floats:
+        return dynamics.rnea(model, q, v, a, gravity)
     tau, _ = dynamics.floating_inverse_dynamics(model, q, v, a, gravity)
-    return np.concatenate([np.zeros(6), tau + armature[6:] * a])
+    return np.concatenate([np.zeros(6), tau])
 
 
 def task(reference: Reference, t: Any, T: Array, V: Array, bandwidth: float, damping: float) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.spatial import inertia
@@ -31,16 +32,14 @@ class JointFriction(Component):
         self.damping, self.friction, self.slow, self.name = damping, friction, slow, name
 
     def bind(self, model: Model, dt: float) -> None:
-        damping = np.diag(dynamics.damping_matrix(model)) if self.damping is None else self.damping
-        friction = coulomb(model) if self.friction is None else self.friction
-        self.D, self.f = (checked_vector(model, f"{self.name}: {n}", x) for n, x in (("damping", damping), ("friction", friction)))
+        own = {"damping": np.diag(dynamics.damping_matrix(model)), "friction": sum(dry_friction(model).values(), np.zeros(model.nv))}
+        given = {"damping": self.damping, "friction": self.friction}
+        checked = {n: checked_vector(model, f"{self.name}: {n}", own[n] if x is None else x) for n, x in given.items()}
+        self.losses = {n: checked[n] for n, x in given.items() if x is not None}
         require(self.name, "slow", self.slow, above=0.0)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        tau = -self.D * s.v
-        if np.any(self.f):
-            tau = tau - self.f * (s.v / ops.sqrt(s.v * s.v + self.slow**2))
-        return Effect(tau=tau)
+        return Effect(tau=dynamics.friction_forces(s.model, s.v, self.slow, **self.losses))
 
 
 class JointStops(Component):
@@ -171,14 +170,6 @@ class CentralGravity(Component):
             moment = (3.0 * g / ops.sqrt(r2)) * ops.cross(n, I @ n) + ops.cross(c, f)
             wrenches[link.name] = np.concatenate([moment, f])
         return Effect(wrenches=wrenches)
-
-
-def coulomb(model: Model) -> Array:
-    """The joints' Coulomb friction for each entry of v; that of a mimic joint is felt |ratio|-fold at its source."""
-    f = np.zeros(model.nv)
-    for b in model.bodies:
-        f[b.v] += abs(b.ratio) * b.joint.friction
-    return f
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:

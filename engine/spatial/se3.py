@@ -71,14 +71,14 @@ def ad(V: Array) -> Array:
     return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
 
 
-def to_child(T_PC: Array, V_P: Array) -> Array:
-    """Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist of the parent frame seen from the child's."""
+def twist_to_child(T_PC: Array, V_P: Array) -> Array:
+    """Return Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist given in the parent's frame, in the child's."""
     Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
     return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
-def to_parent(T_PC: Array, F_C: Array) -> Array:
-    """Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench of the child frame seen from the parent's."""
+def wrench_to_parent(T_PC: Array, F_C: Array) -> Array:
+    """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's."""
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
     return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + ops.cross(position(T_PC), f), f], axis=-1)
 

@@ -53,9 +53,9 @@ def test_wrenches_and_weight_change_momentum(name: str) -> None:
     tau, wrenches = 30 * rng.standard_normal(model.nv), 30 * rng.standard_normal((len(model.links), 6))
     tau[:6] = 0.0
     vdot = dynamics.aba(model, q, v, tau, GRAVITY, wrenches)
-    total = sum(se3.to_parent(T, F) for T, F in zip(dynamics.forward_kinematics(model, q), wrenches, strict=True))
+    total = sum(se3.wrench_to_parent(T, F) for T, F in zip(dynamics.forward_kinematics(model, q), wrenches, strict=True))
     for T, link in zip(dynamics.forward_kinematics(model, q), model.links, strict=True):
-        total = total + se3.to_parent(T, link.inertia @ np.append(np.zeros(3), T[:3, :3].T @ GRAVITY))
+        total = total + se3.wrench_to_parent(T, link.inertia @ np.append(np.zeros(3), T[:3, :3].T @ GRAVITY))
     A, Adot = dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v)
     assert error(A @ vdot + Adot @ v, total, float((np.abs(A) @ np.abs(vdot)).max())) < 1e-14
 
@@ -74,7 +74,7 @@ def test_centroidal_momentum(name: str) -> None:
     R = quaternion.to_matrix(r)
     assert error(dynamics.centroidal_momentum_matrix(model, moved), np.concatenate([R @ A[:3], R @ A[3:]])) < 1e-14
     T = dynamics.forward_kinematics(model, q)[0]
-    spins = [se3.to_child(T, np.concatenate([w, np.cross(c, w)])) for w in np.eye(3)]    # about c, all joints held
+    spins = [se3.twist_to_child(T, np.concatenate([w, np.cross(c, w)])) for w in np.eye(3)]    # about c, all joints held
     P = A[:, :6] @ np.transpose(spins)
     assert error(P[:3], P[:3].T) < 1e-13 and np.linalg.eigvalsh(P[:3])[0] > 0             # the tensor of the whole about c
     assert np.abs(P[3:]).max() < 1e-13 * np.abs(A).max()

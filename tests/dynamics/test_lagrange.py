@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import engine
 from engine import Model, StateError, dynamics, ops
@@ -126,7 +127,7 @@ def rubbing(model: Model, rng: np.random.Generator) -> Model:
 
 
 def assembled(model: Model, rng: np.random.Generator, smoothing: float = 0.3) -> None:
-    """M q̈ + C q̇ + g = tau + Σ Jᵀ F − D q̇ − f tanh(q̇/s), for the motion that aba gives."""
+    """M q̈ + C q̇ + g = tau + Σ Jᵀ F − D q̇ − f q̇/√(q̇² + s²), for the motion that aba gives."""
     q, v = model.random(rng)
     tau, wrenches = 10 * rng.standard_normal(model.nv), 10 * rng.standard_normal((len(model.links), 6))
     friction = dynamics.friction_forces(model, v, smoothing)
@@ -160,7 +161,7 @@ def test_losses_joint_by_joint() -> None:
     assert not D[:6].any() and not forces[:6].any()                                       # nothing rubs at a floating base
     for joint in model.joints[1:]:
         own = model.v_slice(joint.name)
-        assert error(forces[own], -joint.damping * v[own] - joint.friction * np.tanh(v[own] / 0.1)) < 1e-15
+        assert error(forces[own], -joint.damping * v[own] - joint.friction * v[own] / np.hypot(v[own], 0.1)) < 1e-15
     assert (forces * v <= 0).all() and forces @ v < 0
     np.testing.assert_array_equal(dynamics.friction_forces(model, -v, 0.1), -forces)
     sticking = dynamics.friction_forces(model, v, 1e-9) + D @ v
@@ -180,7 +181,8 @@ def test_losses_of_mimic_joints() -> None:
 
 @pytest.mark.parametrize(("d", "f"), [(0.5, 0.0), (0.0, 0.5)])
 def test_simulated_losses(d: float, f: float) -> None:
-    """Damping alone: ω = ω₀ exp(−d t/I). Friction alone: sinh(ω/s) = sinh(ω₀/s) exp(−f t/(I s)), which is ω₀ − f t/I and then rest."""
+    """Damping alone: ω = ω₀ exp(−d t/I). Friction alone: g(ω) = g(ω₀) − f t/I with g = √(ω² + s²) − s arsinh(s/ω), which is ω₀ − f t/I and
+    then rest."""
     wheel, s = engine.Builder("wheel"), 1e-2
     wheel.add_link("base")
     wheel.add_link("disc", inertia=inertia.cylinder(2.0, 1.0, 0.1))                       # I = 1 kg·m²
@@ -188,7 +190,9 @@ def test_simulated_losses(d: float, f: float) -> None:
     model = wheel.model()
     simulator = engine.Simulator(model, dt=2e-4, joint_dynamics=False, forces=[lambda t, q, v: dynamics.friction_forces(model, v, s)])
     run = simulator.run([0.0], [1.0], 3.0, record_every=100)
-    exact = np.exp(-d * run.t) if d else s * np.arcsinh(np.sinh(1.0 / s) * np.exp(-f * run.t / s))
+    g = lambda w: np.hypot(w, s) - s * np.arcsinh(s / w)
+    slowed = lambda t: brentq(lambda x: g(np.exp(x)) - g(1.0) + f * t, -500.0, 1.0, xtol=1e-14, rtol=1e-14)    # the logarithm of ω
+    exact = np.exp(-d * run.t) if d else np.exp([slowed(t) for t in run.t])
     assert np.abs(run.v[:, 0] - exact).max() < 1e-9
     if f:
         assert np.abs(exact - np.maximum(1 - f * run.t, 0.0)).max() < s

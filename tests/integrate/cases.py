@@ -113,7 +113,7 @@ def energy(case: Case, x: Array) -> Array:
 def momentum(case: Case, x: Array) -> Array:
     """Spatial momentum Ad(T)⁻ᵀ G V of a free body about the world's origin, (..., 6)."""
     T = se3.pose(quaternion.to_matrix(quaternion.normalize(x[..., :4])), x[..., 4:7])
-    return se3.to_parent(T, x[..., 7:] @ case.system.inertia)
+    return se3.wrench_to_parent(T, x[..., 7:] @ case.system.inertia)
 
 
 def momentum_error(case: Case, x: Array) -> float:

@@ -356,7 +356,7 @@ def test_energy_changes_by_the_work_of_the_loads():
     F = np.array([body.wrench(x, u, t) for x, u, t in zip(run.x, run.u, run.t, strict=True)])
     K, P = run.kinetic_energy(), run.momentum()
     assert abs(K[-1] - K[0] - simpson @ np.vecdot(F, run.twists())) < 1e-10 * K.max()
-    close(P[-1] - P[0], simpson @ se3.to_parent(run.poses(), F), 1e-10)
+    close(P[-1] - P[0], simpson @ se3.wrench_to_parent(run.poses(), F), 1e-10)
     close(run.u[500], controller(run.x[500], 0.5), 1e-14)
 
 

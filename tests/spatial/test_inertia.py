@@ -154,7 +154,7 @@ def test_transformed_is_its_definition(rng):
         np.testing.assert_array_equal(moved, moved.T)
         V = rng.standard_normal(6)                                            # the energy does not care about the frame
         close((se3.Ad(T) @ V) @ moved @ (se3.Ad(T) @ V), V @ G @ V, 5e-14)
-        close(se3.to_parent(T, G @ V), moved @ (se3.Ad(T) @ V), 2e-14)        # nor does the momentum
+        close(se3.wrench_to_parent(T, G @ V), moved @ (se3.Ad(T) @ V), 2e-14)        # nor does the momentum
 
 
 def test_transformed_is_an_action_of_the_group(rng):

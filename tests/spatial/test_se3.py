@@ -112,19 +112,19 @@ def test_ad_is_the_derivative_of_Ad(rng):
 def test_twists_and_wrenches_change_frames(rng):
     T = random_poses(rng, 20)
     V, F = rng.standard_normal((2, 20, 6))
-    close(se3.to_child(T, V), np.linalg.solve(se3.Ad(T), V[..., None])[..., 0], 3e-15)
-    close(se3.to_parent(T, F), np.linalg.solve(np.swapaxes(se3.Ad(T), -1, -2), F[..., None])[..., 0], 3e-15)
-    power_child = np.vecdot(F, se3.to_child(T, V))
-    close(np.vecdot(se3.to_parent(T, F), V), power_child, 3e-15)
-    close(se3.to_child(T[0], V)[3], se3.to_child(T[0], V[3]), 1e-15)
-    close(se3.to_parent(T[0], F)[3], se3.to_parent(T[0], F[3]), 1e-15)
+    close(se3.twist_to_child(T, V), np.linalg.solve(se3.Ad(T), V[..., None])[..., 0], 3e-15)
+    close(se3.wrench_to_parent(T, F), np.linalg.solve(np.swapaxes(se3.Ad(T), -1, -2), F[..., None])[..., 0], 3e-15)
+    power_child = np.vecdot(F, se3.twist_to_child(T, V))
+    close(np.vecdot(se3.wrench_to_parent(T, F), V), power_child, 3e-15)
+    close(se3.twist_to_child(T[0], V)[3], se3.twist_to_child(T[0], V[3]), 1e-15)
+    close(se3.wrench_to_parent(T[0], F)[3], se3.wrench_to_parent(T[0], F[3]), 1e-15)
 
 
 def test_a_force_on_a_lever_is_a_moment():
     """1 N along y at x = 2 m in the child is 2 N·m about z in the parent."""
     T = se3.pose(np.eye(3), np.array([2.0, 0.0, 0.0]))
-    np.testing.assert_array_equal(se3.to_parent(T, np.array([0.0, 0, 0, 0, 1, 0])), [0, 0, 2, 0, 1, 0])
-    np.testing.assert_array_equal(se3.to_child(T, np.array([0.0, 0, 1, 0, 0, 0])), [0, 0, 1, 0, 2, 0])
+    np.testing.assert_array_equal(se3.wrench_to_parent(T, np.array([0.0, 0, 0, 0, 1, 0])), [0, 0, 2, 0, 1, 0])
+    np.testing.assert_array_equal(se3.twist_to_child(T, np.array([0.0, 0, 1, 0, 0, 0])), [0, 0, 1, 0, 2, 0])
 
 
 # ---------------------------------------------------------------- exp and log
@@ -251,7 +251,7 @@ def test_plain_interpreted_compiled_agree(rng):
     check_lives(lambda V: (se3.hat(V), se3.ad(V)), TWISTS, tolerance=0.0)
     check_lives(lambda T: (se3.log(T), se3.inv(T), se3.Ad(T), se3.vee(T)), se3.exp(TWISTS), tolerance=4e-15)
     T, V = random_poses(rng, 11), rng.standard_normal((11, 6))
-    check_lives(lambda T, V: (se3.to_child(T, V), se3.to_parent(T, V)), T, V, tolerance=2e-15)
+    check_lives(lambda T, V: (se3.twist_to_child(T, V), se3.wrench_to_parent(T, V)), T, V, tolerance=2e-15)
 
 
 def test_compiled_log_undoes_compiled_exp():
