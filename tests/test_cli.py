@@ -516,7 +516,7 @@ def uninterrupted(tmp_path_factory):
 
 def started(patch: str = "pass") -> subprocess.Popen:
     """A process that runs LONG; its file is there."""
-    code = f"import sys; from engine.simulation import Recorder; {patch}; from engine.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = f"import sys; from engine.recording import Recorder; {patch}; from engine.cli import main; sys.exit(main(sys.argv[1:]))"
     process = subprocess.Popen([sys.executable, "-c", code, *LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     while not Path("cut.h5").exists():
         assert process.poll() is None, process.stderr.read()

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from engine import Model, dynamics, gufunc, ops
 from engine.compiler.gufunc import rollout_ufunc
 from engine.compiler.trace import calling, trace
-from engine.integrate import Mechanical, Method, step
+from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.spatial import inertia, quaternion, se3
 from engine.spatial.manifold import MOTION, PLANE, ROTATION, Manifold
 from tests.trees import random_inertia, random_tree
@@ -32,28 +32,30 @@ class Case:
 
     def takes(self, method: Method) -> bool:
         """Whether the method is made for it."""
-        return method.takes != "free body" or self.system.inertia is not None
+        return isinstance(self.system, method.takes)
 
     @functools.cached_property
     def shapes(self) -> list[tuple[int, ...]]:
         c = self.system.configuration
-        return [(), (c.nq,), (c.nv,)]
+        return [(), (c.nq,), (c.nv + self.system.states,)]
 
     @functools.cached_property
     def traced(self) -> Mechanical:
         """The same system; its acceleration is one function in the machine code."""
-        s = self.system
-        return Mechanical(s.configuration, calling(trace(s.acceleration, self.shapes)), s.inertia, s.wrench)
+        s, acceleration = self.system, calling(trace(self.system.acceleration, self.shapes))
+        if isinstance(s, FreeBody):
+            return FreeBody(s.configuration, acceleration, s.inertia, s.wrench)
+        return Mechanical(s.configuration, acceleration, s.states)
 
     @functools.cached_property
     def reference(self) -> Callable[[float], Array]:
         """x after a time, from the ordinary differential equation of the coordinates, by DOP853."""
         c = self.system.configuration
-        acceleration = gufunc(self.system.acceleration, "(),(q),(v)->(v)", q=c.nq, v=c.nv)
+        acceleration = gufunc(self.system.acceleration, "(),(q),(v)->(v)", q=c.nq, v=c.nv + self.system.states)
 
         def rate(t: float, x: Array) -> Array:
             q, v = self.system.split(x)
-            return np.concatenate([coordinate_rate(c, q, v), acceleration(t, c.normalized(q), v)])
+            return np.concatenate([coordinate_rate(c, q, self.system.velocity(v)), acceleration(t, c.normalized(q), v)])
 
         @functools.cache
         def after(t: float) -> Array:
@@ -139,7 +141,7 @@ def free_body(G: Array, v: Array, wrench: Callable[[Any, Array, Array], Array] |
         return ops.solve(G, F if wrench is None else F + wrench(t, q, v))
 
     x = np.concatenate([MOTION.neutral() if q is None else q, v])
-    return Case(Mechanical(MOTION, acceleration, G, wrench), x)
+    return Case(FreeBody(MOTION, acceleration, G, wrench), x)
 
 
 def dense(seed: int) -> Array:
@@ -183,6 +185,13 @@ def cases() -> dict[str, Case]:
         q, v = model.random(rng)
         return Case(Mechanical(model.manifold, acceleration), np.concatenate([q, 0.5 * v]), t, steps)
 
+    def lagging(t: Any, q: Array, w: Array) -> Array:
+        """A planar, a spherical and a turning joint driven by motors that lag: ż = −3 z − 2 v − cos 2t, first-order states beside (q, v)."""
+        v, z = w[: few.nv], w[few.nv :]
+        return np.concatenate([dynamics.aba(few, q, v, z, (0.0, 0.0, -2.0)), -3.0 * z - 2.0 * v - ops.cos(2.0 * t)])
+
+    q, v = few.random(np.random.default_rng(8))
+    lag = Case(Mechanical(few.manifold, lagging, few.nv), np.concatenate([q, 0.5 * v, 0.1 * v]), 1.0, 40)
     return {
         "centre of mass": free_body(inertia.box(2.0, [0.5, 1.5, 2.5]), TWIST),
         "offset": free_body(random_inertia(np.random.default_rng(1)), TWIST),
@@ -191,8 +200,9 @@ def cases() -> dict[str, Case]:
         "arm": loaded(arm, 1.0, 80),
         "every joint": loaded(every, 2.0, 160),
         "few joints": loaded(few, 1.0, 40),
+        "lagging motors": lag,
     }
 
 
-FREE, TREES = ("centre of mass", "offset", "added mass"), ("arm", "every joint")
+FREE, TREES = ("centre of mass", "offset", "added mass"), ("arm", "every joint", "lagging motors")
 BODIES = (*FREE, "forced")

@@ -5,7 +5,7 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, trace
-from engine.integrate import METHODS, Mechanical, step
+from engine.integrate import METHODS, FreeBody, Mechanical, System, step
 from engine.spatial import inertia, manifold, quaternion
 from tests.integrate.cases import FREE, TWIST, cases, dense, energy, free_body, momentum_error, run, start_and, states
 from tests.numeric import check_lives
@@ -121,11 +121,11 @@ def test_evaluations(method, monkeypatch):
 
     s = case.system
     monkeypatch.setattr(ops, "root", lambda residual, x, *_, **options: (x + residual(x) * 0.0, True))
-    step(method, Mechanical(s.configuration, counted(s.acceleration), s.inertia, counted(s.wrench)), 0.0, 0.1, case.x)
+    step(method, FreeBody(s.configuration, counted(s.acceleration), s.inertia, counted(s.wrench)), 0.0, 0.1, case.x)
     assert len(calls) == method.evaluations
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS.values() if m.takes != "free body"], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if m.takes is not FreeBody], ids=lambda m: m.name)
 def test_exponentials(method, monkeypatch):
     """Different exponentials, and Cayley's maps, of rotations in a step's program: what it begins alike is computed once."""
     seen = set()
@@ -148,8 +148,8 @@ def test_exponentials(method, monkeypatch):
 
 def test_flags_are_of_what_there_is():
     for name, m in METHODS.items():
-        assert m.name == name and m.takes in ("field", "mechanical", "free body") and set(m.conserves) <= {"energy", "momentum"}
-        assert m.source and m.order in range(1, 9) and (m.embedded is None or m.takes == "field")
+        assert m.name == name and m.takes in (System, Mechanical, FreeBody) and set(m.conserves) <= {"energy", "momentum"}
+        assert m.source and m.order in range(1, 9) and (m.embedded is None or m.takes is System)
 
 
 # ---------------------------------------------------------------- Euler's methods

@@ -7,14 +7,14 @@ import pytest
 from scipy.integrate import RK45
 
 from engine import ops
-from engine.integrate import METHODS, System
+from engine.integrate import METHODS, FreeBody, System
 from engine.integrate.commutator_free import Tableau
 from engine.integrate.munthe_kaas import DORMAND_PRINCE
 from tests.integrate.cases import BODIES, TREES, cases, measured_order, missed
 
 SYSTEMS = (*BODIES, *TREES)
-MEASURED = [(name, m) for name in SYSTEMS for m in METHODS.values() if m.takes != "free body" or name in BODIES]
-MEASURED += [("few joints", m) for m in METHODS.values() if m.implicit and m.takes != "free body"]
+MEASURED = [(name, m) for name in SYSTEMS for m in METHODS.values() if m.takes is not FreeBody or name in BODIES]
+MEASURED += [("few joints", m) for m in METHODS.values() if m.implicit and m.takes is not FreeBody]
 TABLEAUX = {name: m for name, m in METHODS.items() if isinstance(m.advance, Tableau)}
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine.simulation.rollout import bar
 
 import engine
 from engine import ops
@@ -20,6 +19,7 @@ from engine.recording import Recorder, Recording, aside
 from engine.recording.store import commits_of
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
+from engine.simulation.run import bar
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider

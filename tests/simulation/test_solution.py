@@ -8,12 +8,12 @@ from scipy.integrate import solve_ivp
 
 import engine
 from engine import integrate
-from engine.integrate import METHODS
+from engine.integrate import METHODS, System
 from engine.spatial import inertia
 from engine.spatial.manifold import MOTION, ROTATION, product, vector
 from tests.trees import random_tree
 
-EXPLICIT = [n for n, m in METHODS.items() if m.takes == "field" and m.order >= 3]
+EXPLICIT = [n for n, m in METHODS.items() if m.takes is System and m.order >= 3]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from engine import BodyError, SimulationError, StateError, TraceError, ops
 from engine.compiler.interp import interpret
 from engine.integrate import METHODS
 from engine.rigid_body import RigidBody, RigidBodyState
-from engine.simulation import system as module
+from engine.simulation import compiled_system as module
 from engine.spatial import se3
 from tests.numeric import close, derivative
 from tests.rigid_body.bodies import BODIES, CHOICES, DENSE, Burning, Heavy, Loaded, Mixed, Satellite, T, U, compiled, rotation, states
