@@ -139,6 +139,8 @@ def operands(node: Node) -> Node:
 
 def renumbered(node: Node, new: Any) -> Node:
     """The node with its operands renumbered."""
+    if node[0] in ARITY:  # nearly always
+        return (node[0], *[new[i] for i in node[1:]])
     part = OPERANDS[node[0]]
     return (*node[: part.start], *[new[i] for i in node[part]], *node[part.stop :])
 
