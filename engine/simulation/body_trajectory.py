@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.trace import TraceError
-from engine.model import Builder, Geometry, Model
+from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.function import Function
@@ -32,6 +32,11 @@ class StateTrajectory:
 
     def __repr__(self) -> str:
         return described(self.system.name, self.t, self.x)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(BodyTrajectory, name):
+            raise StateError(f"{self.system.name} is no rigid body; expected one for '{name}'")
+        raise AttributeError(f"a {type(self).__name__} has no '{name}'")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,7 +26,8 @@ def ended(step: Step, stop: Diverged, p: Array, x: Array) -> str:
             f"the velocity of joint '{model.entries('v')[column - q]}'" if column < v else "a state, a force or a signal")  # fmt: skip
     roots = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     turns = tuple(slice(i, i + 3) for i in roots)
-    why = reason(step.process, step.plain.process, stop, p, x, step.method, turns)
+    plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
+    why = reason(step.process, plain, stop, p, x, step.method, turns)
     return f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s): {why}"
 
 

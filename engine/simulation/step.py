@@ -79,9 +79,11 @@ class Step:
     @functools.cached_property
     def process(self) -> Process:
         """The step and the observation as what a run repeats."""
-        functions = (self.step, self.observe) if self.compiled else (self._placed(self.step), self._placed(self.observe))
-        p = self.plant.parameters.join(self.plant.values)
-        return Process(*functions, self.compiled, (p, self.begun(self.plant.model.neutral(), np.zeros(self.plant.model.nv))))
+        model = self.plant.model
+        example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
+        if self.compiled:
+            return Process(self.step, self.observe, True, example)
+        return Process(self._placed(self.step), self._placed(self.observe), False, example)
 
     @functools.cached_property
     def plain(self) -> Step:

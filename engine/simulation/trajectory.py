@@ -72,6 +72,11 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
+    @property
+    def armature(self) -> tuple[float, ...]:
+        """What motors' rotors add to the joints' inertia (nv), kg·m²: the model's own."""
+        return tuple(self.model.armature.tolist())
+
     @functools.cached_property
     def robot(self) -> Robot:
         """The compiled dynamics of its model, in its gravity, with the masses and inertias of its rollouts."""

@@ -85,9 +85,10 @@ def coordinate_rate(manifold: Manifold, q: Array, v: Array) -> Array:
 @functools.cache
 def kernel(method: Method, case: Case) -> Any:
     """(counts, t0, k, h, x) -> states: the method's steps in machine code, and nothing else."""
-    shapes = [(), (), (), case.x.shape]
-    one = trace(lambda t0, k, h, x: step(method, case.traced, t0 + k * h, h, x), shapes)
-    return rollout_ufunc(one, trace(lambda t0, k, h, x: x, shapes), 1)
+    shapes = [(), (), (), (0,), case.x.shape]
+    one = trace(lambda t0, k, h, p, x: step(method, case.traced, t0 + k * h, h, x), shapes)
+    kernel, none = rollout_ufunc(one, trace(lambda t0, k, h, p, x: x, shapes), 1), np.zeros(0)
+    return lambda counts, t0, k, h, x: kernel(counts, t0, k, h, none, x)
 
 
 def run(method: Method, case: Case, h: float, counts: Any, x: Array | None = None) -> Array:
@@ -186,7 +187,7 @@ def cases() -> dict[str, Case]:
         return Case(Mechanical(model.manifold, acceleration), np.concatenate([q, 0.5 * v]), t, steps)
 
     def lagging(t: Any, q: Array, w: Array) -> Array:
-        """A planar, a spherical and a turning joint driven by motors that lag: ż = −3 z − 2 v − cos 2t, first-order states beside (q, v)."""
+        """A planar, a spherical and a turning joint driven by motors that lag: ż = −3 z − 2 v − cos 2t, first-order states."""
         v, z = w[: few.nv], w[few.nv :]
         return np.concatenate([dynamics.aba(few, q, v, z, (0.0, 0.0, -2.0)), -3.0 * z - 2.0 * v - ops.cos(2.0 * t)])
 

@@ -432,7 +432,7 @@ def test_untraceable_forces_are_named_by_their_line_and_run_uncompiled(forces, m
     c = engine.compile(type("Odd", (Satellite,), {"forces": forces})())
     line, x = forces.__code__.co_firstlineno + 1, c.system.build_state()
     for call in (lambda: c.simulate(x, 0.1, 0.01), lambda: c.dynamics, lambda: c.jacobians, c.discrete):
-        with pytest.raises(TraceError, match=rf"test_system\.py:{line}: {message}"):
+        with pytest.raises(TraceError, match=rf"test_compiled_system\.py:{line}: {message}"):
             call()
     run = c.simulate(x, 0.1, 0.01, integrator="lie_euler_world", compiled=False)
     steps = 10 if forces is inverted else 5
@@ -444,7 +444,7 @@ def test_untraceable_controllers_are_named_by_their_line():
         return np.zeros(6) if x[0] > 0 else np.ones(6)
 
     for call in (lambda c: c.simulate(c.system.build_state(), 0.1, controller=controller), lambda c: c.closed_loop(controller)):
-        with pytest.raises(TraceError, match=rf"test_system\.py:{controller.__code__.co_firstlineno + 1}: a decision on a traced value"):
+        with pytest.raises(TraceError, match=rf"test_compiled_system\.py:{controller.__code__.co_firstlineno + 1}: a decision on a traced value"):
             call(compiled(Satellite))
 
 

@@ -166,7 +166,7 @@ def test_nobody_waits_for_it(live):
         assert live.state.t >= 0.0 and live.parameters
         live.set("wind", [k, 0.0, 0.0])
     assert time.perf_counter() - begun < 2.0                                  # 0.05 s alone
-    wait_until(lambda: 1999.0 in live.state.whole)
+    wait_until(lambda: 1999.0 in live.state.parameters)
 
 
 # ---------------------------------------------------------------- told what to do
