@@ -88,7 +88,7 @@ class Report:
 
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False) -> Report:
-    """Everything suspicious in a URDF file; an error is what stops it from loading or from moving.
+    """Return everything suspicious in a URDF file; an error is what stops it from loading or from moving.
 
     ``package_dirs`` are further folders for meshes; with ``meshes`` each of them is read, without they are only looked for.
     Raises RobotFileError for arguments of the wrong type, never for what the file holds.
@@ -104,7 +104,7 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
 
 
 def examine(reader: Reader, root: Any, meshes: bool) -> Iterator[Finding]:
-    """All findings: each element by itself, then links and joints together, then the model they make."""
+    """Yield all findings: each element by itself, then links and joints together, then the model they make."""
     yield from unknown_parts(root)
     broken = False
     try:
@@ -149,7 +149,7 @@ def finding_of(problem: RobotFileError) -> Finding:
 
 
 def unknown_parts(root: Any) -> Iterator[Finding]:
-    """Tags and attributes that are not read, and parts that are there twice."""
+    """Yield findings about tags and attributes that are not read, and parts that are there twice."""
     ignored: Counter[str] = Counter()
     stack = [root]
     while stack:
@@ -176,7 +176,7 @@ def unknown_parts(root: Any) -> Iterator[Finding]:
 
 
 def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
-    """An inertia that no rigid body has, or none of a robot's."""
+    """Yield findings about an inertia that no rigid body has, or none of a robot's."""
     body = reader.body(e)
     if body is None:
         return
@@ -198,7 +198,7 @@ def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
 
 
 def of_shapes(reader: Reader, e: Any, link: Link, meshes: bool) -> Iterator[Finding]:
-    """Shapes without extent; meshes that are not there, lie outside or cannot be read."""
+    """Yield findings about shapes without extent; meshes that are not there, lie outside or cannot be read."""
     for at, g in zip([*e.findall("visual"), *e.findall("collision")], [*link.visuals, *link.collisions], strict=True):
         if 0 in g.size or (g.kind != "mesh" and min(g.size) < 0):
             size = " ".join(f"{x:g}" for x in g.size)
@@ -219,7 +219,7 @@ def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Findin
 
 
 def of_materials(reader: Reader, link: Any) -> Iterator[Finding]:
-    """Materials that are named but nowhere defined, colours out of range, textures that are not there."""
+    """Yield findings about materials that are named but nowhere defined, colours out of range, textures that are not there."""
     for m in link.iterfind("visual/material"):
         if not len(m) and m.get("name", "") not in reader.named:
             yield finding("warning", m, f"material '{m.get('name', '')}' is not defined; expected its <color> or <texture> in the file")
@@ -231,7 +231,7 @@ def of_materials(reader: Reader, link: Any) -> Iterator[Finding]:
 
 
 def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
-    """Limits that leave no room or none at all, axes of odd length, mimics that do nothing."""
+    """Yield findings about limits that leave no room or none at all, axes of odd length, mimics that do nothing."""
     if joint.kind == "fixed":
         if joint.mimic:
             yield finding("note", e.find("mimic"), f"mimics '{joint.mimic.source}' but is fixed, so that the mimic does nothing")
@@ -266,7 +266,7 @@ def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
 
 
 def of_trees(links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> Iterator[Finding]:
-    """Links that hang on no joint, apart from the largest tree."""
+    """Yield findings about links that hang on no joint, apart from the largest tree."""
     graph = nx.DiGraph()
     graph.add_nodes_from(link.name for _, link in links)
     graph.add_edges_from((j.parent, j.child) for _, j in joints)
@@ -278,7 +278,7 @@ def of_trees(links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> 
 
 
 def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
-    """Joints whose joint-space inertia is zero or negative: nothing that has inertia moves along with them."""
+    """Yield findings about joints whose joint-space inertia is zero or negative: nothing that has inertia moves along with them."""
     inert = [not b.inertia.any() for b in model.bodies]
     leaf = [True] * len(inert)
     for i, body in reversed(list(enumerate(model.bodies))):

@@ -11,7 +11,7 @@ Array = np.ndarray
 
 
 def collada_meshes(file: Any, named: Any) -> tuple[list[Any], float]:
-    """The triangles of every geometry in a file's scene, a mesh for each material, in the scene's frame; and the file's unit, m.
+    """Return the triangles of every geometry in a file's scene, a mesh for each material, in the scene's frame; and the file's unit, m.
 
     References to nowhere are added to ``named.faults``; what names a material that cannot be read is a mesh without one.
     """
@@ -34,7 +34,7 @@ def collada_meshes(file: Any, named: Any) -> tuple[list[Any], float]:
 
 
 def read_document(file: Any, named: Any) -> Any:
-    """The document; where it binds materials that it does not have, without them, for pycollada leaves out what is bound so."""
+    """Return the document; where it binds materials that it does not have, without them, for pycollada leaves out what is bound so."""
     import collada
 
     document = collada.Collada(file, ignore=[collada.common.DaeError])
@@ -54,7 +54,7 @@ def read_document(file: Any, named: Any) -> Any:
 
 
 def mesh_of(primitive: Any, material: Any) -> Any:
-    """A trimesh mesh with three vertices for every triangle."""
+    """Return a trimesh mesh with three vertices for every triangle."""
     import trimesh
 
     uv = colors = None
@@ -71,7 +71,7 @@ def mesh_of(primitive: Any, material: Any) -> Any:
 
 
 def material_of(effect: Any, name: str, named: Any) -> Any:
-    """A trimesh material, as of an .mtl: diffuse colour or picture, opacity and shininess."""
+    """Return a trimesh material, as of an .mtl: diffuse colour or picture, opacity and shininess."""
     from trimesh.visual.material import SimpleMaterial
 
     image = named.picture(effect.diffuse.sampler.surface.image.path) if hasattr(effect.diffuse, "sampler") else None
@@ -82,7 +82,7 @@ def material_of(effect: Any, name: str, named: Any) -> Any:
 
 
 def opacity_of(effect: Any) -> float:
-    """Opacity; an effect that would not be seen at all is opaque, as its writer took the scale the other way round."""
+    """Return the opacity; an effect that would not be seen at all is opaque, as its writer took the scale the other way round."""
     color, factor = effect.transparent, effect.transparency
     if not isinstance(color, (tuple, list)) or not isinstance(factor, (int, float)):
         return 1.0

@@ -22,7 +22,7 @@ MAX_BYTES = 2**30
 
 
 def load_mesh(geometry: Geometry) -> Any:
-    """The triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
+    """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
     A mesh's file is read once for each path; a scene of several is joined to one; the scale and a COLLADA file's unit are
     applied, its up axis is not (nor is it by ROS's viewers).
@@ -49,7 +49,7 @@ def load_mesh(geometry: Geometry) -> Any:
 
 
 def file_of(geometry: Geometry) -> str:
-    """The path of a mesh's file, behind links."""
+    """Return the path of a mesh's file, behind links."""
     if geometry.mesh is None:
         raise RobotFileError(geometry.fault or f"the {geometry.kind} '{geometry.name}' has no file; expected Geometry.mesh to be a path")
     return str(geometry.mesh.resolve())
@@ -57,7 +57,7 @@ def file_of(geometry: Geometry) -> str:
 
 @lru_cache(maxsize=512)
 def triangles(path: str) -> Any:
-    """The triangles of a file as one mesh, equal vertices merged, in metres."""
+    """Return the triangles of a file as one mesh, equal vertices merged, in metres."""
     from trimesh.util import concatenate
 
     return concatenate([mesh.process().copy().apply_transform(placement) for mesh, placement in read(path).meshes])
@@ -83,7 +83,7 @@ class Named:
         self.faults: dict[str, str] = {}
 
     def get(self, name: str) -> bytes:
-        """What a file holds; OSError where it may not be read."""
+        """Return what a file holds; OSError where it may not be read."""
         if name not in self.data:
             path = unquote(name.strip().replace("\\", "/"))
             found, beside = self.finder.find(path), self.finder.find(os.path.basename(path))
@@ -97,7 +97,7 @@ class Named:
         return self.data[name]
 
     def picture(self, name: str) -> Any:
-        """A picture as a ``PIL.Image.Image``, or None."""
+        """Return a picture as a ``PIL.Image.Image``, or None."""
         from PIL import Image
 
         try:
@@ -110,7 +110,7 @@ class Named:
 
 
 def read(path: str) -> Contents:
-    """What a file holds. What is wrong with what it looks like stops nothing: see :class:`Named`.
+    """Return what a file holds. What is wrong with what it looks like stops nothing: see :class:`Named`.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def read(path: str) -> Contents:
 
 
 def placed(file: Any, kind: str, named: Named) -> list[tuple[Any, Array]]:
-    """The trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
+    """Return the trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
     import trimesh
 
     if kind == ".dae":

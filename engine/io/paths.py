@@ -59,7 +59,7 @@ class Finder:
         return allowed, named
 
     def find(self, uri: str) -> Found:
-        """The file of a ``package://``, ``file://``, relative or absolute name."""
+        """Return the file of a ``package://``, ``file://``, relative or absolute name."""
         if uri not in self._found:
             self._found[uri] = self._find(uri)
         return self._found[uri]
@@ -96,7 +96,7 @@ class Finder:
         return Found(None, f"leads to {places[0]}; expected a file inside {' or '.join(roots)} (package_dirs adds folders)", True)
 
     def real(self, path: str) -> str:
-        """``os.path.realpath``, with the folders remembered."""
+        """Return ``os.path.realpath``, with the folders remembered."""
         folder, name = os.path.split(path)
         if folder not in self._real:
             self._real[folder] = os.path.realpath(folder)
@@ -105,7 +105,7 @@ class Finder:
 
 
 def package_name(folder: str) -> str:
-    """The name in a folder's package.xml, or ''."""
+    """Return the name in a folder's package.xml, or ''."""
     try:
         with open(os.path.join(folder, "package.xml"), "rb") as file:
             match = NAME.search(file.read(65536))

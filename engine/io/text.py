@@ -19,7 +19,7 @@ CLASSES = {c.__name__: c for c in (Geometry, Joint, Limits, Link, Material, Mimi
 
 @functools.lru_cache(maxsize=16)
 def model_text(model: Model) -> str:
-    """All of a model's links and joints as JSON; every number to its last bit."""
+    """Return all of a model's links and joints as JSON; every number to its last bit."""
     graph = model.graph
     plain = {
         "name": model.name,
@@ -43,7 +43,7 @@ def model_hash(model: Model) -> str:
 
 
 def model_from_text(text: str) -> Model:
-    """The model of a text that :func:`model_text` wrote.
+    """Return the model of a text that :func:`model_text` wrote.
 
     >>> from engine.model import Builder
     >>> arm = Builder("arm")
@@ -66,7 +66,7 @@ def model_from_text(text: str) -> Model:
 
 
 def packed(x: Any) -> Any:
-    """Plain lists, dictionaries, numbers and texts of a model's parts."""
+    """Return the plain lists, dictionaries, numbers and texts of a model's parts."""
     if is_dataclass(x) and not isinstance(x, type):
         return {"is": type(x).__name__, **{f.name: packed(getattr(x, f.name)) for f in fields(x)}}
     if isinstance(x, np.ndarray):
@@ -79,7 +79,7 @@ def packed(x: Any) -> Any:
 
 
 def unpacked(x: Any) -> Any:
-    """The part that :func:`packed` made plain."""
+    """Return the part that :func:`packed` made plain."""
     if isinstance(x, dict):
         given = {n: unpacked(y) for n, y in x.items() if n != "is"}
         for n in ("placement", "axis", "axis2", "inertia"):

@@ -40,7 +40,7 @@ class RobotFileError(EngineError):
 
 
 def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:
-    """The :class:`Model` of a URDF file.
+    """Return the :class:`Model` of a URDF file.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Reader:
     # ------------------------------------------------------------ the file
 
     def error(self, element: Any, reason: str) -> RobotFileError:
-        """The error that says where: the file, the element's line and the link, joint or material it is in."""
+        """Return the error that says where: the file, the element's line and the link, joint or material it is in."""
         return RobotFileError(reason, self.file, element.sourceline, place(element))
 
     def contents(self) -> bytes:
@@ -108,7 +108,7 @@ class Reader:
         return data
 
     def root(self) -> Any:
-        """The <robot> element of well-formed XML without a document type."""
+        """Return the <robot> element of well-formed XML without a document type."""
         from lxml import etree
 
         data = self.contents()
@@ -144,7 +144,7 @@ class Reader:
         return str(value)
 
     def numbers(self, e: Any, name: str, count: int, default: Sequence[float] | None = None) -> Sequence[float]:
-        """The finite numbers of an attribute."""
+        """Return the finite numbers of an attribute."""
         text = e.get(name)
         if text is None and default is not None:
             return default
@@ -166,7 +166,7 @@ class Reader:
         return found
 
     def origin(self, e: Any) -> tuple[Array, Sequence[float]]:
-        """Rotation and position of the <origin> in an element."""
+        """Return the rotation and position of the <origin> in an element."""
         if (o := e.find("origin")) is None:
             return UNTURNED, ZERO
         angles = self.numbers(o, "rpy", 3, ZERO)
@@ -185,12 +185,12 @@ class Reader:
         return self.made(e, Link, name, self.inertia(e), *shapes)
 
     def inertia(self, link: Any) -> Array:
-        """G about the link's origin; zero where no <inertial> is given."""
+        """Return G about the link's origin; zero where no <inertial> is given."""
         body = self.body(link)
         return np.zeros((6, 6)) if body is None else inertia.from_mass(*body)
 
     def body(self, link: Any) -> tuple[float, Array, Array] | None:
-        """Mass, centre of mass, and the tensor about it along the link's axes (the file gives it along the inertial's)."""
+        """Return the mass, centre of mass, and the tensor about it along the link's axes (the file gives it along the inertial's)."""
         if (e := link.find("inertial")) is None:
             return None
         mass = self.number(self.part(e, "mass"), "value")
@@ -203,7 +203,7 @@ class Reader:
         return mass, np.array(center), I if R is UNTURNED else inertia.rotated(R, I)
 
     def geometry(self, e: Any) -> Geometry:
-        """The shape of a <visual> or <collision>."""
+        """Return the shape of a <visual> or <collision>."""
         shape = next((s for s in self.part(e, "geometry") if s.tag in SHAPES), None)
         if shape is None:
             raise self.error(e, f"the <geometry> of a <{e.tag}> holds none of the known shapes; expected one of {', '.join(SHAPES)}")
@@ -250,7 +250,7 @@ class Reader:
                          damping=damping, friction=friction, mimic=self.mimic(e))  # fmt: skip
 
     def axis(self, e: Any, kind: str) -> Sequence[float]:
-        """The unit axis; [1, 0, 0] where none is given."""
+        """Return the unit axis; [1, 0, 0] where none is given."""
         a = e.find("axis")
         if a is None or kind in ("fixed", "floating"):
             return 1.0, 0.0, 0.0
@@ -282,7 +282,7 @@ class Reader:
             raise RobotFileError(str(problem), self.file, e.sourceline) from None
 
     def model(self, root: Any, links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]], floating_base: bool = False) -> Model:
-        """The links and joints as one tree."""
+        """Return the links and joints as one tree."""
         for problem in self.clashes(links, joints):
             raise problem
         graph = nx.DiGraph(name=root.get("name") or Path(self.file).stem)
@@ -294,7 +294,7 @@ class Reader:
             raise RobotFileError(str(problem), self.file) from None
 
     def clashes(self, links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> Iterable[RobotFileError]:
-        """What keeps links and joints from being put together: names there twice or missing, links with two joints above."""
+        """Yield what keeps links and joints from being put together: names there twice or missing, links with two joints above."""
         seen: dict[tuple[str, str], int] = {}
         parts: list[tuple[Any, Any]] = [*links, *joints]
         for e, item in parts:
@@ -317,7 +317,7 @@ class Reader:
 
 
 def place(element: Any) -> str:
-    """"link 'x'" or "joint 'x'": the part of the robot that an element lies in, or ''."""
+    """Return "link 'x'" or "joint 'x'": the part of the robot that an element lies in, or ''."""
     while (parent := element.getparent()) is not None and parent.getparent() is not None:
         element = parent
     if element.getparent() is None:
@@ -326,13 +326,13 @@ def place(element: Any) -> str:
 
 
 def short(text: str) -> str:
-    """The text in one line of at most 80 characters."""
+    """Return the text in one line of at most 80 characters."""
     text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn to within 1e-11 is one exactly.
+    """Return R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn to within 1e-11 is one exactly.
 
     >>> rotation(0.0, 0.0, 1.57079632679)
     array([[ 0., -1.,  0.],

@@ -86,7 +86,7 @@ class Kind:
 
     @property
     def force_units(self) -> tuple[str, ...]:
-        """Of the force along each velocity: "N·m" or "N"."""
+        """Units of the force along each velocity: "N·m" or "N"."""
         return tuple("N·m" if u == "rad" else "N" for u in self.units)
 
 
@@ -95,7 +95,7 @@ def columns(*twists: Array) -> Array:
 
 
 def within_limits(joint: Axes, rng: np.random.Generator, reach: float) -> float:
-    """Uniform between the limits where both are finite, else within ±reach of what is allowed."""
+    """Return a random number, uniform between the limits where both are finite, else within ±reach of what is allowed."""
     low, high = joint.limits.lower, joint.limits.upper
     if not np.isfinite(low):
         low = high - 2 * reach if np.isfinite(high) else -reach
@@ -122,7 +122,7 @@ def screw_pose(joint: Axes, q: Array) -> Array:
 
 
 def line(kind: str, unit: str, pose: Callable[..., Array], twist: Callable[[Axes], Array]) -> Kind:
-    """A joint with one coordinate q, one velocity q̇ and a constant twist; where it has no limits, random ones are within π rad or 1 m."""
+    """Return a kind with one coordinate q, its velocity q̇ and a constant twist; without limits random ones are within π rad or 1 m."""
     reach = np.pi if unit == "rad" else 1.0
     return Kind(kind, manifold.vector(1), (unit,), pose, lambda j, q: columns(twist(j)),
                 lambda j, rng: np.array([within_limits(j, rng, reach)]))  # fmt: skip
@@ -165,7 +165,7 @@ def planar_pose(joint: Axes, q: Array) -> Array:
 
 
 def plane(normal: Array) -> tuple[Array, Array]:
-    """Axes e1, e2 with e1 × e2 = normal: (x, y) for z, and cyclically."""
+    """Return axes e1, e2 with e1 × e2 = normal: (x, y) for z, and cyclically."""
     k = int(np.argmax(np.abs(normal)))
     e1 = np.eye(3)[(k + 1) % 3]
     e1 = e1 - normal * (normal @ e1)

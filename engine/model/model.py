@@ -59,24 +59,24 @@ class Body:
         return self.joint.mimic is not None
 
     def coordinates(self, q: Array) -> Array:
-        """The joint's own coordinates out of the model's q: ratio · q + offset for a mimic."""
+        """Return the joint's own coordinates out of the model's q: ratio · q + offset for a mimic."""
         own = q[self.q]
         return self.ratio * own + self.offset if self.mimics else own
 
     def joint_pose(self, q: Array) -> Array:
-        """T_JC(q): pose of the body in the joint's frame."""
+        """Return T_JC(q): pose of the body in the joint's frame."""
         return self.kind.pose(self.joint, self.coordinates(q))
 
     def pose(self, q: Array) -> Array:
-        """T_PC(q) = T_PJ T_JC(q): pose of the body in its parent body."""
+        """Return T_PC(q) = T_PJ T_JC(q): pose of the body in its parent body."""
         return self.placement @ self.joint_pose(q)
 
     def inertia_in_parent(self, q: Array, G: Array) -> Array:
-        """Ad(T_PC)⁻ᵀ G Ad(T_PC)⁻¹, first through the joint, then through its placement: each has zeros that their product has not."""
+        """Return Ad(T_PC)⁻ᵀ G Ad(T_PC)⁻¹, through the joint, then through its placement: each has zeros that their product has not."""
         return inertia.transformed(self.placement, inertia.transformed(self.joint_pose(q), G))
 
     def subspace(self, q: Array) -> Array:
-        """S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""
+        """Return S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""
         S = self.kind.subspace(self.joint, self.coordinates(q))
         return self.ratio * S if self.mimics else S
 
@@ -112,7 +112,7 @@ class Model:
 
     @classmethod
     def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
-        """The model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
+        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
 
         With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base' ('floating_base_'
         where the robot has a joint of that name); without, the root link is the world.
@@ -168,35 +168,35 @@ class Model:
     # ------------------------------------------------------------ names
 
     def link(self, name: str) -> Link:
-        """The link of that name."""
+        """Return the link of that name."""
         return self.links[self.link_index(name)]
 
     def joint(self, name: str) -> Joint:
-        """The joint of that name."""
+        """Return the joint of that name."""
         found = next((j for j in self.joints if j.name == name), None)
         if found is None:
             raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
         return found
 
     def link_index(self, name: str) -> int:
-        """Where the link lies in ``links``, and in whatever has a row per link."""
+        """Return where the link lies in ``links``, and in whatever has a row per link."""
         for i, link in enumerate(self.links):
             if link.name == name:
                 return i
         raise ModelError(f"no link '{name}' in '{self.name}'{nearest(str(name), [n.name for n in self.links])}")
 
     def q_slice(self, name: str) -> slice:
-        """Where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""
+        """Return where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""
         self.joint(name)
         return next((b.q for b in self.bodies if b.joint.name == name), slice(0, 0))
 
     def v_slice(self, name: str) -> slice:
-        """Where a joint's velocities (and forces) lie in v (and tau)."""
+        """Return where a joint's velocities (and forces) lie in v (and tau)."""
         self.joint(name)
         return next((b.v for b in self.bodies if b.joint.name == name), slice(0, 0))
 
     def labels(self, which: str) -> tuple[str, ...]:
-        """A name for every entry of "q", or else of v: the joint's, and after a point the entry's, where the joint has several."""
+        """Return a name for every entry of "q", or else of v: the joint's, and after a point the entry's, where the joint has several."""
         names: list[str] = []
         for b in self._own():
             entries = b.kind.q_names if which == "q" else b.kind.v_names
@@ -275,38 +275,38 @@ class Model:
         return product([b.kind.manifold for b in self._own()])
 
     def neutral(self) -> Array:
-        """The q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
+        """Return the q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
         return self.manifold.neutral()
 
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
+        """Return a random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
         q = np.concatenate([np.zeros(0), *[b.kind.random(b.joint, rng) for b in self._own()]])
         return q, rng.standard_normal(self.nv)
 
     def normalized(self, q: Array) -> Array:
-        """q with its quaternions made unit ones; a quaternion of length zero is an error."""
+        """Return q with its quaternions made unit ones; a quaternion of length zero is an error."""
         return self.manifold.normalized(self.checked("q", q, batched=True))
 
     def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
-        """q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
+        """Return q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
         v, dt = self.checked("v", v, batched=True), np.asarray(dt)
         if dt.dtype.kind not in "fiubO" or (dt.dtype != object and not np.isfinite(dt).all()):
             raise StateError(f"dt is {dt}; expected finite times in seconds")
         return self.manifold.plus(self.normalized(q), v * dt[..., None])
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
+        """Return q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
         return self.manifold.minus(self.normalized(q0), self.normalized(q1))
 
     # ------------------------------------------------------------ checking what comes in
 
     def entries(self, name: str) -> tuple[str, ...]:
-        """What each entry of q (or else of v) belongs to, for messages."""
+        """Return what each entry of q (or else of v) belongs to, for messages."""
         part = "q" if name.startswith("q") else "v"
         return tuple(b.joint.name for b in self._own() for _ in range(getattr(b.kind, "n" + part)))
 
     def checked(self, name: str, x: Any, batched: bool = False) -> Array:
-        """x as an array of nq (names that begin with q) or nv entries, finite; traced arrays pass by their shape."""
+        """Return x as an array of nq (names that begin with q) or nv entries, finite; traced arrays pass by their shape."""
         n = self.nq if name.startswith("q") else self.nv
         a = np.asarray(x)
         if a.dtype != object:
@@ -335,7 +335,7 @@ def _armature(what: str, x: Any, n: int) -> Array:
 
 
 def tidy(A: Array) -> Array:
-    """A with entries within 1e-12 of 0, and within 1e-15 of ±1, put there: cos(1.5707963267948966) is no structure, 0 is.
+    """Return A with entries within 1e-12 of 0, and within 1e-15 of ±1, put there: cos(1.5707963267948966) is no structure, 0 is.
 
     The cosine of a small angle is nearer to 1 than its sine to 0: of a turn by 1e-6 rad both are kept.
     """
@@ -345,14 +345,14 @@ def tidy(A: Array) -> Array:
 
 
 def _without_dust(G: Array) -> Array:
-    """G with the rounding errors of a rotation (below 1e-15 of the block's largest entry) made structural zeros."""
+    """Return G with the rounding errors of a rotation (below 1e-15 of the block's largest entry) made structural zeros."""
     blocks = G.reshape(2, 3, 2, 3)
     largest = np.abs(blocks).max(axis=(1, 3), keepdims=True)
     return np.where(np.abs(blocks) < 1e-15 * largest, 0.0, blocks).reshape(6, 6)
 
 
 def _validated(graph: Any) -> str:
-    """Name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
+    """Return the name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
         raise ModelError(f"the model's graph is a {type(graph).__name__}; expected a networkx.DiGraph")
     if not len(graph):
@@ -387,7 +387,7 @@ def _validated(graph: Any) -> str:
 
 
 def _mimics(joints: list[Joint]) -> dict[str, tuple[str, float, float]]:
-    """For each mimic joint that moves: the joint at the end of its chain, and the composed ratio and offset."""
+    """Return, for each mimic joint that moves, the joint at the end of its chain, and the composed ratio and offset."""
     by_name = {j.name: j for j in joints}
     result = {}
     for joint in joints:

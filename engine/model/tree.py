@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
-    """A read-only float array of the given shape, all finite."""
+    """Return a read-only float array of the given shape, all finite."""
     try:
         a = np.array(x, dtype=float)
     except (TypeError, ValueError):
