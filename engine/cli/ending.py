@@ -32,14 +32,12 @@ def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
 
     @functools.wraps(command)
     def finishes(*arguments: Any, **options: Any) -> NoReturn:
-        code, text = 1, ""
+        code, text = 0, ""
         try:
             command(*arguments, **options)
             sys.stdout.flush()
-            code = 0
         except BrokenPipeError:                       # the reader, as in `engine info FILE | head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
         except KeyboardInterrupt:
             calm()
             code, text = 130, "interrupted"
@@ -48,13 +46,13 @@ def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
         except EngineError as problem:
             code, text = getattr(problem, "code", 1), str(problem)
         except OSError as problem:
-            text = f"'{problem.filename}': {problem.strerror}" if problem.filename else str(problem)
+            code, text = 1, f"'{problem.filename}': {problem.strerror}" if problem.filename else str(problem)
         except MemoryError:
-            text = "this takes more memory than there is"
+            code, text = 1, "this takes more memory than there is"
         except Exception as problem:
             if os.environ.get("ENGINE_TRACEBACK"):
                 raise
-            text = f"{type(problem).__name__}: {problem}; this is a fault of the engine itself (ENGINE_TRACEBACK=1 shows where)"
+            code, text = 1, f"{type(problem).__name__}: {problem}; this is a fault of the engine itself (ENGINE_TRACEBACK=1 shows where)"
         if text:
             with contextlib.suppress(BrokenPipeError):
                 print(f"engine: {' '.join(text.split())}", file=sys.stderr)
@@ -90,5 +88,5 @@ def interruptible() -> Iterator[None]:
 
 def calm() -> None:
     """After one Ctrl-C, ignore further ones, so that they do not disturb the end."""
-    if threading.current_thread() is threading.main_thread():
+    with contextlib.suppress(ValueError):             # of another thread than the main one, which gets no Ctrl-C
         signal.signal(signal.SIGINT, signal.SIG_IGN)

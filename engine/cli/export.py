@@ -43,13 +43,7 @@ def export(
         source = shown(file, floating, rollout, package_dir)
         with written(out, file, overwrite) as path, warnings_as_notes():
             engine.export(source, path, fps, environment, "collision" if collision else "visual")
-        say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
-    else:
-        export_csv(file, out, rollout, every, overwrite)
-
-
-def export_csv(file: str, out: str, rollout: int | None, every: int, overwrite: bool) -> None:
-    """Write every so many records of a recording as CSV, a piece at a time."""
+        return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     count = start = 0
     with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole

@@ -2,11 +2,12 @@
 
 import contextlib
 import csv
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -58,33 +59,29 @@ def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True
 def read_csv(file: str) -> dict[str, Array]:
     """Return the columns (T) of a CSV file by name; whatever is wrong is told with its line."""
     rows: list[list[float]] = []
-    lines: list[int] = []
+    lines: list[str] = []
     names: list[str] = []
-    if os.path.isdir(file) or not os.path.exists(file):
-        wrong = " is a folder" if os.path.isdir(file) else ": there is no such file"
-        raise Failure(f"'{file}'{wrong}; expected a CSV file, or a recording")
     try:
         with open(file, newline="", encoding="utf-8-sig") as opened:
             reader = csv.reader(opened)
-            for fields in reader:
-                if any(f.strip() for f in fields) and not names:
+            for fields in filter(lambda fields: any(map(str.strip, fields)), reader):
+                if names:
+                    lines.append(f"'{file}', line {reader.line_num}")
+                    rows.append(numbers_of(lines[-1], names, fields))
+                else:
                     names = column_names(file, fields)
-                elif any(f.strip() for f in fields):
-                    lines.append(reader.line_num)
-                    rows.append(numbers_of(f"'{file}', line {reader.line_num}", names, fields))
+    except (FileNotFoundError, IsADirectoryError) as problem:
+        wrong = " is a folder" if isinstance(problem, IsADirectoryError) else ": there is no such file"
+        raise Failure(f"'{file}'{wrong}; expected a CSV file, or a recording") from None
     except (UnicodeDecodeError, csv.Error):
         raise Failure(f"'{file}' is no text of comma-separated values; expected a CSV file, or a recording") from None
     if not rows:
         raise Failure(f"'{file}' holds {'no numbers' if names else 'nothing'}; expected a line of names, and lines of numbers below it")
     table = dict(zip(names, np.array(rows).T, strict=True))
-    for name, x in table.items():
-        if not np.isfinite(x).all():
-            k = int(np.argmin(np.isfinite(x)))
-            raise Failure(f"'{file}', line {lines[k]}: '{name}' is {x[k]}; expected a finite number")
-    if "t" in table and (np.diff(table["t"]) <= 0).any():
-        k = int(np.argmax(np.diff(table["t"]) <= 0))
-        before, now = table["t"][k : k + 2].tolist()
-        raise Failure(f"'{file}', line {lines[k + 1]}: t is {now!r} after {before!r}; expected times that increase")
+    back = np.flatnonzero(np.diff(table.get("t", ())) <= 0)
+    if back.size:
+        before, now = table["t"][back[0] : back[0] + 2].tolist()
+        raise Failure(f"{lines[back[0] + 1]}: t is {now!r} after {before!r}; expected times that increase")
     return table
 
 
@@ -94,7 +91,7 @@ def column_names(file: str, fields: Sequence[str]) -> list[str]:
     names[0] = names[0].removeprefix("#").strip()
     if len(names) == 1 and any(c in names[0] for c in ";\t"):
         raise Failure(f"'{file}' has no commas in its first line; expected comma-separated values")
-    if all(is_number(n) for n in names):
+    if None not in map(number_in, names):
         raise Failure(f"'{file}' begins with numbers; expected a first line of names: t, and one for each coordinate")
     for name, count in Counter(names).items():
         if count > 1 or not name:
@@ -103,20 +100,21 @@ def column_names(file: str, fields: Sequence[str]) -> list[str]:
 
 
 def numbers_of(line: str, names: Sequence[str], fields: Sequence[str]) -> list[float]:
-    """Return the numbers in a line, one for each name."""
+    """Return the finite numbers in a line, one for each name."""
     if len(fields) != len(names):
         raise Failure(f"{line}: {len(fields)} field{'s' * (len(fields) > 1)}; expected {len(names)}, one for each name")
-    try:
-        return [float(f) for f in fields]
-    except ValueError:
-        name, bad = next((n, f) for n, f in zip(names, fields, strict=True) if not is_number(f))
-        raise Failure(f"{line}: '{name}' is '{bad.strip()[:40]}'; expected a number") from None
+    row = [number_in(f) for f in fields]
+    for name, field, x in zip(names, fields, row, strict=True):
+        if x is None:
+            raise Failure(f"{line}: '{name}' is '{field.strip()[:40]}'; expected a number")
+        if not math.isfinite(x):
+            raise Failure(f"{line}: '{name}' is {x}; expected a finite number")
+    return row
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is a number, be it infinite or NaN."""
+def number_in(text: str) -> Any:
+    """Return the number in a text, be it infinite or NaN, or None."""
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None

@@ -31,38 +31,44 @@ def motion_of(model: engine.Model, table: Mapping[str, Array], file: str) -> tup
 
     A coordinate's column has its name, or that after "q."; other columns may hold anything but coordinates that the model does not have.
     """
-    names = {which: model.labels(which) for which in ("q", "v", "vdot")}
-    keys: dict[str, dict[str, str]] = {which: {} for which in names}           # the column of each entry
-    for which, entries in names.items():
-        for name in entries:
-            there = [k for k in (f"{which}.{name}", *[name] * (which == "q" and name != "t")) if k in table]
-            if len(there) > 1:
-                raise Failure(f"'{file}' has the columns '{there[0]}' and '{there[1]}'; expected one for each coordinate")
-            keys[which].update((name, k) for k in there)
-    used = {"t", *(k for given in keys.values() for k in given.values())}
+    entries = {which: [f"{which}.{n}" for n in model.labels(which)] for which in ("q", "v", "vdot")}
+    known = {name for names in entries.values() for name in names}
     still = {f"{p}{j.name}" for j in model.joints for p in ("", "q.", "v.", "vdot.", "tau.")}      # fixed, and those that follow others
-    rest = [k for k in table if k not in used and k not in still]
-    for which, given in keys.items():
-        missing = next((n for n in names[which] if n not in given), None)
-        if missing is not None and (which == "q" or given or any(k.startswith(f"{which}.") for k in rest)):
-            prefix = f"{which}." if which != "q" or any(k.startswith("q.") for k in table) else ""
-            others = {k.removeprefix(f"{which}."): k for k in rest if k.startswith(f"{which}.") or k.split(".")[0] not in (*names, "tau")}
-            close = difflib.get_close_matches(missing, list(others), 1, 0.5)
-            base = " (a base that does not move has none: leave --floating out)" if missing.startswith("floating_base") else ""
-            expected = f"{base}; expected {', '.join(['t'] * (which == 'q') + [prefix + n for n in names[which]])}"
-            if close:
-                expected = f"; its column '{others[close[0]]}' is nothing that '{model.name}' has (did you mean '{prefix}{missing}'?)"
-            raise Failure(f"'{file}' has no column '{prefix}{missing}'{expected}")
+    columns: dict[str, Array] = {}
+    rest = []
+    for k in [k for k in table if k != "t"]:
+        name = k if k in known else f"q.{k}"
+        if name in columns:
+            raise Failure(f"'{file}' has the columns '{name}' and '{name[2:]}'; expected one for each coordinate")
+        if name in known:
+            columns[name] = table[k]
+        elif k not in still:
+            rest.append(k)
+    for which, names in entries.items():
+        missing = [n for n in names if n not in columns]
+        if missing and (which == "q" or len(missing) < len(names) or any(k.startswith(f"{which}.") for k in rest)):
+            raise Failure(f"'{file}' has no column {lack(model, which, missing[0], rest, 'q.' * any(k.startswith('q.') for k in table))}")
     for k in rest:
-        which = next((w for w in names if k.startswith(f"{w}.")), "")
+        which = next((w for w in entries if k.startswith(f"{w}.")), "")
         own = k.removeprefix(f"{which}.")
         floats = own.startswith("floating_base.")
         if which or floats:
-            hint = " (--floating gives it a base that moves)" if floats else nearest(own, names[which])
+            hint = " (--floating gives it a base that moves)" if floats else nearest(own, model.labels(which))
             raise Failure(f"'{file}' has a column '{k}', but '{model.name}' has no such coordinate{hint}")
-    found = {w: np.column_stack([table[given[n]] for n in names[w]]) for w, given in keys.items() if given or (w == "q" and not names[w])}
-    refuse_quaternions(model, found["q"], file)
+    found = {w: np.column_stack([columns[n] for n in names]) for w, names in entries.items() if names and names[0] in columns}
+    refuse_quaternions(model, found.setdefault("q", np.zeros((len(next(iter(table.values()))), 0))), file)
     return found, [k for k in rest if not k.startswith("tau.")]
+
+
+def lack(model: engine.Model, which: str, missing: str, rest: list[str], q: str) -> str:
+    """Return what to say of a column that is missing, where coordinates' columns begin with ``q``; another may be it, misspelt."""
+    others = {k.removeprefix(f"{which}."): k for k in rest if k.startswith(f"{which}.") or k.split(".")[0] not in ("q", "v", "vdot", "tau")}
+    prefix, own = q if which == "q" else f"{which}.", missing.removeprefix(f"{which}.")
+    close = difflib.get_close_matches(own, list(others), 1, 0.5)
+    if close:
+        return f"'{prefix}{own}'; its column '{others[close[0]]}' is nothing that '{model.name}' has (did you mean '{prefix}{own}'?)"
+    base = " (a base that does not move has none: leave --floating out)" if own.startswith("floating_base") else ""
+    return f"'{prefix}{own}'{base}; expected {', '.join(['t'] * (which == 'q') + [prefix + n for n in model.labels(which)])}"
 
 
 def refuse_quaternions(model: engine.Model, q: Array, file: str) -> None:

@@ -1,7 +1,7 @@
 """Arguments and options that several commands have, and checks of what is typed."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any
 
 import typer
@@ -13,27 +13,25 @@ from engine.viewer.scene import ENVIRONMENTS
 Vector = tuple[float, float, float]
 
 
-def expect(good: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
-    """Return a check that refuses values that are given and not good."""
+def text_of(x: Any) -> str:
+    """Return what was typed, for messages."""
+    return f"'{x}'" if isinstance(x, str) else " ".join(f"{y:g}" for y in (x if isinstance(x, tuple) else [x]))
+
+
+def expect(good: Callable[[Any], object], expected: str, given: Callable[[Any], str] = text_of) -> Callable[[Any], Any]:
+    """Return a check of an option's value, if there is one."""
 
     def check(x: Any) -> Any:
         if x is not None and not good(x):
-            given = f"'{x}'" if isinstance(x, str) else " ".join(f"{y:g}" for y in (x if isinstance(x, tuple) else [x]))
-            raise typer.BadParameter(f"{given}; expected {expected}")
+            raise typer.BadParameter(f"{given(x)}; expected {expected}")
         return x
 
     return check
 
 
-def one_of(names: Iterable[str], what: str = "") -> Callable[[Any], Any]:
-    """Return a check that refuses names that are not among these."""
-
-    def check(name: str | None) -> str | None:
-        if name is not None and name not in names:
-            raise typer.BadParameter(f"there is no {what}'{name}'{nearest(name, names)}; expected one of {', '.join(names)}")
-        return name
-
-    return check
+def one_of(names: Collection[str], what: str = "") -> Callable[[Any], Any]:
+    """Return a check that a name is one of these."""
+    return expect(lambda x: x in names, f"one of {', '.join(names)}", lambda x: f"there is no {what}'{x}'{nearest(x, names)}")
 
 
 def chosen_gravity(gravity: Vector | None, zero: bool) -> Vector | None:

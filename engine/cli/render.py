@@ -16,7 +16,6 @@ from engine.viewer.picture import film_times
 
 pixels = expect(lambda text: len(n := text.split("x")) == 2 and all(x.isdecimal() and int(x) >= 2 for x in n),
                 "WIDTHxHEIGHT in pixels, such as 1280x720")  # fmt: skip
-Speed = Annotated[float, typer.Option(metavar="X", help="Seconds of motion in a second of film.", callback=above_zero)]
 Samples = Annotated[int | None, typer.Option(metavar="N", min=0, max=4, help="Of a pixel: 4 smooth the edges (pictures), 0 do it "
                                              "afterwards, and faster (films).")]  # fmt: skip
 
@@ -26,7 +25,7 @@ def render(
     out: Annotated[str, typer.Argument(metavar="OUT", help="A picture (.png) or a film (.mp4, .gif).")],
     size: Annotated[str, typer.Option(metavar="WxH", help="Of the picture, pixels.", callback=pixels)] = "1280x720",
     fps: Rate = 30.0,
-    speed: Speed = 1.0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Seconds of motion in a second of film.", callback=above_zero)] = 1.0,
     at: Annotated[float | None, typer.Option("--time", metavar="S", help="The moment of a picture, s; if not given, the last.")] = None,
     side: View = None,
     follow: Follow = None,

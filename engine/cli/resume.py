@@ -32,6 +32,8 @@ def resume(recording: Run, duration: Whole = None) -> None:
     """
     with Recording.open(recording) as opened:
         h, steps, last = opened.header, int(opened.checkpoint().get("steps", 0)), last_time(opened)
+        if h.get("program") == "not compiled":
+            raise Failure(f"'{recording}' was recorded with compiled=False; expected Simulator.resume in the program that began it")
         if any(x not in h for x in ("model", "integrator", "dt", "gravity", "duration", "record_every", "program")):
             raise Failure(f"'{recording}' holds states, but not how to simulate; expected a recording of engine simulate, or "
                           "Simulator.run(out=…)")  # fmt: skip
@@ -51,19 +53,16 @@ def resume(recording: Run, duration: Whole = None) -> None:
         except engine.SimulationError as error:
             if "was recorded with" not in str(error):
                 raise
-    if mine:
-        raise Failure(f"'{recording}' was recorded by an engine ({h['engine']}) that computed otherwise than this one; expected the one "
-                      "that began it")  # fmt: skip
-    raise Failure(f"'{recording}' was recorded with functions of its own (a controller, forces, actuators or events), which a file cannot "
-                  "hold; expected Simulator.resume in the program that began it")  # fmt: skip
+    by = f"by an engine ({h['engine']}) that computed otherwise than this one; expected the one that began it" if mine else (
+         "with functions of its own (a controller, forces, actuators or events), which a file cannot hold; expected Simulator.resume in "
+         "the program that began it")  # fmt: skip
+    raise Failure(f"'{recording}' was recorded {by}")
 
 
 def objection(recording: Recording, file: str, wanted: float, steps: int) -> str:
     """Return why a run cannot go on to a time, s, by the steps and records that it would have had; nothing where it can."""
     h, begun, last = recording.header, len(recording) > 0, last_time(recording)
     dt, planned, every = float(h["dt"]), float(h["duration"]), int(h["record_every"])
-    if h["program"] == "not compiled":
-        return f"'{file}' was recorded with compiled=False; expected Simulator.resume in the program that began it"
     if not recording.complete and not interrupted(recording):
         return f"'{file}' ended at t = {last:g} s because the motion diverged, or an event ended it; there is nothing to go on from"
     if wanted < last - 1e-9 * dt:

@@ -86,15 +86,11 @@ def first_state(model: engine.Model, start: str, seed: int, velocity: Sequence[s
         found, _ = motion_of(model, {n: x[-1:] for n, x in table.items()}, start)
         q, v = model.normalized(found["q"][0]), found["v"][0] if "v" in found else v
         said = f"{'the last line of ' * (len(next(iter(table.values()))) > 1)}{start}"
-    if not velocity:
-        return q, v, said
-    if velocity == ["zero"]:
-        v = np.zeros(model.nv)
-    elif velocity != ["random"]:
-        v = named_velocities(model, velocity)
-    elif start != "random":
+    if velocity == ["random"] and start != "random":
         v = rng.standard_normal(model.nv)
-    return q, v, f"{said}; velocity {', '.join(velocity)}"
+    elif velocity and velocity != ["random"]:
+        v = named_velocities(model, velocity if velocity != ["zero"] else [])
+    return q, v, said + f"; velocity {', '.join(velocity)}" * bool(velocity)
 
 
 def named_velocities(model: engine.Model, texts: Sequence[str]) -> Array:

@@ -15,8 +15,6 @@ from engine.cli.tables import gravity_text, print_peaks
 from engine.dynamics import GRAVITY
 
 Array = np.ndarray
-
-
 odd = expect(lambda n: n > DEGREE and n % 2, f"an odd number of rows from {DEGREE + 1}")
 Smooth = Annotated[int, typer.Option(metavar="N", help="Differentiate quartics fitted to N rows each (odd); 5 goes through them, more "
                                      "smooths.", callback=odd)]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from engine import load_trajectory, load_urdf
-from tests.cli.commands import FLYER, run, table
+from tests.cli.commands import FLYER, ROBOT, run, table
 
 
 def swing(model, t: np.ndarray) -> np.ndarray:
@@ -200,3 +200,19 @@ def test_wrapped_angles_and_bad_quaternions_are_told(here, capsys):
     write_motion("m.csv", model, t, q=q)
     assert run("torques", "robot.urdf", "m.csv", "--floating") == 1
     assert "row 8 of numbers: the quaternion of 'floating_base' has length 0.5" in capsys.readouterr().err
+
+
+def test_a_robot_without_joints_takes_no_torques(here, capsys):
+    Path("bare.urdf").write_text('<robot name="bare"><link name="base"/></robot>')
+    Path("m.csv").write_text("t,phase\n0,1\n1,2\n2,3\n")
+    assert run("torques", "bare.urdf", "m.csv", "--out", "tau.csv") == 0
+    assert capsys.readouterr().err == "" and Path("tau.csv").read_text().split() == ["t", "0.0", "1.0", "2.0"]
+
+
+def test_a_joint_named_as_the_time(here, capsys):
+    Path("t.urdf").write_text(ROBOT.replace("elbow", "t"))
+    Path("m.csv").write_text("q.t,t,shoulder\n" + "".join(f"{x},{x},{x}\n" for x in range(5)))
+    assert run("torques", "t.urdf", "m.csv") == 0
+    Path("m.csv").write_text("t,shoulder\n0,1\n1,2\n2,3\n")
+    capsys.readouterr()
+    assert run("torques", "t.urdf", "m.csv") == 1 and "has no column 't'; expected t, shoulder, t" in capsys.readouterr().err
