@@ -43,8 +43,9 @@ def one_rollout(file: str, rollout: int | None, start: int = 0, stop: int | None
     if rollout is not None and rollout >= count:
         held = f"{count} rollouts; expected one from 0 to {count - 1}" if batch else "a single one; expected no --rollout"
         raise Failure(f"--rollout {rollout}: '{file}' holds {held}")
-    trajectory = engine.load_trajectory(file, start, stop, step)
-    return trajectory.rollout(tuple(int(i) for i in np.unravel_index(rollout or 0, batch))) if batch else trajectory
+    over = 1 if start else 0                          # a record before the part: whether the rollout had stopped by then
+    trajectory = engine.load_trajectory(file, start - over * step, stop, step)
+    return (trajectory.rollout(tuple(int(i) for i in np.unravel_index(rollout or 0, batch))) if batch else trajectory)[over:]
 
 
 def thinned(file: str, rollout: int | None, whole_batch: bool = False) -> tuple[engine.Trajectory, int]:

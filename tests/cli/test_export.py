@@ -10,7 +10,7 @@ from engine import load_trajectory, load_urdf
 from tests.cli.commands import FLYER, run, swung
 
 
-@pytest.mark.parametrize("piece", [7, 10_000])
+@pytest.mark.parametrize("piece", [7, 17, 10_000])
 def test_export(here, piece, monkeypatch, capsys):
     monkeypatch.setattr("engine.cli.export.PIECE", piece)
     assert run("simulate", FLYER, "--floating", "--duration", 0.05, "--out", "run.h5", "--start", "random") == 0
@@ -35,6 +35,15 @@ def test_rollouts(here, capsys):
                        (["--rollout", 6], "--rollout 6: 'batch.h5' holds 6 rollouts; expected one from 0 to 5")):  # fmt: skip
         assert run("export", "batch.h5", "b.csv", *more) == 1
         assert text in capsys.readouterr().err and not Path("b.csv").exists()
+
+
+@pytest.mark.parametrize("piece", [5, 12, 10_000])
+def test_a_rollout_that_stopped_ends_there(here, piece, monkeypatch):
+    monkeypatch.setattr("engine.cli.export.PIECE", piece)
+    simulator = engine.Simulator(load_urdf("robot.urdf"), events=[lambda t, q, v: t - 0.0105])
+    simulator.run(np.zeros((2, 2)), np.ones(2), 0.1, out="batch.h5")
+    assert run("export", "batch.h5", "a.csv", "--rollout", 1) == 0
+    assert Path("a.csv").read_bytes() == load_trajectory("batch.h5").rollout(1).to_csv("own.csv").read_bytes()
 
 
 def test_export_what_is_seen(here, capsys):
