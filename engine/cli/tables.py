@@ -87,7 +87,7 @@ def print_peaks(model: engine.Model, t: Array, tau: Array) -> None:
     print()
     for row, exceeded in zip(rows, over, strict=True):
         line = "   ".join(cell.ljust(w) if k in (0, 2) else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, wide, strict=True)))
-        typer.secho(f"  {line}".rstrip(), bold=bool(exceeded), fg=typer.colors.RED if exceeded else None)
+        typer.secho(f"  {line}".rstrip(), bold=bool(exceeded) or None, fg=typer.colors.RED if exceeded else None)
         if row is rows[0]:
             print(f" {'─' * (len(line) + 2)}")
     if any(over):
