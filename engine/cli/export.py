@@ -1,0 +1,54 @@
+"""``engine export``: a recording as CSV; a robot or a recording as a page or glTF."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import engine
+from engine.cli.files import say_written, write_columns, written
+from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout
+from engine.cli.recordings import one_rollout, shown, warnings_as_notes
+
+PIECE = 10_000            # records that are in memory at a time
+
+
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A recording (HDF5); for a page or glTF also a URDF file.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), or else a CSV file.")],
+    rollout: Rollout = None,
+    every: Annotated[int, typer.Option(metavar="N", help="CSV: write every N-th record.", min=1)] = 1,
+    fps: Rate = 30.0,
+    environment: Environment = None,
+    collision: Collision = False,
+    floating: Floating = False,
+    package_dir: Packages = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a recording as comma-separated values, or as a page or glTF that plays.
+
+    Examples:
+    engine export run.h5 run.csv
+    engine export run.h5 run.csv --every 10
+    engine export batch.h5 third.csv --rollout 2
+    engine export run.h5 run.html             plays in any browser
+    engine export run.h5 run.glb --fps 60     for Blender, game engines
+    engine export robot.urdf robot.glb
+
+    Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT and signals; every number to its last bit. A page needs no server
+    and no network.
+    """
+    if Path(out).suffix.lower() in (".html", ".glb"):
+        source = shown(file, floating, rollout, package_dir)
+        with written(out, file, overwrite) as path, warnings_as_notes():
+            engine.export(source, path, fps, environment, "collision" if collision else "visual")
+        return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
+    count = start = 0
+    with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
+        while start == count * every:                 # as long as pieces are whole
+            part = one_rollout(file, rollout, start, start + PIECE * every, every)
+            columns = {"t": part.t, **part.columns()}
+            write_columns(opened, columns, names=not start)
+            count, start = count + len(part), start + PIECE * every
+    say_written(out, f"{count} rows of {len(columns)} columns")

@@ -1,0 +1,54 @@
+"""``engine info``: what a file holds."""
+
+from typing import Annotated
+
+import typer
+
+import engine
+from engine.cli.ending import Failure
+from engine.cli.options import Floating, Packages, Shown
+from engine.cli.recordings import is_recording
+from engine.cli.tables import contents_lines, summary_lines, tree_lines
+from engine.io import model_from_text
+from engine.recording import Recording
+
+SMALL = 40                # links of a robot whose tree is printed unasked
+
+
+def info(
+    file: Shown,
+    floating: Floating = False,
+    tree: Annotated[bool, typer.Option("--tree", help=f"Print the tree also of a robot with more than {SMALL} links.")] = False,
+    meshes: Annotated[bool, typer.Option("--meshes", help="Read each mesh, not only look for it.")] = False,
+    package_dir: Packages = None,
+) -> None:
+    """Say what a robot or a recording holds, and what is wrong in it.
+
+    Examples:
+    engine info robot.urdf                          what it holds; what is wrong
+    engine info robot.urdf --floating               its base moves freely
+    engine info robot.urdf --package-dir ~/ros/src  where package:// meshes lie
+    engine info robot.urdf --meshes                 also read each mesh
+    engine info run.h5                              a recording: complete or not
+    """
+    if is_recording(file):
+        with Recording.open(file) as recording:
+            print(file, *contents_lines(recording), sep="\n")
+            if tree and "model" in recording.header:
+                print("", *tree_lines(model_from_text(recording.header["model"])), sep="\n")
+        return
+    try:
+        model = engine.load_urdf(file, floating_base=floating, package_dirs=package_dir or ())
+    except engine.RobotFileError as problem:
+        report = engine.check(file, package_dir or (), meshes)
+        if len(report.findings) > 1:
+            print(report)
+        raise Failure(str(problem)) from None
+    report = engine.check(file, package_dir or (), meshes)
+    print(*summary_lines(model), sep="\n")
+    if tree or len(model.links) <= SMALL:
+        print("", *tree_lines(model), sep="\n")
+    print(f"\n{report}")
+    if not report.ok:
+        count = sum(f.severity == "error" for f in report.findings)
+        raise Failure(f"{file}: {count} error{'s' * (count > 1)} found, listed above")

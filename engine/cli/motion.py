@@ -1,0 +1,112 @@
+"""A robot's motion out of named columns, and the derivatives of a motion."""
+
+import difflib
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+import engine
+from engine.checks import nearest
+from engine.cli.ending import Failure, note
+from engine.cli.files import read_csv
+from engine.cli.recordings import is_recording, one_rollout
+
+Array = np.ndarray
+DEGREE = 4                # of the polynomials that differentiate
+PIECE = 10_000            # rows that are differentiated at a time
+
+
+def read_table(file: str, rollout: int | None) -> tuple[dict[str, Array], tuple[float, ...] | None]:
+    """Return columns (T) by name, of a CSV file or a recording; and a recording's gravity."""
+    if is_recording(file):
+        trajectory = one_rollout(file, rollout)
+        return {"t": trajectory.t, **trajectory.columns()}, trajectory.robot.gravity
+    if rollout is not None:
+        raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
+    return read_csv(file), None
+
+
+def motion_of(model: engine.Model, table: Mapping[str, Array], file: str) -> tuple[dict[str, Array], list[str]]:
+    """Return q (T, nq), and v and vdot (T, nv) where they are given; and the names of columns that say nothing of the motion.
+
+    A coordinate's column has its name, or that after "q."; other columns may hold anything but coordinates that the model does not have.
+    """
+    entries = {which: [f"{which}.{n}" for n in model.labels(which)] for which in ("q", "v", "vdot")}
+    known = {name for names in entries.values() for name in names}
+    still = {f"{p}{j.name}" for j in model.joints for p in ("", "q.", "v.", "vdot.", "tau.")}      # fixed, and those that follow others
+    columns: dict[str, Array] = {}
+    rest = []
+    for k in [k for k in table if k != "t"]:
+        name = k if k in known else f"q.{k}"
+        if name in columns:
+            raise Failure(f"'{file}' has the columns '{name}' and '{name[2:]}'; expected one for each coordinate")
+        if name in known:
+            columns[name] = table[k]
+        elif k not in still:
+            rest.append(k)
+    for which, names in entries.items():
+        missing = [n for n in names if n not in columns]
+        if missing and (which == "q" or len(missing) < len(names) or any(k.startswith(f"{which}.") for k in rest)):
+            raise Failure(f"'{file}' has no column {lack(model, which, missing[0], rest, 'q.' * any(k.startswith('q.') for k in table))}")
+    for k in rest:
+        which = next((w for w in entries if k.startswith(f"{w}.")), "")
+        own = k.removeprefix(f"{which}.")
+        floats = own.startswith("floating_base.")
+        if which or floats:
+            hint = " (--floating gives it a base that moves)" if floats else nearest(own, model.labels(which))
+            raise Failure(f"'{file}' has a column '{k}', but '{model.name}' has no such coordinate{hint}")
+    found = {w: np.column_stack([columns[n] for n in names]) for w, names in entries.items() if names and names[0] in columns}
+    refuse_quaternions(model, found.setdefault("q", np.zeros((len(next(iter(table.values()))), 0))), file)
+    return found, [k for k in rest if not k.startswith("tau.")]
+
+
+def lack(model: engine.Model, which: str, missing: str, rest: list[str], q: str) -> str:
+    """Return what to say of a column that is missing, where coordinates' columns begin with ``q``; another may be it, misspelt."""
+    others = {k.removeprefix(f"{which}."): k for k in rest if k.startswith(f"{which}.") or k.split(".")[0] not in ("q", "v", "vdot", "tau")}
+    prefix, own = q if which == "q" else f"{which}.", missing.removeprefix(f"{which}.")
+    close = difflib.get_close_matches(own, list(others), 1, 0.5)
+    if close:
+        return f"'{prefix}{own}'; its column '{others[close[0]]}' is nothing that '{model.name}' has (did you mean '{prefix}{own}'?)"
+    base = " (a base that does not move has none: leave --floating out)" if own.startswith("floating_base") else ""
+    return f"'{prefix}{own}'{base}; expected {', '.join(['t'] * (which == 'q') + [prefix + n for n in model.labels(which)])}"
+
+
+def refuse_quaternions(model: engine.Model, q: Array, file: str) -> None:
+    """Refuse attitudes in q (T, nq) that are no unit quaternions, to the digits of a file."""
+    for b in model.bodies:
+        if b.kind.manifold.attitude and not b.mimics:
+            norm = np.linalg.norm(q[:, b.q][:, :4], axis=1)
+            bad = int(np.argmax(abs(norm - 1)))
+            if abs(norm[bad] - 1) > 1e-2:
+                raise Failure(f"'{file}', row {bad + 1} of numbers: the quaternion of '{b.joint.name}' has length {norm[bad]:.4g}; "
+                              "expected a unit one, qw qx qy qz")  # fmt: skip
+
+
+def warn_of_jumps(model: engine.Model, t: Array, q: Array) -> None:
+    """Say which joints turn by more than half a turn between two rows of q (T, nq): their angles have been wrapped."""
+    for b in model.bodies:
+        if b.kind.units == ("rad",) and not b.mimics:
+            jumps = abs(np.diff(q[:, b.q][:, 0]))
+            if jumps.size and jumps.max() > np.pi:
+                k = int(jumps.argmax())
+                note(f"'{b.joint.name}' jumps by {jumps[k]:.3g} rad between t = {t[k]:g} and {t[k + 1]:g} s; expected angles that go on "
+                     "beyond ±π")  # fmt: skip
+
+
+def derivatives(t: Array, near: Callable[[Array, Array], Array], rows: int) -> tuple[Array, Array]:
+    """Return the first and second derivatives (T, n) at times t (T) of what ``near(k, i)`` (K, w, n) says of rows i (K, w) as seen from k.
+
+    A polynomial of degree 4 goes through, or is fitted to, the rows around each row k (K, 1). Where ``near`` is ⊖, its first two
+    derivatives at the row itself are the velocity and the acceleration, for d/dt log(q_k⁻¹ q(t)) = dexp(−x)⁻¹ v, and x = 0 there.
+    """
+    count, w = len(t), min(rows, len(t))
+    first, second = [], []
+    for part in np.array_split(np.arange(count), -(-count // PIECE)):
+        i = np.clip(part - w // 2, 0, count - w)[:, None] + np.arange(w)
+        s = t[i] - t[part, None]
+        h = abs(s).max(axis=1)[:, None]
+        Q, R = np.linalg.qr((s / h)[..., None] ** np.arange(min(DEGREE, w - 1) + 1))
+        c = np.linalg.solve(R, np.swapaxes(Q, -1, -2) @ near(part[:, None], i))
+        first.append(c[:, 1] / h)
+        second.append(2 * c[:, 2] / h**2)
+    return np.concatenate(first), np.concatenate(second)

@@ -1,0 +1,70 @@
+"""``engine render``: a picture or a film."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import engine
+from engine.cli.ending import Failure
+from engine.cli.files import written
+from engine.cli.options import Collision, Environment, Floating, Follow, Overwrite, Packages, Rate, Rollout, Shown, View, above_zero, expect
+from engine.cli.recordings import shown, warnings_as_notes
+from engine.viewer.files import film_times
+
+pixels = expect(lambda text: len(n := text.split("x")) == 2 and all(x.isdecimal() and int(x) >= 2 for x in n),
+                "WIDTHxHEIGHT in pixels, such as 1280x720")  # fmt: skip
+Samples = Annotated[int | None, typer.Option(metavar="N", min=0, max=4, help="Of a pixel: 4 smooth the edges (pictures), 0 do it "
+                                             "afterwards, and faster (films).")]  # fmt: skip
+
+
+def render(
+    file: Shown,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="A picture (.png) or a film (.mp4, .gif).")],
+    size: Annotated[str, typer.Option(metavar="WxH", help="Of the picture, pixels.", callback=pixels)] = "1280x720",
+    fps: Rate = 30.0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Seconds of motion in a second of film.", callback=above_zero)] = 1.0,
+    at: Annotated[float | None, typer.Option("--time", metavar="S", help="The moment of a picture, s; if not given, the last.")] = None,
+    side: View = None,
+    follow: Follow = None,
+    environment: Environment = None,
+    collision: Collision = False,
+    floating: Floating = False,
+    rollout: Rollout = None,
+    samples: Samples = None,
+    package_dir: Packages = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draw a robot or a recording into a picture or a film.
+
+    Examples:
+    engine render robot.urdf robot.png
+    engine render robot.urdf front.png --view front --environment plain
+    engine render run.h5 run.mp4                       the whole motion
+    engine render run.h5 slow.mp4 --speed 0.1 --fps 60
+    engine render run.h5 small.gif --size 320x240 --fps 15
+    engine render run.h5 begin.png --time 0            one moment of it
+    engine render run.h5 along.mp4 --follow base
+    engine render batch.h5 all.png                     all rollouts together
+    engine render run.h5 frame%04d.png                 each picture a file
+
+    It needs no display. On Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card.
+    """
+    ending, numbered = Path(out).suffix, "%" in Path(out).name
+    moves = ending.lower() != ".png" or numbered
+    if at is not None and moves:
+        raise typer.BadParameter(f"--time is for a picture, and '{out}' is a film; expected .png, or no --time")
+    if ending.lower() not in (".png", ".mp4", ".gif"):
+        raise Failure(f"'{out}' ends in '{ending}'; expected .png, .mp4 or .gif")
+    source = shown(file, floating, rollout, package_dir, follow)
+    span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
+    if at is not None and not span[0] <= at <= span[1]:
+        raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")
+    width, height = map(int, size.split("x"))
+    with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path, warnings_as_notes():
+        engine.render(source, path, at, (width, height), fps, speed, side, follow=follow, environment=environment, samples=samples,
+                      geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty())  # fmt: skip
+    frames = len(film_times(span, fps / speed))
+    print(f"{out}: {f'{frames} frames, {frames / fps:.3g} s' if moves else 'a picture'} of {width} × {height} pixels")

@@ -1,0 +1,122 @@
+"""``engine simulate``: a robot from a file, and a recording of how it moves."""
+
+import datetime
+import os
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import engine
+from engine.checks import nearest
+from engine.cli.ending import Failure, note
+from engine.cli.motion import motion_of, read_table
+from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
+from engine.cli.recordings import record
+from engine.dynamics import GRAVITY
+from engine.integrate import METHODS
+
+Array = np.ndarray
+Integrator = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.", callback=one_of(METHODS, "integrator "))]
+Start = Annotated[str, typer.Option(metavar="WHERE", help="neutral (all zero), random (within the limits), or a file (CSV or recording).")]
+Velocity = Annotated[list[str] | None, typer.Option(metavar="WHAT", help="zero, random (standard normal), or NAME=VALUE (repeatable; the "
+                     "rest is zero). If not given: the start file's; random for a random start; else zero.")]  # fmt: skip
+Ideal = Annotated[bool, typer.Option("--ideal-joints", help="Without the damping, friction and limits of the robot's file.")]
+
+
+def simulate(
+    robot: Robot,
+    duration: Annotated[float, typer.Option(metavar="S", help="How long, s.", callback=seconds)],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The HDF5 file to write.")],
+    floating: Floating = False,
+    dt: Annotated[float, typer.Option(metavar="S", help="The step, s.", callback=seconds)] = 1e-3,
+    integrator: Integrator = "cg4",
+    gravity: Gravity = None,
+    zero_gravity: Weightless = False,
+    record_every: Annotated[int, typer.Option(metavar="N", help="Keep every N-th state.", min=1)] = 1,
+    start: Start = "neutral",
+    seed: Annotated[int | None, typer.Option(metavar="N", help="For what is random; 0 if none is given.", min=0)] = None,
+    velocity: Velocity = None,
+    ideal_joints: Ideal = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Simulate a robot and record it.
+
+    No motors act: it moves by gravity, by the velocities it begins with, and by the friction and the stops of its joints.
+
+    Examples:
+    engine simulate robot.urdf --floating --duration 10 --out run.h5
+    engine simulate arm.urdf --duration 5 --out a.h5 --start random --seed 3
+    engine simulate arm.urdf --duration 5 --out a.h5 --velocity elbow=0.5
+    engine simulate arm.urdf --duration 5 --out a.h5 --start start.csv
+    engine simulate arm.urdf --duration 5 --out a.h5 --dt 1e-4 --record-every 10
+
+    start.csv has a line of names and a line of numbers: a column for each coordinate (shoulder, or q.shoulder), and for each velocity
+    (v.shoulder) or for none. Of a longer file, or of a recording, the last line counts.
+
+    Ctrl-C, or a kill, leaves a readable file; engine resume goes on with it, to the same bits.
+    """
+    if seed is not None and start != "random" and velocity != ["random"]:
+        raise typer.BadParameter("--seed is given but nothing is random; expected --start random or --velocity random with it")
+    g = chosen_gravity(gravity, zero_gravity)
+    if os.path.isdir(out) or (os.path.exists(out) and not overwrite):
+        raise Failure(f"'{out}' exists; expected a new path{'' if os.path.isdir(out) else ', or --overwrite'}")
+    model = engine.load_urdf(robot, floating_base=floating)
+    q0, v0, said = first_state(model, start, seed or 0, velocity or [])
+    if not ideal_joints:
+        warn_of_limits(model, q0)
+    simulator = engine.Simulator(model, dt, integrator, GRAVITY if g is None else g, joint_dynamics=not ideal_joints)
+    notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),
+             "joint_dynamics": not ideal_joints, "begun": datetime.datetime.now(datetime.timezone.utc).isoformat()}  # fmt: skip
+    record(simulator, out, lambda progress: simulator.run(q0, v0, duration, record_every, progress, None, out, overwrite, notes), notes)
+
+
+def first_state(model: engine.Model, start: str, seed: int, velocity: Sequence[str]) -> tuple[Array, Array, str]:
+    """Return q0 (nq), v0 (nv), and what they are in words."""
+    rng = np.random.default_rng(seed)
+    q, v, said = model.neutral(), np.zeros(model.nv), start
+    if start == "random":
+        q, v = model.random(rng)
+        said = f"random, seed {seed}"
+    elif start != "neutral":
+        if not os.path.exists(start):
+            raise Failure(f"--start {start} is no file, nor 'random' or 'neutral'{nearest(start, ['random', 'neutral'])}", 2)
+        table, _ = read_table(start, None)
+        found, _ = motion_of(model, {n: x[-1:] for n, x in table.items()}, start)
+        q, v = model.normalized(found["q"][0]), found["v"][0] if "v" in found else v
+        said = f"{'the last line of ' * (len(next(iter(table.values()))) > 1)}{start}"
+    if velocity == ["random"] and start != "random":
+        v = rng.standard_normal(model.nv)
+    elif velocity and velocity != ["random"]:
+        v = named_velocities(model, velocity if velocity != ["zero"] else [])
+    return q, v, said + f"; velocity {', '.join(velocity)}" * bool(velocity)
+
+
+def named_velocities(model: engine.Model, texts: Sequence[str]) -> Array:
+    """Return v (nv) with the values that are given as NAME=VALUE; the rest is zero."""
+    if "zero" in texts or "random" in texts:
+        raise Failure(f"--velocity {' --velocity '.join(texts)}: expected zero, random, or NAME=VALUE as often as you like", 2)
+    names, v = model.labels("v"), np.zeros(model.nv)
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals:
+            raise Failure(f"--velocity {text}: expected zero, random, or NAME=VALUE{nearest(text, ['zero', 'random'])}", 2)
+        if name not in names:
+            raise Failure(f"--velocity {text}: '{model.name}' has no velocity '{name}'{nearest(name, names)}; expected one of "
+                          f"{', '.join(names)}", 2)  # fmt: skip
+        try:
+            v[names.index(name)] = float(value)
+        except ValueError:
+            raise Failure(f"--velocity {text}: '{value}' is no number", 2) from None
+    return model.checked("v0", v)
+
+
+def warn_of_limits(model: engine.Model, q: Array) -> None:
+    """Say which joints begin outside of their limits, where the stops will push them."""
+    for b in model.bodies:
+        if b.kind.nq == 1 and not b.mimics:
+            x, limits = float(q[b.q][0]), b.joint.limits
+            if not limits.lower - 1e-9 <= x <= limits.upper + 1e-9:
+                note(f"joint '{b.joint.name}' starts at {x:g}, outside of its limits {limits.lower:g} … {limits.upper:g}; its stop "
+                     "pushes it back (--start and --ideal-joints change that)")  # fmt: skip

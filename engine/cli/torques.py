@@ -1,0 +1,87 @@
+"""``engine torques``: inverse dynamics of a trajectory."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import engine
+from engine.cli.ending import Failure
+from engine.cli.files import say_written, write_columns, written
+from engine.cli.motion import DEGREE, derivatives, motion_of, read_table, warn_of_jumps
+from engine.cli.options import Floating, Gravity, Overwrite, Robot, Rollout, Weightless, chosen_gravity, expect
+from engine.cli.tables import gravity_text, print_peaks
+from engine.dynamics import GRAVITY
+
+Array = np.ndarray
+odd = expect(lambda n: n > DEGREE and n % 2, f"an odd number of rows from {DEGREE + 1}")
+Smooth = Annotated[int, typer.Option(metavar="N", help="Differentiate quartics fitted to N rows each (odd); 5 goes through them, more "
+                                     "smooths.", callback=odd)]  # fmt: skip
+
+
+def torques(
+    robot: Robot,
+    trajectory: Annotated[str, typer.Argument(metavar="TRAJECTORY", help="A CSV file, or a recording (HDF5).")],
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="A CSV file for the torques over time.")] = None,
+    floating: Floating = False,
+    gravity: Gravity = None,
+    zero_gravity: Weightless = False,
+    smooth: Smooth = DEGREE + 1,
+    rollout: Rollout = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compute the joint torques that make a robot move along a trajectory.
+
+    Inverse dynamics; with --floating the wrench on the base is among them.
+
+    Examples:
+    engine torques robot.urdf motion.csv
+    engine torques robot.urdf motion.csv --out torques.csv
+    engine torques robot.urdf measured.csv --smooth 21      noisy positions
+    engine torques robot.urdf run.h5 --floating --out torques.csv
+
+    motion.csv has a line of names: t, and a column for each coordinate (shoulder, or q.shoulder; a floating base has floating_base.qw …
+    floating_base.z). Columns v.shoulder, … and vdot.shoulder, … are used if they are there; else q is differentiated on the manifold.
+    Damping and friction are not part of the torques.
+    """
+    chosen = chosen_gravity(gravity, zero_gravity)
+    model = engine.load_urdf(robot, floating_base=floating)
+    table, recorded = read_table(trajectory, rollout)
+    if "t" not in table:
+        raise Failure(f"'{trajectory}' has no column 't'; expected the time, s, and one for each coordinate")
+    t = table["t"]
+    found, ignored = motion_of(model, table, trajectory)
+    q = model.normalized(found["q"])
+    v, vdot, how = rates(model, t, q, found, smooth, trajectory)
+    g = chosen or recorded or GRAVITY
+    tau = engine.compile(model, g).rnea(q, v, vdot)
+    if out is not None:
+        with written(out, trajectory, overwrite) as path, path.open("w", newline="") as file:
+            write_columns(file, {"t": t, **{f"tau.{n}": x for n, x in zip(model.labels("v"), tau.T, strict=True)}})
+    whose = " (the recording's)" if g is recorded else ""
+    print(f"{model.name}: {len(t)} rows, {t[0]:g} … {t[-1]:g} s; gravity {gravity_text(g)}{whose}\n{how}")
+    if ignored:
+        print(f"columns not used: {', '.join(dict.fromkeys(n.partition('[')[0] for n in ignored))}")
+    print_peaks(model, t, tau)
+    if out is not None:
+        say_written(out, f"{len(t)} rows")
+
+
+def rates(model: engine.Model, t: Array, q: Array, found: Mapping[str, Array], rows: int, file: str) -> tuple[Array, Array, str]:
+    """Return v and vdot (T, nv) of q (T, nq) at times t (T), as the file has them or by differentiating; and how in words."""
+    if "v" in found and "vdot" in found:
+        return found["v"], found["vdot"], "v and vdot from the file"
+    warn_of_jumps(model, t, q)
+    if len(t) < 3:
+        raise Failure(f"'{file}' has {len(t)} row{'s' * (len(t) > 1)} of numbers and no columns {'vdot' if 'v' in found else 'v'}.…; "
+                      "expected at least 3 rows, which can be differentiated, or both v.… and vdot.…")  # fmt: skip
+    fitted = "five-point finite differences" if rows == DEGREE + 1 else f"quartics fitted to {rows} rows each"
+    if "v" in found:
+        v = found["v"]
+        vdot, _ = derivatives(t, lambda k, near: v[near] - v[k], rows)
+        return v, vdot, f"v from the file; vdot is v differentiated by {fitted}"
+    v, vdot = derivatives(t, lambda k, near: model.difference(np.broadcast_to(q[k], q[near].shape), q[near]), rows)
+    if "vdot" in found:
+        return v, found["vdot"], f"v by {fitted} of q on the manifold\nvdot from the file"
+    return v, vdot, f"v and vdot by {fitted} of q on the manifold"

@@ -1,0 +1,35 @@
+"""``engine view``: what is shown."""
+
+import numpy as np
+
+import engine
+from engine import load_urdf
+from tests.cli.commands import run, same, swung
+
+
+def test_view_is_what_the_library_shows(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append((source, options)))
+    trajectory = swung()
+    options = "--collision --environment plain --view left --follow fore"
+    assert run("view", "robot.urdf", "--floating") == run("view", "run.h5", *options.split()) == 0
+    (model, plain), (motion, chosen) = seen
+    assert model.nq == 9 and not any(value for name, value in plain.items() if name != "geometry") and plain["geometry"] == "visual"
+    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore"}
+    assert same(motion, trajectory)
+
+
+def test_view_shows_all_rollouts_or_one(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
+    engine.Simulator(load_urdf("robot.urdf")).run(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2), 0.02, out="batch.h5")
+    assert run("view", "batch.h5") == run("view", "batch.h5", "--rollout", 2) == 0
+    assert seen[0].q.shape == (3, 21, 2) and np.array_equal(seen[1].q, seen[0].q[2])
+
+
+def test_a_long_recording_is_shown_thinned(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr("engine.cli.recordings.PLOTTED", 100)
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
+    whole = swung()
+    assert run("view", "run.h5") == 0 and same(seen[0], whole[::6])
