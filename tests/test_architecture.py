@@ -26,7 +26,7 @@ ROOMS = {
     "spatial": ({"checks", "ops"}, set()),
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
-    "integrate": (PHYSICS, set()),
+    "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
     "io": ({"checks", "model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),

@@ -23,11 +23,12 @@ from engine.dynamics.free_floating import (
 from engine.dynamics.friction import damping_matrix, friction_forces
 from engine.dynamics.jacobian import jacobian, jacobian_dot, spatial_jacobian
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
+from engine.dynamics.mobility import effective_mass
 from engine.dynamics.momentum import center_of_mass, momentum, total_mass
 from engine.dynamics.rnea import bias, gravity_forces, rnea
 
 __all__ = ["GRAVITY", "aba", "base_reaction", "bias", "center_of_mass", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot",
-           "christoffel", "coriolis", "crba", "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "energy",
+           "christoffel", "coriolis", "crba", "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy",
            "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
            "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_dot", "momentum", "momentum_matrix", "momentum_matrix_dot",
            "reaction_null_space", "rnea", "spatial_jacobian", "total_mass", "twists"]  # fmt: skip

@@ -5,7 +5,7 @@ from engine.integrate.commutator_free import CF4
 from engine.integrate.crouch_grossman import CG3, CG4
 from engine.integrate.euler import LIE_EULER, LIE_EULER_WORLD, SEMI_IMPLICIT_EULER
 from engine.integrate.event import Crossing, Event
-from engine.integrate.method import METHODS, Method, conserving, settled_step, step, suits
+from engine.integrate.method import METHODS, Method, conserving, method_named, settled_step, step
 from engine.integrate.midpoint import IMPLICIT_MIDPOINT
 from engine.integrate.munthe_kaas import RKMK4, RKMK5
 from engine.integrate.system import FreeBody, Mechanical, System
@@ -14,5 +14,5 @@ from engine.integrate.variational import DQVI, SUBSTEPS
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER",
     "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution", "SolutionError", "System", "attempt", "conserving",
-    "settled_step", "solve", "step", "suits",
+    "method_named", "settled_step", "solve", "step",
 ]  # fmt: skip

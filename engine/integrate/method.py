@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError, nearest
 from engine.integrate.system import System
 
 Array = np.ndarray
@@ -56,6 +57,13 @@ def register(method: Method) -> Method:
     return method
 
 
+def method_named(name: Any, error: type[EngineError] = EngineError) -> Method:
+    """Return the method of that name."""
+    if name not in METHODS:
+        raise error(f"no integrator '{name}'{nearest(str(name), METHODS)}; expected one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
 def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
     """Return the method with each new state projected onto invariants of the motion, whose values are states of their own.
 
@@ -63,11 +71,6 @@ def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
     Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4.
     """
     return replace(method, project=project)
-
-
-def suits(method: Method, kind: type[System]) -> bool:
-    """Return whether a method can step systems of a kind."""
-    return issubclass(kind, method.takes)
 
 
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:

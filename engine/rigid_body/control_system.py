@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest
-from engine.integrate import METHODS, Method, System, step
+from engine.integrate import Method, System, method_named, step
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
 
@@ -50,10 +49,7 @@ class ControlSystem:
 
     def method(self, integrator: str | None = None) -> Method:
         """The method of that name, or the system's own."""
-        name = integrator or self.integrator
-        if name not in METHODS:
-            raise StateError(f"no integrator '{name}'{nearest(str(name), METHODS)}; expected one of {', '.join(METHODS)}")
-        return METHODS[name]
+        return method_named(integrator or self.integrator, StateError)
 
     def state_plus(self, x: Array, delta: Array) -> Array:
         """Return cayley_plus(x, δ) of the state: the state (n) that lies the error δ (ne) from x."""

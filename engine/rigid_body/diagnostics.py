@@ -21,19 +21,9 @@ def kinetic_energy(G: Array, V: Array) -> Array:
     return 0.5 * np.vecdot(V, np.matvec(G, V))
 
 
-def body_momentum(G: Array, V: Array) -> Array:
-    """Π = G V, [angular; linear] in body axes about the body's origin (..., 6)."""
-    return np.matvec(G, V)
-
-
 def world_momentum(T: Array, G: Array, V: Array) -> Array:
     """Ad(T)⁻ᵀ G V, [angular about the world's origin; linear] in world axes (..., 6): constant where no force acts."""
     return se3.wrench_to_parent(T, np.matvec(G, V))
-
-
-def determinant(T: Array) -> Array:
-    """det R (...): 1 of a pose."""
-    return np.linalg.det(T[..., :3, :3])
 
 
 def distance_to_se3(T: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import number
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.simulation.forces import one_coordinate
@@ -40,13 +41,12 @@ class Motor(Component):
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
         self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
-        for what, x, good, expected in (
-            ("gear", self.gear, np.isfinite, "a finite number"), ("rotor", self.rotor, lambda x: 0 <= x < np.inf, "zero or more"),
-            ("effort", self.limit, lambda x: x >= 0, "zero or more"),
-            ("no_load_speed", self.no_load_speed, lambda x: x > 0, "a speed greater than zero"),
-        ):  # fmt: skip
-            if not isinstance(x, (int, float, np.floating, np.integer)) or not good(x):
-                raise SimulationError(f"{self.name}: {what} is {x!r}; expected {expected}")
+        for what, x, least in (("gear", self.gear, -np.inf), ("rotor", self.rotor, 0.0)):
+            number(f"{self.name}: {what}", x, "zero or more" if least == 0.0 else "a finite number", least=least, error=SimulationError)
+        for what, x, above in (("effort", self.limit, -np.nextafter(0.0, 1.0)), ("no_load_speed", self.no_load_speed, 0.0)):
+            if x != np.inf:
+                number(f"{self.name}: {what}", x, "a speed greater than zero" if above == 0.0 else "zero or more", above=above,
+                       error=SimulationError)  # fmt: skip
         if np.isfinite(self.no_load_speed) and not np.isfinite(self.limit):
             raise SimulationError(f"{self.name}: a no_load_speed without an effort, from which torque falls; expected effort=…")
 
@@ -171,9 +171,8 @@ class ReactionWheels(Component):
     def bind(self, model: Model, dt: float) -> None:
         model.link_index(self.link)
         for what in ("torque", "momentum"):
-            x = getattr(self, what)
-            if not isinstance(x, (int, float, np.floating)) or not x > 0:
-                raise SimulationError(f"{self.name}: {what} is {x!r}; expected a number greater than zero")
+            if (x := getattr(self, what)) != np.inf:
+                number(f"{self.name}: {what}", x, "a number greater than zero", above=0.0, error=SimulationError)
         if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
             raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
 

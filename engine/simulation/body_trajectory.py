@@ -12,7 +12,7 @@ from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.function import Function
-from engine.simulation.trajectory import Trajectory
+from engine.simulation.trajectory import Trajectory, described
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
@@ -129,32 +129,16 @@ class BodyTrajectory(Trajectory):
         return np.array([body.spatial_inertia(*row) for row in rows]).reshape(*self.x.shape[:-1], 6, 6)
 
 
-def described(name: str, t: Array, x: Array) -> str:
-    """Return a line about a trajectory."""
-    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
-    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
-    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
-
-
 def body_model(body: RigidBody) -> Model:
     """Return the model of a body: one link that floats, with its inertia at rest at the origin, and its looks (a box without any)."""
     G = body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
     looks = tuple(body.visuals)
     if not looks and inertia.is_rigid(G):
-        looks = (equivalent_box(G),)
+        size, place = inertia.equivalent_box(G)
+        looks = (Geometry("box", tuple(size.tolist()), place),)
     builder = Builder(body.name)
     builder.add_link(body.name, inertia=G, visuals=looks)
     return builder.model(floating_base=True)
-
-
-def equivalent_box(G: Array) -> Geometry:
-    """Return the box of even density that has an inertia G (6×6)."""
-    m, c = inertia.mass(G), inertia.center(G)
-    I = G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3))                    # about the centre of mass
-    moments, axes = np.linalg.eigh(I)
-    size = np.sqrt(np.maximum(6.0 / m * (moments.sum() - 2.0 * moments), 1e-12))
-    axes = axes * np.sign(np.linalg.det(axes))
-    return Geometry("box", tuple(size.tolist()), se3.pose(axes, c))
 
 
 def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tuple[Array, Array]:

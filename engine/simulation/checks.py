@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import integrate
-from engine.checks import nearest, number, whole
+from engine.checks import number, whole
 from engine.simulation.component import SimulationError
 
 
@@ -35,11 +34,3 @@ def checked_tolerance(tolerance: Any) -> float:
 def checked_count(record_every: Any) -> int:
     """Return a whole number of steps from 1."""
     return whole("record_every", record_every, "a whole number of steps from 1", least=1, error=SimulationError)
-
-
-def checked_method(name: Any) -> integrate.Method:
-    """Return the integrator of that name."""
-    if name not in integrate.METHODS:
-        meant, known = nearest(str(name), integrate.METHODS), ", ".join(integrate.METHODS)
-        raise SimulationError(f"no integrator '{name}'{meant}; expected one of {known}")
-    return integrate.METHODS[name]

@@ -13,11 +13,11 @@ from engine import ops
 from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import calling, name_of, trace
-from engine.integrate import FreeBody, Mechanical, Method, Solution, System, settled_step, solve
+from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
-from engine.simulation.checks import checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import reason, watch, watched
 from engine.simulation.function import Function, compiled_attempt
@@ -206,7 +206,7 @@ class CompiledSystem:
         SimulationError : the state stopped being finite; its ``trajectory`` holds the states before
         """
         dt, duration, record_every = checked_step(dt), checked_duration(duration), checked_count(record_every)
-        method, x0 = checked_method(integrator or self.system.integrator), self.state.checked("x0", x0)
+        method, x0 = method_named(integrator or self.system.integrator, SimulationError), self.state.checked("x0", x0)
         if not compiled and x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
         process, there = self._process(self.system, self._controlled(controller), method, compiled)
@@ -229,7 +229,7 @@ class CompiledSystem:
 
         Events are functions ``g(t, x)``; the rest is as for :meth:`engine.simulation.Simulator.solve`.
         """
-        method = checked_method(integrator or self.system.integrator)
+        method = method_named(integrator or self.system.integrator, SimulationError)
         x0 = self.state.checked("x0", x0)
         if x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.checks import number
 from engine.model import Model
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.component import SimulationError
@@ -44,7 +45,7 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
 
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
     """From one configuration to another (nq) along the manifold, and then at rest."""
-    require_time("minimum_jerk", duration)
+    number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     q0, d = model.normalized(start), model.difference(start, end)
 
     def reference(t: Any) -> tuple[Any, Any, Any]:
@@ -56,7 +57,7 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
 
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
     """From one pose to another (4×4) along a screw, and then at rest."""
-    require_time("minimum_jerk_pose", duration)
+    number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     T0, T1 = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     for T in (T0, T1):
         if T.shape != (4, 4):
@@ -269,12 +270,6 @@ def followed(what: str, reference: Reference, position: tuple[int, ...], velocit
         return result
 
     return looked_at
-
-
-def require_time(what: str, duration: Any) -> None:
-    """Refuse a duration that is none."""
-    if not isinstance(duration, (int, float, np.floating, np.integer)) or not 0 < duration < np.inf:
-        raise SimulationError(f"{what}: the duration is {duration!r}; expected seconds greater than zero")
 
 
 def with_rotors(model: Model, armature: Array) -> Model:

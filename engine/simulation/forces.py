@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.checks import number
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
@@ -36,7 +37,7 @@ class JointFriction(Component):
         given = {"damping": self.damping, "friction": self.friction}
         checked = {n: checked_vector(model, f"{self.name}: {n}", own[n] if x is None else x) for n, x in given.items()}
         self.losses = {n: checked[n] for n, x in given.items() if x is not None}
-        require(self.name, "slow", self.slow, above=0.0)
+        number(f"{self.name}: slow", self.slow, "a number above 0", above=0.0, error=SimulationError)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         return Effect(tau=dynamics.friction_forces(s.model, s.v, self.slow, **self.losses))
@@ -61,8 +62,8 @@ class JointStops(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         time = 20.0 * dt if self.time is None else self.time
-        require(self.name, "time", time, above=0.0)
-        require(self.name, "dissipation", self.dissipation, least=0.0)
+        number(f"{self.name}: time", time, "a number above 0", above=0.0, error=SimulationError)
+        number(f"{self.name}: dissipation", self.dissipation, "0 or more", least=0.0, error=SimulationError)
         M = np.diag(dynamics.crba(model, model.neutral()))
         self.joints = []
         for b in model.bodies:
@@ -90,7 +91,7 @@ class JointSpring(Component):
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
         for what in ("stiffness", "rest", "damping"):
-            require(self.name, what, getattr(self, what))
+            number(f"{self.name}: {what}", getattr(self, what), "a finite number", error=SimulationError)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -151,7 +152,7 @@ class CentralGravity(Component):
         self.mu, self.center, self.name = mu, np.array(center, dtype=float), name
 
     def bind(self, model: Model, dt: float) -> None:
-        require(self.name, "mu", self.mu, above=0.0)
+        number(f"{self.name}: mu", self.mu, "a number above 0", above=0.0, error=SimulationError)
         if self.center.shape != (3,) or not np.isfinite(self.center).all():
             raise SimulationError(f"{self.name}: center is {self.center.tolist()}; expected three finite numbers")
 
@@ -173,18 +174,11 @@ class CentralGravity(Component):
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:
-    """A number for each velocity (nv), zero or more; one number stands for all."""
+    """Return a number for each velocity (nv), zero or more; one number stands for all."""
     a = np.array(x, dtype=float) * np.ones(model.nv) if np.ndim(x) == 0 else np.array(x, dtype=float)
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
     return a
-
-
-def require(name: str, what: str, x: Any, least: float = -np.inf, above: float = -np.inf) -> None:
-    """Refuse what is no finite number, or below the least."""
-    if not isinstance(x, (int, float, np.floating, np.integer)) or not np.isfinite(x) or x < least or x <= above:
-        expected = f"a number above {above:g}" if np.isfinite(above) else f"{least:g} or more" if np.isfinite(least) else "a finite number"
-        raise SimulationError(f"{name}: {what} is {x!r}; expected {expected}")
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from engine.simulation.component import Component, Context, Effect, SimulationEr
 from engine.simulation.layout import Layout
 from engine.simulation.simulator import Simulator, State
 from engine.simulation.trajectory import Trajectory
-from engine.spatial import so3
 
 Array = np.ndarray
 #: seconds of wall time from one state that is handed over to the next
@@ -95,18 +94,6 @@ class Pull(Component):
         f = R.T @ (k * (target - x)) - d * xdot
         F = np.concatenate([ops.cross(point, f), f])
         return Effect(wrenches={s.model.links[i].name: chosen[i] * F for i in moving})
-
-
-def effective_mass(model: Model, q: Array, link: str, point: Array) -> float:
-    """The mass m, kg, that a point (3) of a link sets against a pull, at rest, in the mean over all directions: 3/m = tr(J M⁻¹ Jᵀ).
-
-    It is infinite where the point cannot move.
-    """
-    body = dynamics.jacobian(model, q, link)
-    J = body[3:] - so3.hat(point) @ body[:3]
-    M = dynamics.crba(model, q)
-    mobility = float(np.trace(J @ np.linalg.solve(M, J.T)))
-    return 3.0 / mobility if mobility > 0 else np.inf
 
 
 class Live:
@@ -237,7 +224,7 @@ class Live:
         chosen = np.zeros(len(self.model.links))
         chosen[self.model.link_index(link)] = 1.0
         if self._held != (link, (*where,)):  # as long as it holds, the spring is the same
-            m = effective_mass(self.simulator.plant.model, self.state.q, link, where)
+            m = dynamics.effective_mass(self.simulator.plant.model, self.state.q, link, where)
             if not np.isfinite(m):
                 raise SimulationError(f"link '{link}' does not move; expected one that can be pulled")
             w = min(BANDWIDTH, 0.1 / self.simulator.dt)

@@ -79,3 +79,14 @@ def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict
             raise SimulationError(f"parameter '{name}' has shape {found[name].shape}; expected (..., {', '.join(map(str, shape))})")
         require_inertial(name, found[name])
     return found
+
+
+def require_rigid(model: Model, trees: tuple[tuple[int, ...], ...], parameters: Mapping[str, Array]) -> None:
+    """Refuse inertias (..., 6, 6) among the parameters that no rigid body has: the momentum of trees is summed as rigid bodies'."""
+    carried = {i for tree in trees for i in tree}
+    for name, G in parameters.items():
+        kind, _, link = name.partition(".")
+        if kind != "inertia" or not link or model.carrier[model.link_index(link)][0] not in carried:
+            continue
+        if not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
+            raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")

@@ -13,16 +13,18 @@ import numpy as np
 
 from engine import dynamics
 from engine.compiler.trace import trace
+from engine.dynamics.tree_momentum import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import Component, Context, Effect
 from engine.simulation.controller import Controller
 from engine.simulation.layout import Layout
-from engine.simulation.momentum import MOMENTUM, Tree, central_momentum, momentum_rate, with_momentum
 from engine.simulation.parameters import with_parameters
 
 Array = np.ndarray
+#: the state that holds the momenta of floating trees, (trees, 9)
+MOMENTUM = "momentum"
 
 
 class Plant:
@@ -31,7 +33,7 @@ class Plant:
     Parameters
     ----------
     parameters : nominal values by name
-    conserved : the trees whose momentum is a state of its own (see :mod:`engine.simulation.momentum`)
+    conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.tree_momentum`)
 
     Attributes
     ----------

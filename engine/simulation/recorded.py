@@ -18,7 +18,7 @@ from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.interrupted import blocks
-from engine.simulation.momentum import MOMENTUM
+from engine.simulation.plant import MOMENTUM
 from engine.simulation.run import Diverged, bar, times
 from engine.simulation.step import Step
 from engine.simulation.trajectory import header_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -66,6 +66,31 @@ class Forced(Dynamics):
         return self.forced()(*args, wrenches=wrenches, **kwargs)
 
 
+class compiled:
+    """An attribute of a Robot that is a function of :mod:`engine.dynamics`, traced and compiled when it is first used."""
+
+    def __init__(self, fn: Callable[..., Any], arguments: str, gravity: bool = False, forced: bool = False) -> None:
+        self.fn, self.arguments, self.gravity, self.kind = fn, arguments, gravity, Forced if forced else Dynamics
+        self.__doc__ = fn.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, robot: None, owner: type) -> compiled: ...
+    @overload
+    def __get__(self, robot: Robot, owner: type) -> Gufunc: ...
+    def __get__(self, robot: Any, owner: type) -> Any:
+        if robot is None:
+            return self
+        if self.fn is dynamics.aba:                                             # a singular inertia shows at any generic state, on floats
+            model = robot.model
+            q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
+            dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
+        made = self.kind(robot, self.fn, self.arguments, **({"gravity": robot.gravity} if self.gravity else {}))
+        return robot.__dict__.setdefault(self.name, made)                      # found there the next time, before this attribute
+
+
 class Robot:
     """Compiled dynamics of one model in one gravity; every function broadcasts over leading dimensions.
 
@@ -85,6 +110,25 @@ class Robot:
     energy(q, v) -> K, U; momentum(q, v) -> P (..., 6); center_of_mass(q) -> (..., 3)
     """
 
+    rnea = compiled(dynamics.rnea, "q v vdot", gravity=True, forced=True)
+    aba = compiled(dynamics.aba, "q v tau", gravity=True, forced=True)
+    bias = compiled(dynamics.bias, "q v", gravity=True, forced=True)
+    gravity_forces = compiled(dynamics.gravity_forces, "q", gravity=True)
+    crba = compiled(dynamics.crba, "q")
+    forward_kinematics = compiled(dynamics.forward_kinematics, "q")
+    twists = compiled(dynamics.twists, "q v")
+    energy = compiled(dynamics.energy, "q v", gravity=True)
+    momentum = compiled(dynamics.momentum, "q v")
+    center_of_mass = compiled(dynamics.center_of_mass, "q")
+    coriolis = compiled(dynamics.coriolis, "q v")
+    christoffel = compiled(dynamics.christoffel, "q")
+    momentum_matrix = compiled(dynamics.momentum_matrix, "q")
+    momentum_matrix_dot = compiled(dynamics.momentum_matrix_dot, "q v")
+    centroidal_momentum_matrix = compiled(dynamics.centroidal_momentum_matrix, "q")
+    centroidal_momentum_matrix_dot = compiled(dynamics.centroidal_momentum_matrix_dot, "q v")
+    base_reaction = compiled(dynamics.base_reaction, "q v vdot", gravity=True)
+    reaction_null_space = compiled(dynamics.reaction_null_space, "q")
+
     def __init__(self, model: Model, gravity: Any = GRAVITY) -> None:
         if not isinstance(model, Model):
             raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
@@ -96,81 +140,6 @@ class Robot:
             raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
         self.model, self.gravity = model, tuple(float(x) for x in g)
         self._jacobians: dict[tuple[str, str], Dynamics] = {}
-
-    @functools.cached_property
-    def rnea(self) -> Gufunc:
-        return Forced(self, dynamics.rnea, "q v vdot", gravity=self.gravity)
-
-    @functools.cached_property
-    def aba(self) -> Gufunc:
-        model = self.model  # a singular inertia shows at any generic state, on floats, with the joint's name
-        q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
-        dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
-        return Forced(self, dynamics.aba, "q v tau", gravity=self.gravity)
-
-    @functools.cached_property
-    def bias(self) -> Gufunc:
-        return Forced(self, dynamics.bias, "q v", gravity=self.gravity)
-
-    @functools.cached_property
-    def gravity_forces(self) -> Gufunc:
-        return Dynamics(self, dynamics.gravity_forces, "q", gravity=self.gravity)
-
-    @functools.cached_property
-    def crba(self) -> Gufunc:
-        return Dynamics(self, dynamics.crba, "q")
-
-    @functools.cached_property
-    def forward_kinematics(self) -> Gufunc:
-        return Dynamics(self, dynamics.forward_kinematics, "q")
-
-    @functools.cached_property
-    def twists(self) -> Gufunc:
-        return Dynamics(self, dynamics.twists, "q v")
-
-    @functools.cached_property
-    def energy(self) -> Gufunc:
-        return Dynamics(self, dynamics.energy, "q v", gravity=self.gravity)
-
-    @functools.cached_property
-    def momentum(self) -> Gufunc:
-        return Dynamics(self, dynamics.momentum, "q v")
-
-    @functools.cached_property
-    def center_of_mass(self) -> Gufunc:
-        return Dynamics(self, dynamics.center_of_mass, "q")
-
-    @functools.cached_property
-    def coriolis(self) -> Gufunc:
-        return Dynamics(self, dynamics.coriolis, "q v")
-
-    @functools.cached_property
-    def christoffel(self) -> Gufunc:
-        return Dynamics(self, dynamics.christoffel, "q")
-
-    @functools.cached_property
-    def momentum_matrix(self) -> Gufunc:
-        return Dynamics(self, dynamics.momentum_matrix, "q")
-
-    @functools.cached_property
-    def momentum_matrix_dot(self) -> Gufunc:
-        return Dynamics(self, dynamics.momentum_matrix_dot, "q v")
-
-    @functools.cached_property
-    def centroidal_momentum_matrix(self) -> Gufunc:
-        return Dynamics(self, dynamics.centroidal_momentum_matrix, "q")
-
-    @functools.cached_property
-    def centroidal_momentum_matrix_dot(self) -> Gufunc:
-        return Dynamics(self, dynamics.centroidal_momentum_matrix_dot, "q v")
-
-    @functools.cached_property
-    def base_reaction(self) -> Gufunc:
-        return Dynamics(self, dynamics.base_reaction, "q v vdot", gravity=self.gravity)
-
-    @functools.cached_property
-    def reaction_null_space(self) -> Gufunc:
-        return Dynamics(self, dynamics.reaction_null_space, "q")
 
     def generalized_jacobian(self, q: Array, link: str, base: str = "floating") -> Array:
         """Generalized Jacobian J* (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""

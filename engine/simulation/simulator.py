@@ -12,11 +12,12 @@ import numpy as np
 
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
-from engine.integrate import FreeBody, Solution, solve
+from engine.dynamics.tree_momentum import floating_trees
+from engine.integrate import FreeBody, Solution, method_named, solve
 from engine.integrate.event import crossings
 from engine.model import Model, StateError
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.checks import checked_count, checked_duration, checked_method, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended
@@ -24,8 +25,7 @@ from engine.simulation.events import Watch
 from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.function import compiled_attempt
 from engine.simulation.interrupted import blocks
-from engine.simulation.momentum import floating_trees, require_rigid
-from engine.simulation.parameters import checked_parameters, checked_values
+from engine.simulation.parameters import checked_parameters, checked_values, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.recorded import record, resume
 from engine.simulation.robot import Robot, robot_of
@@ -94,7 +94,7 @@ class Simulator:
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
-        self.dt, self.method = checked_step(dt), checked_method(integrator)
+        self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = checked_parameters(model, parameters or {})
         forces, actuators, events = list(forces), list(actuators), list(events)
         self._arguments: dict[str, Any] = {

@@ -14,8 +14,7 @@ from engine.integrate import Mechanical, Method, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
-from engine.simulation.momentum import MOMENTUM
-from engine.simulation.plant import Plant
+from engine.simulation.plant import MOMENTUM, Plant
 from engine.simulation.run import Process
 
 Array = np.ndarray

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
 from engine.model.html import html
+from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import with_parameters
 from engine.simulation.robot import Robot, robot_of
-
-if TYPE_CHECKING:
-    from engine.recording import Recording
+from engine.spatial import quaternion
 
 Array = np.ndarray
 
@@ -61,9 +60,7 @@ class Trajectory:
     parameters: dict[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self) else "no time"
-        batch = f", {self.q.shape[:-2]} rollouts" if self.q.ndim > 2 else ""
-        return f"<trajectory of '{self.model.name}': {len(self)} states, {span}{batch}>"
+        return described(f"'{self.model.name}'", self.t, self.q)
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows: a page that plays, and a table of what matters."""
@@ -222,8 +219,6 @@ class Trajectory:
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
-        from engine.recording import Recorder
-
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
@@ -257,8 +252,6 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         import matplotlib.pyplot as plt
-
-        from engine.spatial import quaternion
 
         model, t = self.model, self.t
         base = model.floats
@@ -301,6 +294,13 @@ class Trajectory:
         return figure
 
 
+def described(name: str, t: Array, x: Array) -> str:
+    """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
+    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
+    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
+    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
+
+
 def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> Array:
     """The cubic with values y0, y1 (..., K, n) and rates d0, d1 at the ends of steps h (K), at s in [0, 1] (K)."""
     s, h = s[:, None], h[:, None]
@@ -340,8 +340,6 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     ------
     StorageError : there is no such file, or it is no recording, or damaged
     """
-    from engine.recording import Recording, StorageError
-
     with Recording.open(path) as recording:
         header = recording.header
         if "model" not in header:

@@ -182,3 +182,16 @@ def faults(G: Array) -> list[str]:
     if moments[0] + moments[1] < moments[2] - slack:
         return [f"principal moments {text} kg·m² violate the triangle inequality (the largest exceeds the sum of the others)"]
     return []
+
+
+def equivalent_box(G: Array) -> tuple[Array, Array]:
+    """Return the edges (3), m, of the box of even density that has a rigid body's inertia G (6×6), and the box's pose (4×4).
+
+    >>> size, T = equivalent_box(box(2.0, [0.1, 0.2, 0.3]))
+    >>> sorted(size.round(12).tolist())
+    [0.1, 0.2, 0.3]
+    """
+    m, c = mass(G), center(G)
+    moments, axes = np.linalg.eigh(G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3)))           # about the centre of mass
+    size = np.sqrt(np.maximum(6.0 / m * (moments.sum() - 2.0 * moments), 1e-12))
+    return size, se3.pose(axes * np.sign(np.linalg.det(axes)), c)

@@ -444,7 +444,8 @@ def test_untraceable_controllers_are_named_by_their_line():
         return np.zeros(6) if x[0] > 0 else np.ones(6)
 
     for call in (lambda c: c.simulate(c.system.build_state(), 0.1, controller=controller), lambda c: c.closed_loop(controller)):
-        with pytest.raises(TraceError, match=rf"test_compiled_system\.py:{controller.__code__.co_firstlineno + 1}: a decision on a traced value"):
+        line = controller.__code__.co_firstlineno + 1
+        with pytest.raises(TraceError, match=rf"test_compiled_system\.py:{line}: a decision on a traced value"):
             call(compiled(Satellite))
 
 

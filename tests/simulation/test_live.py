@@ -10,7 +10,7 @@ import engine
 from engine import ops
 from engine.model import ModelError
 from engine.simulation import live as live_module
-from engine.simulation.live import BANDWIDTH, Live, Pull, Trace, effective_mass
+from engine.simulation.live import BANDWIDTH, Live, Pull, Trace
 from engine.spatial import inertia, quaternion
 
 BODY = inertia.from_mass(3.0, [0.1, -0.05, 0.2], np.diag([0.3, 0.5, 0.4]))
@@ -232,8 +232,8 @@ def test_effective_mass_of_a_free_body():
     m, I, r = 2.0, 0.05, 0.3
     body = stone(inertia.from_mass(m, np.zeros(3), I * np.eye(3)))
     for point, mobility in ((np.zeros(3), 3 / m), (np.array([0.0, r, 0.0]), 3 / m + 2 * r * r / I)):
-        assert effective_mass(body, AT, "stone", point) == pytest.approx(3 / mobility)
-    assert effective_mass(arm(), np.zeros(3), "base", np.zeros(3)) == np.inf
+        assert engine.dynamics.effective_mass(body, AT, "stone", point) == pytest.approx(3 / mobility)
+    assert engine.dynamics.effective_mass(arm(), np.zeros(3), "base", np.zeros(3)) == np.inf
 
 
 def test_a_pull_is_a_critically_damped_oscillator():

@@ -1,4 +1,4 @@
-"""The momentum of floating trees, integrated as a state of its own: nothing inside a robot, however stiff, then changes it.
+"""The momentum of floating trees as a state of its own: nothing inside a robot, however stiff, then changes it.
 
 Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside
 change; after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
@@ -7,20 +7,16 @@ Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import ops
 from engine.model import Model
-from engine.simulation.component import SimulationError
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 Tree = tuple[int, ...]
-#: the state that holds it, (trees, 9)
-MOMENTUM = "momentum"
 
 
 def floating_trees(model: Model) -> tuple[Tree, ...]:
@@ -31,17 +27,6 @@ def floating_trees(model: Model) -> tuple[Tree, ...]:
         return model.bodies[tree[0]].kind.floats and all(map(inertia.is_rigid, G)) and sum(map(inertia.mass, G)) > 0
 
     return tuple(tree for tree in model.trees if floats(tree))
-
-
-def require_rigid(model: Model, trees: tuple[Tree, ...], parameters: Mapping[str, Array]) -> None:
-    """Refuse inertias (..., 6, 6) among the parameters that no rigid body has: the momentum of trees is summed as rigid bodies'."""
-    carried = {i for tree in trees for i in tree}
-    for name, G in parameters.items():
-        kind, _, link = name.partition(".")
-        if kind != "inertia" or not link or model.carrier[model.link_index(link)][0] not in carried:
-            continue
-        if not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
-            raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")
 
 
 def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
