@@ -77,7 +77,7 @@ def looks() -> dict[str, list[engine.Geometry]]:
     }  # fmt: skip
 
 
-def plot(motions: dict[str, engine.StateTrajectory], path: Path) -> None:
+def plot(motions: dict[str, engine.BodyTrajectory], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")

@@ -79,7 +79,7 @@ def looks(k: int) -> list[engine.Geometry]:
     return [show.shape("box", (1.0, 0.7, 0.4), to_rgb(f"C{k}")), nose]
 
 
-def lasting(free: engine.CompiledSystem, x0: np.ndarray, duration: float, name: str, record_every: int = 20) -> engine.StateTrajectory:
+def lasting(free: engine.CompiledSystem, x0: np.ndarray, duration: float, name: str, record_every: int = 20) -> engine.BodyTrajectory:
     """The free motion, or as much of it as there is."""
     try:
         return free.simulate(x0, duration, 0.05, integrator=name, record_every=record_every)

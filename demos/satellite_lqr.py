@@ -117,8 +117,8 @@ def main() -> None:
     plot(problem, x, u, np.array(apart), options.out / "satellite_lqr.png")
     print(f"wrote {options.out / 'satellite_lqr.png'}")
     t = DT * np.arange(STEPS + 1)
-    path = engine.StateTrajectory(satellite, t, x, u)
-    scattered = engine.StateTrajectory(satellite, t, np.swapaxes(others, 0, 1)[:10], np.zeros((10, STEPS, 6)))
+    path = engine.BodyTrajectory.of(satellite, t, x, np.append(u, u[-1:], axis=0))
+    scattered = engine.BodyTrajectory.of(satellite, t, np.swapaxes(others, 0, 1)[:10], np.zeros((10, STEPS + 1, 6)))
     ghosts = engine.viewer.Actor(show.body(scattered, "others", looks()), color=(1.0, 1.0, 1.0, 0.2))
     show.show(options, [show.body(path, "satellite", looks()), ghosts])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import engine
-from engine.spatial import quaternion, se3
+from engine.spatial import se3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +33,11 @@ def show(options: argparse.Namespace, source: Any, speed: float = 1.0, **look: A
         sys.exit(f"error: {error}")
 
 
-def body(motion: engine.StateTrajectory, name: str, shapes: list[engine.Geometry]) -> engine.Trajectory:
-    """The motion of a rigid body as that of a model with one floating link, which looks like the shapes."""
+def body(motion: engine.BodyTrajectory, name: str, shapes: list[engine.Geometry]) -> engine.BodyTrajectory:
+    """The motion of a rigid body under a name of its own, which looks like the shapes."""
     builder = engine.Builder(name)
-    builder.add_link(name, inertia=motion.system.spatial_inertia(motion.system.neutral(), None, 0.0), visuals=tuple(shapes))
-    T, V = motion.poses(), motion.twists()
-    q = np.concatenate([quaternion.from_matrix(T[..., :3, :3]), T[..., :3, 3]], axis=-1)
-    Vdot = np.gradient(V, motion.t, axis=-2)
-    return engine.Trajectory(builder.model(floating_base=True), (0.0, 0.0, 0.0), motion.t, q, V, np.zeros_like(V), Vdot)
+    builder.add_link(name, inertia=motion.model.links[0].inertia, visuals=tuple(shapes))
+    return replace(motion, model=builder.model(floating_base=True))
 
 
 def shape(kind: str, size: Any, color: tuple[float, ...], at: Any = (0.0, 0.0, 0.0), along: str = "z") -> engine.Geometry:

@@ -92,7 +92,7 @@ def looks() -> list[engine.Geometry]:
     ]  # fmt: skip
 
 
-def plot(energies: dict, body: Vehicle, rest: engine.StateTrajectory, path: Path) -> None:
+def plot(energies: dict, body: Vehicle, rest: engine.BodyTrajectory, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")

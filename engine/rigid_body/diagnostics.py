@@ -26,6 +26,11 @@ def world_momentum(T: Array, G: Array, V: Array) -> Array:
     return se3.wrench_to_parent(T, np.matvec(G, V))
 
 
+def determinant(T: Array) -> Array:
+    """Return det R (...) of 4×4 matrices: 1 of a pose."""
+    return np.linalg.det(T[..., :3, :3])
+
+
 def distance_to_se3(T: Array) -> Array:
     """Frobenius distance of a 4×4 matrix from the nearest pose (...): of its upper left block from the nearest rotation, and of its last
     row from [0 0 0 1].

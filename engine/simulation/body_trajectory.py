@@ -27,6 +27,10 @@ class StateTrajectory:
     x: Array
     u: Array
 
+    def __post_init__(self) -> None:
+        if isinstance(self.system, RigidBody):
+            raise StateError(f"{self.system.name} is a rigid body; expected BodyTrajectory.of(body, t, x, u)")
+
     def __len__(self) -> int:
         return len(self.t)
 
@@ -57,6 +61,9 @@ class BodyTrajectory(Trajectory):
     def of(cls, body: RigidBody, t: Array, x: Array, u: Array) -> BodyTrajectory:
         """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s."""
         t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
+        if t.shape != x.shape[-2:-1] or u.shape != (*x.shape[:-1], body.controls):
+            raise StateError(f"{body.name}: t, x and u have shapes {t.shape}, {x.shape} and {u.shape}; "
+                             f"expected (T), (..., T, {body.state.n}) and (..., T, {body.controls})")  # fmt: skip
         v = body.linear_velocity(x)
         if body.velocity_frame == "world":
             v = np.matvec(np.swapaxes(body.rotation(x), -1, -2), v)

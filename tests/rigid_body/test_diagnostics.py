@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
-from engine.rigid_body import distance_to_se3, kinetic_energy, point_paths, world_momentum
+from engine.rigid_body import determinant, distance_to_se3, kinetic_energy, point_paths, world_momentum
 from engine.spatial import inertia, se3
 from tests.numeric import close
 
@@ -32,6 +32,13 @@ def nearest(A):
     """min ‖A − R‖ over rotations, by descent from many starts."""
     return min(minimize(lambda w: ((A - Rotation.from_rotvec(w).as_matrix()) ** 2).sum(), start, tol=1e-14).fun
                for start in Rotation.random(8, rng=1).as_rotvec())  # fmt: skip
+
+
+def test_determinant_is_the_volume():
+    A = T + 0.1 * RNG.standard_normal(T.shape)
+    x, y, z = np.moveaxis(A[:, :3, :3], -1, 0)
+    close(determinant(A), np.vecdot(x, np.cross(y, z)), 1e-14)
+    close(determinant(T), np.ones(5), 1e-14)
 
 
 def test_distance_to_se3_is_that_of_the_nearest_pose_by_brute_force():
