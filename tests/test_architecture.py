@@ -37,6 +37,12 @@ ROOMS = {
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
     "engine": ({*BELOW, "inverse_kinematics", "simulation", "viewer"}, set()),
 }
+#: layers of files in ``simulation``: a file imports only from those before its own
+SIMULATION = (
+    ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot"), ("actuators", "run"),
+    ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"), ("diagnosis", "event_runs"),
+    ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
+)  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window": {"scene", "draw", "files"},
          "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
@@ -145,6 +151,15 @@ def test_parts_of_the_viewer_lie_on_one_another():
         for line, name in imports(ast.parse(path.read_text(encoding="utf-8"))):
             if name.startswith("engine.viewer"):
                 assert (*name.split("."), "")[2] in {part, *PARTS[part]}, f"{path.relative_to(TOP)}:{line}: {part} imports {name}"
+
+
+def test_files_of_simulation_lie_in_layers():
+    layer = {name: k for k, names in enumerate(SIMULATION) for name in names}
+    for path in (ENGINE / "simulation").glob("*.py"):
+        for line, name in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            if name.startswith("engine.simulation."):
+                other = name.split(".")[2]
+                assert layer[other] < layer[path.stem], f"{path.relative_to(TOP)}:{line}: imports {name}, which lies no lower"
 
 
 def test_heavy_packages_are_imported_where_they_are_used():

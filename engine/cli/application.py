@@ -1,4 +1,4 @@
-"""The commands, as typer has them."""
+"""The typer application, to which every command's function is added."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Files that commands read and write: comma-separated values, and whatever takes its place only when it is whole."""
+"""Files of the command line: reading and writing comma-separated values, and atomic writes of anything."""
 
 import contextlib
 import csv

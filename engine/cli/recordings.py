@@ -1,4 +1,4 @@
-"""Recordings, and what else is looked at; and the run that makes a recording."""
+"""Recordings on the command line: opening them (or a robot's file), taking a rollout, and running a simulation into one."""
 
 import contextlib
 import fcntl

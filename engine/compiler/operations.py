@@ -1,4 +1,4 @@
-"""The closed set of operations: one row each, with all that the compiler knows of it.
+"""The closed set of operations: one row each, with all that the compiler knows of it. Users call them by their names in ``engine.ops``.
 
 A node of a program is a tuple ``(operation, *fields, *operands)``; operands are numbers of earlier nodes. Elementwise operations have no
 fields. The others are structure: ``input k``, ``const x`` (0.0 and truth values say in a further field which they are), ``call f args``

@@ -1,4 +1,5 @@
-"""What is integrated: a field on a manifold, a mechanical system q̇ = q·v, and a single free body with its inertia and wrench."""
+"""Systems to integrate: a vector field on a manifold; a mechanical system, q (nq) with q̇ = q·v, v (nv) and first-order states z beside v;
+and a single free body with its inertia and wrench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a model or a trajectory: a question that the viewer, when it is imported, answers."""
+"""HTML for notebooks: a generic function (``functools.singledispatch``) for which the viewer registers models and trajectories."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import whole
-from engine.recording.layout import LONG, Layout, Shape, Shapes, checked_layout, header_parts, read_layout, write_layout
+from engine.recording.schema import LONG, Schema, Shape, Shapes, checked_schema, header_parts, read_schema, write_schema
 from engine.recording.store import CACHE, USER_BLOCK, StorageError, Store, close_at_exit, opened, opened_recording, put_in_place
 
 Array = np.ndarray
@@ -74,7 +74,7 @@ class Recorder:
 
     age = 1.0
 
-    def __init__(self, store: Store, layout: Layout, buffer: int) -> None:
+    def __init__(self, store: Store, layout: Schema, buffer: int) -> None:
         """Use :meth:`create` or :meth:`resume`."""
         self.path, self._store, self._shapes, file = store.path, store, layout.records, store.hdf5
         self.batch, self.columns, self.checkpoint = layout.batch, layout.columns, layout.checkpoint
@@ -120,7 +120,7 @@ class Recorder:
         import h5py
 
         path = Path(path)
-        layout = checked_layout(path, batch, columns, checkpoint)
+        layout = checked_schema(path, batch, columns, checkpoint)
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         parts = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
@@ -137,7 +137,7 @@ class Recorder:
         try:
             with store.closed_on_error():
                 store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=USER_BLOCK, rdcc_nbytes=CACHE)
-                write_layout(store.hdf5, layout, parts, buffer)
+                write_schema(store.hdf5, layout, parts, buffer)
                 store.hdf5.flush()
                 store.commit()
                 put_in_place(new, path, overwrite)
@@ -160,7 +160,7 @@ class Recorder:
         path, buffer = Path(path), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         store = opened_recording(path, True)
         with store.closed_on_error():
-            layout, _ = store.fetch(lambda file: read_layout(path, file))
+            layout, _ = store.fetch(lambda file: read_schema(path, file))
             file = store.hdf5
             if file.userblock_size != USER_BLOCK or not store.commits or len({file[name].chunks[:1] for name in layout.columns}) > 1:
                 raise StorageError(f"'{path}' was rewritten by another program; expected the file as it was recorded, to add to it")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import whole
-from engine.recording.layout import read_layout
+from engine.recording.schema import read_schema
 from engine.recording.store import StorageError, Store, close_at_exit, opened_recording
 
 Array = np.ndarray
@@ -34,7 +34,7 @@ class Recording:
         self.path, self._store = store.path, store
 
         def contents(file: Any) -> tuple[Any, ...]:
-            layout, header = read_layout(self.path, file)
+            layout, header = read_schema(self.path, file)
             group = file["checkpoint"]
             state = {name: np.asarray(group[name][()]) for name in layout.checkpoint} if group.attrs["records"] >= 0 else {}
             return layout, header, state, len(file["t"]), bool(file.attrs["complete"])

@@ -109,6 +109,11 @@ class BodyTrajectory(Trajectory):
         """Return the body's poses (..., T, 4, 4)."""
         return se3.pose(self.system.rotation(self.x), self.system.position(self.x))
 
+    def pose(self, link: str) -> Array:
+        """Return the poses of the one link (..., T, 4, 4): the body's."""
+        self.model.link_index(link)
+        return self.poses()
+
     def twists(self) -> Array:
         """Return its twists (..., T, 6), in its own axes."""
         return self.v

@@ -83,7 +83,7 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
         q_d, v_d, a_d = reference(t)
         e = model.manifold.minus(q, q_d)
         a = (a_d + 2.0 * damping * bandwidth * (v_d - v) + bandwidth**2 * e)[base:]
-        return driven(with_rotors(model, armature), q, v, a, gravity)
+        return driven(model, q, v, a, gravity, armature)
 
     return computed_torque
 
@@ -145,7 +145,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
         else:
             J = jacobian(link)
         a = servo * (damped_inverse(J, V, regular) - v[base:])
-        return driven(with_rotors(model, armature), q, v, a, gravity)
+        return driven(model, q, v, a, gravity, armature)
 
     return resolved_rate
 
@@ -171,7 +171,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
         a = damped_inverse(Js, wanted - drift, regular)
         idle = -rest * v[6:]
         a = a + idle - damped_inverse(Js, Js @ idle, regular)
-        return driven(with_rotors(model, armature), q, v, a, gravity)
+        return driven(model, q, v, a, gravity, armature)
 
     return generalized_jacobian_control
 
@@ -192,7 +192,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
         B, c = ops.solve(M[:6, :6], M[:6, 6:])[:3], ops.solve(M[:6, :6], b[:6])[:3]
         N = dynamics.reaction_null_space(model, q)
         a = N @ (gain * (motion(t) - v[6:])) - damped_inverse(B, c, 0.0)
-        return driven(with_rotors(model, armature), q, v, a, gravity)
+        return driven(model, q, v, a, gravity, armature)
 
     return reaction_null_space_motion
 
@@ -277,8 +277,9 @@ def with_rotors(model: Model, armature: Array) -> Model:
     return model if (armature == model.armature).all() else model.with_armature(armature - model.armature)
 
 
-def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any) -> Array:
+def driven(model: Model, q: Array, v: Array, a: Array, gravity: Any, armature: Array) -> Array:
     """Return tau (nv) that accelerates the joints by a; of a floating model a has nv − 6 entries, and its base is left alone."""
+    model = with_rotors(model, armature)
     if not model.floats:
         return dynamics.rnea(model, q, v, a, gravity)
     tau, _ = dynamics.floating_inverse_dynamics(model, q, v, a, gravity)

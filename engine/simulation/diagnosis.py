@@ -1,4 +1,4 @@
-"""Why a motion ended: which function of the user's returned what is no number, or that the motion diverged."""
+"""Diagnosis of a run that ended in NaN or infinity: which function of the user's returned it first, or that the motion diverged."""
 
 from __future__ import annotations
 

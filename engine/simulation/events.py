@@ -44,6 +44,7 @@ class Watch:
         """Return the functions' values. Traceable."""
         values = [c(s, np.zeros(0))[0] for c in self.called]
         for c, x in zip(self.called, values, strict=True):
+            c.require_finite(s, x)
             if np.shape(x) != ():
                 raise SimulationError(f"the event function {c.name} returned shape {np.shape(x)}; expected a number")
         return ops.array(values)

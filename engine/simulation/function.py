@@ -1,4 +1,4 @@
-"""Compiled functions of a state: what comes in and what goes out must be finite, and is named where it is not."""
+"""Compiled functions of a state that name the argument's entry, or the row of the result, where a number is NaN or infinite."""
 
 from __future__ import annotations
 

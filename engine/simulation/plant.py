@@ -1,4 +1,4 @@
-"""The plant: a model and all that acts on it, as one field that is integrated and one record that is observed.
+"""The plant: a model and all that acts on it, as one vector field that is integrated and one record that is observed.
 
 Functions take the time t, the configuration q (nq), the velocity v (nv), the components' states z, their memories m and the parameters p,
 each of them one vector; a :class:`~engine.simulation.layout.Layout` says what lies where.
@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import dynamics
 from engine.compiler.trace import trace
-from engine.dynamics.tree_momentum import Tree, central_momentum, momentum_rate, with_momentum
+from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
@@ -33,7 +33,7 @@ class Plant:
     Parameters
     ----------
     parameters : nominal values by name
-    conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.tree_momentum`)
+    conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from engine.simulation.function import Function
 Array = np.ndarray
 
 
-class Dynamics(Function):
+class RobotFunction(Function):
     """A compiled function of a model's state."""
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
@@ -49,12 +49,12 @@ class Dynamics(Function):
                 "(for aba, a joint-space inertia that is not singular)")  # fmt: skip
 
 
-class Forced(Dynamics):
+class Forced(RobotFunction):
     """A function that takes external wrenches after its arguments, or none."""
 
     def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, **options: Any) -> None:
         super().__init__(robot, fn, arguments, **options)
-        self.forced = functools.cache(lambda: Dynamics(robot, fn, arguments + " wrenches", **options))
+        self.forced = functools.cache(lambda: RobotFunction(robot, fn, arguments + " wrenches", **options))
 
     def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
         if len(args) == len(self.arguments) + 1:
@@ -70,7 +70,7 @@ class compiled:
     """An attribute of a Robot that is a function of :mod:`engine.dynamics`, traced and compiled when it is first used."""
 
     def __init__(self, fn: Callable[..., Any], arguments: str, gravity: bool = False, forced: bool = False) -> None:
-        self.fn, self.arguments, self.gravity, self.kind = fn, arguments, gravity, Forced if forced else Dynamics
+        self.fn, self.arguments, self.gravity, self.kind = fn, arguments, gravity, Forced if forced else RobotFunction
         self.__doc__ = fn.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -139,7 +139,7 @@ class Robot:
         if g.shape != (3,) or not np.isfinite(g).all():
             raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
         self.model, self.gravity = model, tuple(float(x) for x in g)
-        self._jacobians: dict[tuple[str, str], Dynamics] = {}
+        self._jacobians: dict[tuple[str, str], RobotFunction] = {}
 
     def generalized_jacobian(self, q: Array, link: str, base: str = "floating") -> Array:
         """Generalized Jacobian J* (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""
@@ -157,10 +157,10 @@ class Robot:
         """Joint forces (..., nv − 6) for joint accelerations qddot (..., nv − 6) of a floating model, and the rate of its base's twist."""
         return self._of(dynamics.floating_inverse_dynamics, "q v qddot", gravity=self.gravity, base=base)(q, v, qddot)
 
-    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> Dynamics:
+    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> RobotFunction:
         key = fn.__name__, str(sorted(options.items()))
         if key not in self._jacobians:
-            self._jacobians[key] = Dynamics(self, fn, arguments, **options)
+            self._jacobians[key] = RobotFunction(self, fn, arguments, **options)
         return self._jacobians[key]
 
     def jacobian(self, q: Array, link: str) -> Array:
@@ -175,7 +175,7 @@ class Robot:
         """Rate J̇ (..., 6, nv) of the body Jacobian: V̇_link = J v̇ + J̇ v."""
         return self._of_link(dynamics.jacobian_dot, "q v", link)(q, v)
 
-    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> Dynamics:
+    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> RobotFunction:
         self.model.link_index(link)
         return self._of(fn, arguments, link=link)
 

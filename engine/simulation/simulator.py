@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
-from engine.dynamics.tree_momentum import floating_trees
+from engine.dynamics.momentum_conservation import floating_trees
 from engine.integrate import FreeBody, Solution, method_named, solve
 from engine.integrate.event import crossings
 from engine.model import Model, StateError
@@ -24,10 +24,10 @@ from engine.simulation.diagnosis import ended
 from engine.simulation.events import Watch
 from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.function import compiled_attempt
-from engine.simulation.interrupted import blocks
+from engine.simulation.event_runs import blocks
 from engine.simulation.parameters import checked_parameters, checked_values, require_rigid
 from engine.simulation.plant import Plant
-from engine.simulation.recorded import record, resume
+from engine.simulation.run_file import record, resume
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, advance, bar, collected, times
 from engine.simulation.step import Step

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind."""
+"""Trajectories: recorded states of one rollout or of a batch, to slice, interpolate, sum up, export, plot and save."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import pytest
 import engine
 from engine import load_trajectory, load_urdf
 from engine.recording import Recorder, Recording
+from engine.simulation import run_file
 from tests.cli.commands import FLYER, run, same
 
 LONG = ["simulate", str(FLYER), "--floating", "--zero-gravity", "--start", "random", "--duration", "500", "--record-every", "50",
@@ -80,12 +81,12 @@ def test_a_run_killed_before_its_first_record_begins_again(here, capsys):
     arguments = ["simulate", "robot.urdf", "--duration", 0.1, "--start", "random", "--record-every", 3, "--ideal-joints", "--out"]
     assert run(*arguments, "whole.h5") == 0
 
-    def interrupted(self, path, begin, *rest):
+    def interrupted(step, path, begin, *rest):
         begin().close(False)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine.Simulator, "_record", interrupted)
+        patch.setattr(run_file, "written", interrupted)
         assert run(*arguments, "cut.h5") == 130
     assert "engine: interrupted at the beginning: 'cut.h5' holds 0 records and is marked incomplete; go on" in capsys.readouterr().err
     assert run("export", "cut.h5", "cut.csv") == 1 and "'cut.h5' holds no records yet" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Arrows, arcs, frames, balls and lines: the signs that explain a scene are made of."""
+"""Shapes of marks: arrows, arcs, frames, balls and lines."""
 
 from __future__ import annotations
 

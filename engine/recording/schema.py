@@ -28,7 +28,7 @@ LONG = 1_000  # characters; a header's longer values are datasets of their own
 
 
 @dataclass(frozen=True)
-class Layout:
+class Schema:
     """The shapes of what is recorded."""
 
     batch: Shape  # of the batch of rollouts, () for one
@@ -46,9 +46,9 @@ class Layout:
         return sum(8 * int(np.prod(shape)) for shape in self.records.values())
 
 
-def checked_layout(path: Path, batch: Shape, columns: Shapes, checkpoint: Shapes) -> Layout:
+def checked_schema(path: Path, batch: Shape, columns: Shapes, checkpoint: Shapes) -> Schema:
     """Return the layout for a new file; refuse names and shapes that HDF5 or a recording cannot have."""
-    layout = Layout(checked_shape("batch", batch), checked_shapes("columns", columns), checked_shapes("checkpoint", checkpoint))
+    layout = Schema(checked_shape("batch", batch), checked_shapes("columns", columns), checked_shapes("checkpoint", checkpoint))
     if layout.columns.get("t") != ():
         raise StorageError(f"columns of '{path}' hold {list(columns)}; expected among them 't' with shape (), the time of a record")
     for name, shape in layout.records.items():
@@ -94,7 +94,7 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
     return text, long
 
 
-def write_layout(file: Any, layout: Layout, header: tuple[str, list[tuple[str, str, bool]]], buffer: int) -> None:
+def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, str, bool]]], buffer: int) -> None:
     """Write the header, and datasets without records, whose chunks hold one record or more and take a megabyte or the buffer together."""
     import h5py
 
@@ -113,7 +113,7 @@ def write_layout(file: Any, layout: Layout, header: tuple[str, list[tuple[str, s
         file.create_dataset(f"header/{name}", data=text, dtype=h5py.string_dtype()).attrs["json"] = is_json
 
 
-def read_layout(path: Path, file: Any) -> tuple[Layout, dict[str, Any]]:
+def read_schema(path: Path, file: Any) -> tuple[Schema, dict[str, Any]]:
     """Return layout and header of a recording, which must hold what they say."""
     name = file.attrs.get("format")
     if not isinstance(name, str) or not name.startswith(FORMAT):
@@ -123,7 +123,7 @@ def read_layout(path: Path, file: Any) -> tuple[Layout, dict[str, Any]]:
     try:
         given = json.loads(file.attrs["layout"])
         columns, checkpoint = ({k: tuple(shape) for k, shape in given[part].items()} for part in ("columns", "checkpoint"))
-        layout = Layout(tuple(given["batch"]), columns, checkpoint)
+        layout = Schema(tuple(given["batch"]), columns, checkpoint)
         header = json.loads(file.attrs["header"])
         for key, data in file["header"].items():
             header[key] = json.loads(data.asstr()[()]) if data.attrs["json"] else data.asstr()[()]

@@ -1,4 +1,4 @@
-"""Runs on disk: what a file says of a run, the blocks written while the next ones are computed, and going on after an interruption."""
+"""Runs on disk: the header of a run's file, blocks written while the next ones are computed, and resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.recording import Recorder, Recording, aside, require_free
 from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended
-from engine.simulation.interrupted import blocks
+from engine.simulation.event_runs import blocks
 from engine.simulation.plant import MOMENTUM
 from engine.simulation.run import Diverged, bar, times
 from engine.simulation.step import Step

@@ -1,4 +1,4 @@
-"""The momentum of floating trees as a state of its own: nothing inside a robot, however stiff, then changes it.
+"""Conservation of momentum: floating trees carry it as a state of its own, which nothing inside a robot, however stiff, changes.
 
 Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside
 change; after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.

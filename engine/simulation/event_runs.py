@@ -1,4 +1,4 @@
-"""Runs that events interrupt: a single rollout stops at a zero, or goes on as the event's action says."""
+"""Runs with events: a single rollout stops at a zero, or goes on as the event's action says; a batch stops row by row."""
 
 from __future__ import annotations
 

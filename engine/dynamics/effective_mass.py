@@ -1,4 +1,4 @@
-"""How much mass a point of a link sets against a pull."""
+"""Effective mass of a point of a link: the mean of its operational-space inertia over all directions."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import dynamics
-from engine.dynamics.tree_momentum import central_momentum, floating_trees, with_momentum
+from engine.dynamics.momentum_conservation import central_momentum, floating_trees, with_momentum
 from tests.trees import random_tree
 
 KINDS = ("revolute", "prismatic", "screw", "universal", "planar", "spherical")
