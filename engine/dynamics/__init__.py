@@ -9,6 +9,7 @@ from engine.dynamics.centroidal import (
 )
 from engine.dynamics.coriolis import christoffel, coriolis
 from engine.dynamics.crba import crba
+from engine.dynamics.effective_mass import effective_mass
 from engine.dynamics.energy import energy
 from engine.dynamics.free_floating import (
     base_reaction,
@@ -23,7 +24,6 @@ from engine.dynamics.free_floating import (
 from engine.dynamics.friction import damping_matrix, friction_forces
 from engine.dynamics.jacobian import jacobian, jacobian_dot, spatial_jacobian
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
-from engine.dynamics.effective_mass import effective_mass
 from engine.dynamics.momentum import center_of_mass, momentum, total_mass
 from engine.dynamics.rnea import bias, gravity_forces, rnea
 

@@ -1,8 +1,8 @@
 """Steps that choose their own size: an estimate of a step's error in the tangent space, and the next step it asks for.
 
-A method with an embedded second solution takes the difference of the two as its error. Any other takes a step h and two of h/2, whose difference is 2^p − 1 times the error of the
-two; the error is taken off (local extrapolation), on the group. It is measured entry by entry in the tangent space at the new state,
-against weights of 1 for angles, 1 + |p| for positions and 1 + |v| for vectors.
+A method with an embedded second solution takes the difference of the two as its error. Any other takes a step h and two of h/2, whose
+difference is 2^p − 1 times the error of the two; the error is taken off (local extrapolation), on the group. It is measured entry by entry
+in the tangent space at the new state, against weights of 1 for angles, 1 + |p| for positions and 1 + |v| for vectors.
 
 Reference: Hairer, Nørsett & Wanner, *Solving Ordinary Differential Equations I*, §II.4; Söderlind, *Digital filters in adaptive
 time-stepping*, ACM TOMS 29 (2003), for the PI controller.

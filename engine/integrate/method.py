@@ -1,5 +1,5 @@
-"""A method is its name, its order, a few flags and one step; registering it (in a file that ``engine.integrate`` imports) makes it available
-by name, and enrols it in the tests."""
+"""A method is its name, its order, a few flags and one step; registering it (in a file that ``engine.integrate`` imports) makes it
+available by name, and enrols it in the tests."""
 
 from __future__ import annotations
 

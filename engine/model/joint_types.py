@@ -1,9 +1,8 @@
 """The kinds of joint: what each adds to q and v, its pose T_JC(q), its motion subspace S(q) and its manifold.
 
-A kind is a :class:`Kind` in the table ``KINDS``; the algorithms of ``dynamics`` know nothing else about it. (A URDF's own words for kinds are in ``io.urdf``.) ``S`` is 6×nv in the child's
-frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v). All are traceable.
-References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames.
-"""
+A kind is a :class:`Kind` in the table ``KINDS``; the algorithms of ``dynamics`` know nothing else about it. (A URDF's own words for kinds
+are in ``io.urdf``.) ``S`` is 6×nv in the child's frame, ``V_C = Ad(T_PC)⁻¹ V_P + S v``; where S depends on q the kind has its rate Ṡ(q, v).
+All are traceable. References: Featherstone, *Rigid Body Dynamics Algorithms*, §4.4; NOTATION.md for orders and frames."""
 
 from __future__ import annotations
 

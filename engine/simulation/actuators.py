@@ -1,7 +1,7 @@
 """Actuators: commands of a controller become forces, with the limits that real ones have.
 
-An actuator is a :class:`~engine.simulation.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so that
-its torque counts in a trajectory's ``tau`` and its rotor in the model's armature."""
+An actuator is a :class:`~engine.simulation.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so
+that its torque counts in a trajectory's ``tau`` and its rotor in the model's armature."""
 
 from __future__ import annotations
 

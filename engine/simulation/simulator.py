@@ -21,15 +21,15 @@ from engine.simulation.checks import checked_count, checked_duration, checked_st
 from engine.simulation.component import Component, Force, Law, SimulationError
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended
+from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.function import compiled_attempt
-from engine.simulation.event_runs import blocks
 from engine.simulation.parameters import checked_parameters, checked_values, require_rigid
 from engine.simulation.plant import Plant
-from engine.simulation.run_file import record, resume
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, advance, bar, collected, times
+from engine.simulation.run_file import record, resume
 from engine.simulation.step import Step
 from engine.simulation.trajectory import Trajectory
 

@@ -1,7 +1,7 @@
 """Marks that explain a scene: frames, axes, centres of mass, inertias, momenta, forces, trails and names.
 
-A mark is a field of :class:`~engine.viewer.scene.shown.Shown`, a function here that draws it with the shapes of ``symbols`` out of numbers of
-``quantities``, and a key in ``window/keys``.
+A mark is a field of :class:`~engine.viewer.scene.shown.Shown`, a function here that draws it with the shapes of ``symbols`` out of numbers
+of ``quantities``, and a key in ``window/keys``.
 
 Arrows' lengths are relative to the longest of their kind in the whole motion, and sizes to the robot's, so that a mark means the same in
 every picture of it. Of a batch the first :data:`MOST` rollouts are explained.
