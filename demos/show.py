@@ -37,7 +37,7 @@ def body(motion: engine.BodyTrajectory, name: str, shapes: list[engine.Geometry]
     """The motion of a rigid body under a name of its own, which looks like the shapes."""
     builder = engine.Builder(name)
     builder.add_link(name, inertia=motion.model.links[0].inertia, visuals=tuple(shapes))
-    return replace(motion, model=builder.model(floating_base=True))
+    return replace(motion, model=builder.model(floating_base=True), tau=None, vdot=None)
 
 
 def shape(kind: str, size: Any, color: tuple[float, ...], at: Any = (0.0, 0.0, 0.0), along: str = "z") -> engine.Geometry:

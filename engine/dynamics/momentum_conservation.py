@@ -24,7 +24,9 @@ def floating_trees(model: Model) -> tuple[Tree, ...]:
 
     def floats(tree: Tree) -> bool:
         G = [model.bodies[i].inertia for i in tree]
-        return model.bodies[tree[0]].kind.floats and all(map(inertia.is_rigid, G)) and sum(map(inertia.mass, G)) > 0
+        root = model.bodies[tree[0]]
+        return (root.kind.floats and not model.armature[root.v].any()               # armature there is momentum that no body has
+                and all(map(inertia.is_rigid, G)) and sum(map(inertia.mass, G)) > 0)  # fmt: skip
 
     return tuple(tree for tree in model.trees if floats(tree))
 

@@ -117,10 +117,10 @@ class Solution:
 def solve(advance: Advance, order: int, y0: Array, duration: float, tolerance: float, parts: Parts, events: Iterable[Any] = (),
           max_step: float = np.inf) -> Solution:  # fmt: skip
     """Return the motion from (0, y0) by steps whose estimated errors are the tolerance at most; events end it, or are noted."""
-    watched = [Event.of(e, None) for e in events]
+    watched = [Event.of(e, stops=False) for e in events]
     for e in watched:
         if callable(e.action):
-            raise SolutionError(f"the event function {e.name} has a callback, which runs at fixed steps call; expected one without")
+            raise SolutionError(f"the event function {e.name} has a callback; expected one without (only runs at fixed steps call it)")
     y = np.array(y0, dtype=float)
     solution = Solution(advance, parts, np.zeros(1), y[None])
     times, states = [0.0], [y]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError
+from engine.checks import EngineError, number
 
 Array = np.ndarray
 
@@ -25,7 +25,8 @@ class Event:
     action : "stop" ends the motion there; None notes the zero and goes on; a callback ``action(t, q, v)`` returns None to go on, (q, v) to
         go on from there, or False to stop
 
-    A plain function will do as well: its attributes ``direction``, ``terminal`` and ``callback``, as far as it has them, say the same.
+    A plain function will do as well: its attributes ``direction`` and ``callback``, as far as it has them, say the same; without a callback
+    it stops a run at fixed steps, and an adaptive one where its attribute ``terminal`` is true.
 
     >>> falls = Event(lambda t, q, v: q[0], direction=-1)
     >>> falls.crosses(0.1, -0.1), falls.crosses(-0.1, 0.1)
@@ -36,15 +37,22 @@ class Event:
     direction: float = 0
     action: Any = "stop"
 
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise EngineError(f"an event is {self.function!r}; expected a function of time and state")
+        number(f"the direction of the event {self.name}", self.direction, "a number: above zero, below zero, or zero for both")
+        if self.action is not None and self.action != "stop" and not callable(self.action):
+            raise EngineError(f"the action of the event {self.name} is {self.action!r}; expected 'stop', None, or a callback (t, q, v)")
+
     @classmethod
-    def of(cls, given: Any, action: Any) -> Event:
-        """Return an event of an Event or of a function; ``action`` is what an undecorated function does."""
+    def of(cls, given: Any, stops: bool) -> Event:
+        """Return an event of an Event, or of a function: one without a callback stops where it is terminal, and wherever ``stops``."""
         if isinstance(given, Event):
             return given
-        if not callable(given):
-            raise EngineError(f"an event is {given!r}; expected a function of time and state")
-        terminal = getattr(given, "terminal", action == "stop")
-        return cls(given, getattr(given, "direction", 0), getattr(given, "callback", "stop" if terminal else None))
+        action = getattr(given, "callback", None)
+        if action is None and (stops or getattr(given, "terminal", False)):
+            action = "stop"
+        return cls(given, getattr(given, "direction", 0), action)
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ def register(method: Method) -> Method:
 
 def method_named(name: Any, error: type[EngineError] = EngineError) -> Method:
     """Return the method of that name."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise error(f"no integrator '{name}'{nearest(str(name), METHODS)}; expected one of {', '.join(METHODS)}")
     return METHODS[name]
 

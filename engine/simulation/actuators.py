@@ -109,7 +109,7 @@ class Thrusters(Component):
         self.memory = np.zeros(2 * n if pulse else 0)  # thrust of each, and the time from which it may switch
 
     def bind(self, model: Model, dt: float) -> None:
-        model.link_index(self.link)
+        require_moving(model, self.link, self.name)
         if not np.isfinite(self.positions).all():
             raise SimulationError(f"{self.name}: a position holds NaN or infinity; expected finite numbers")
         numbers = all(isinstance(x, (int, float, np.floating, np.integer)) for x in (self.least, self.most))
@@ -172,7 +172,7 @@ class ReactionWheels(Component):
             raise SimulationError(f"{name}: initial has shape {self.state.shape}; expected ({n},), a momentum for each wheel")
 
     def bind(self, model: Model, dt: float) -> None:
-        model.link_index(self.link)
+        require_moving(model, self.link, self.name)
         for what in ("torque", "momentum"):
             if (x := getattr(self, what)) != np.inf:
                 number(f"{self.name}: {what}", x, "a number greater than zero", above=0.0, error=SimulationError)
@@ -228,3 +228,9 @@ class Drive(Component):
             tau.append(y)
             saturated.append(ops.where(ops.equal(x, y), 0.0, 1.0) if np.isfinite(limit) else 0.0)
         return Effect(tau=ops.array(tau), signals={"saturated": ops.array(saturated)})
+
+
+def require_moving(model: Model, link: str, name: str) -> None:
+    """Refuse a link that does not move."""
+    if model.carrier[model.link_index(link)][0] < 0:
+        raise SimulationError(f"{name}: link '{link}' does not move; expected one that does")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
-from engine.rigid_body import ControlSystem, RigidBody
+from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.function import Function
 from engine.simulation.trajectory import Trajectory, described
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
+
+
+class NoBody(StateError, AttributeError):
+    """Raised where a rigid body's motion is asked for what only that has."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +46,7 @@ class StateTrajectory:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(BodyTrajectory, name):
-            raise StateError(f"{self.system.name} is no rigid body; expected one for '{name}'")
+            raise NoBody(f"{self.system.name} is no rigid body; expected one for '{name}'")
         raise AttributeError(f"a {type(self).__name__} has no '{name}'")
 
 
@@ -70,7 +77,7 @@ class BodyTrajectory(Trajectory):
         q = np.concatenate([body.quaternion(x), body.position(x)], axis=-1)
         v = np.concatenate([body.angular_velocity(x), v], axis=-1)
         none: Any = None
-        return cls(body_model(body), (0.0, 0.0, 0.0), t, q, v, none, none, {"x": x, "u": u}, system=body)
+        return cls(body_model(body, x, u, t), (0.0, 0.0, 0.0), t, q, v, none, none, {"x": x, "u": u}, system=body)
 
     def __post_init__(self) -> None:
         for name in ("tau", "vdot"):
@@ -137,20 +144,33 @@ class BodyTrajectory(Trajectory):
         if not callable(body.inertia) and not callable(body.mass):
             return body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
         t = np.broadcast_to(self.t, self.x.shape[:-1])
-        rows = zip(self.x.reshape(-1, self.x.shape[-1]), self.u.reshape(-1, self.u.shape[-1]), t.ravel(), strict=True)
-        return np.array([body.spatial_inertia(*row) for row in rows]).reshape(*self.x.shape[:-1], 6, 6)
+        return np.array([body.spatial_inertia(*row) for row in rows(self.x, self.u, t)]).reshape(*self.x.shape[:-1], 6, 6)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads as one of a model; returns its path."""
+        if callable(self.system.inertia) or callable(self.system.mass):
+            raise StateError(f"the mass or the inertia of {self.system.name} varies, which a model's file cannot say; expected constants")
+        return super().save(path, overwrite)
 
 
-def body_model(body: RigidBody) -> Model:
-    """Return the model of a body: one link that floats, with its inertia at rest at the origin, and its looks (a box without any)."""
-    G = body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
+def body_model(body: RigidBody, x: Array, u: Array, t: Array) -> Model:
+    """Return the model of a body: one link that floats, with the inertia of its first state (none, where it has none), and its looks."""
+    G = np.zeros((6, 6))
+    if len(t):
+        with contextlib.suppress(BodyError):
+            G = body.spatial_inertia(x.reshape(-1, x.shape[-1])[0], u.reshape(-1, body.controls)[0] if body.controls else np.zeros(0), t[0])
     looks = tuple(body.visuals)
-    if not looks and inertia.is_rigid(G):
+    if not looks and G[5, 5] > 0 and inertia.is_rigid(G):
         size, place = inertia.equivalent_box(G)
         looks = (Geometry("box", tuple(size.tolist()), place),)
     builder = Builder(body.name)
     builder.add_link(body.name, inertia=G, visuals=looks)
     return builder.model(floating_base=True)
+
+
+def rows(x: Array, u: Array, t: Array) -> Iterator[tuple[Array, Array, float]]:
+    """Yield every state, its controls and its time, of arrays (..., n), (..., m) and (...)."""
+    return ((x[i], u[i], t[i]) for i in np.ndindex(t.shape))
 
 
 def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tuple[Array, Array]:
@@ -163,6 +183,5 @@ def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tu
         f = Function(both, ["x", "u", "t"], [(body.state.n,), (body.controls,), ()], f"{body.name}.acceleration")
         found = f(x, u, np.broadcast_to(t, x.shape[:-1]))
     except TraceError:                                                         # a body whose functions run on floats only
-        rows = zip(x.reshape(-1, x.shape[-1]), u.reshape(-1, u.shape[-1]), np.broadcast_to(t, x.shape[:-1]).ravel(), strict=True)
-        found = np.array([both(*row) for row in rows]).reshape(*x.shape[:-1], 12)
+        found = np.array([both(*row) for row in rows(x, u, np.broadcast_to(t, x.shape[:-1]))]).reshape(*x.shape[:-1], 12)
     return found[..., :6], found[..., 6:]

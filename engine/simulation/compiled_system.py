@@ -219,7 +219,7 @@ class CompiledSystem:
             own = getattr(self.system, "controller", None) if controller is None else controller
             seen = self._controlled(watch(name_of(own), own) if own else None)
             plain, _ = self._process(watched(self.system), seen, method, compiled=False)
-            why = reason(process, plain, stop, none, y0, method, (slice(7, 10),) if isinstance(self.system, RigidBody) else ())
+            why = reason(process, plain, stop, method, (slice(7, 10),) if isinstance(self.system, RigidBody) else ())
             text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
             raise SimulationError(text, self._trajectory(stop.data, process)) from None
 

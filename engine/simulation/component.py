@@ -28,7 +28,7 @@ class SimulationError(EngineError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
-        self.records: list[Array] = []  # of the block in which it happened
+        self.records: Any = []  # of the block in which it happened, or of the run
 
 
 class NotFinite(SimulationError):
@@ -224,7 +224,7 @@ class Called:
         if s.q.dtype != object:
             for x in result.values() if isinstance(result, Mapping) else [result]:
                 if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():
-                    raise NotFinite(self.name, float(s.t), wild=bool((np.abs(np.append(s.q, s.v)) > WILD).any()))
+                    raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
 
 
 class Force(Component):

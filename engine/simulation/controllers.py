@@ -76,6 +76,7 @@ def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
 
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
+    require_base(model, "computed_torque")
     base = 6 if model.floats else 0
     reference = followed("computed_torque", reference, (model.nq,), (model.nv,))
 
@@ -110,6 +111,7 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
     ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
     """
     model.link_index(link)
+    require_base(model, "operational_space", floating=False)
     reference = followed("operational_space", reference, (4, 4), (6,))
 
     def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -132,6 +134,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
     J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
     """
     model.link_index(link)
+    require_base(model, "resolved_rate")
     reference = followed("resolved_rate", reference, (4, 4), (6,))
     base = 6 if model.floats else 0
 
@@ -159,7 +162,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
     The joints' torques are those of :func:`engine.dynamics.floating_inverse_dynamics`.
     """
     model.link_index(link)
-    require_floating(model, "generalized_jacobian_control")
+    require_base(model, "generalized_jacobian_control", floating=True)
     reference = followed("generalized_jacobian_control", reference, (4, 4), (6,))
 
     def generalized_jacobian_control(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -185,7 +188,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
 
     A base that does not turn at first then never does. B is rows 1–3 of Hb⁻¹ Hbm.
     """
-    require_floating(model, "reaction_null_space_motion")
+    require_base(model, "reaction_null_space_motion", floating=True)
 
     def reaction_null_space_motion(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
         M, b = dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
@@ -213,7 +216,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     target : unit quaternion (4), or a function t -> quaternion
     also : another controller, ``tau = also(t, q, v)``, for the joints
     """
-    require_floating(model, "attitude_control")
+    require_base(model, "attitude_control", floating=True)
     first = model.bodies[0].joint.child
     if actuator.link != first:
         raise SimulationError(f"attitude_control: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
@@ -247,10 +250,16 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
 # ---------------------------------------------------------------- what they share
 
 
-def require_floating(model: Model, what: str) -> None:
-    """Refuse a fixed base."""
-    if not model.floats:
-        raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True")
+def require_base(model: Model, what: str, floating: bool | None = None) -> None:
+    """Refuse models of which several parts float, and, where it matters, one whose base does not float, or does."""
+    roots = [model.bodies[i] for i in model.roots]
+    if not model.floats and any(b.kind.floats for b in roots):
+        names = ", ".join(f"'{b.joint.name}' ({b.kind.name})" for b in roots)
+        raise SimulationError(f"{what}: '{model.name}' moves in the world by {names}; "
+                              "expected one floating joint that carries all the others, or a fixed base")  # fmt: skip
+    if floating is not None and model.floats != floating:
+        raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True" if floating else
+                              f"{what}: '{model.name}' floats; expected a fixed base, or generalized_jacobian_control")  # fmt: skip
 
 
 def followed(what: str, reference: Reference, position: tuple[int, ...], velocity: tuple[int, ...]) -> Reference:

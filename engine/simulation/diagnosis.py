@@ -16,31 +16,31 @@ from engine.simulation.run import Diverged, Process
 from engine.simulation.step import Step
 
 Array = np.ndarray
+#: steps that are taken again at once
+PIECE = 1000
 
 
-def ended(step: Step, stop: Diverged, p: Array, x: Array) -> str:
-    """Return what of a robot stopped being finite, when, and why, in a run from p and x."""
+def ended(step: Step, stop: Diverged) -> str:
+    """Return what of a robot stopped being finite, when, and why."""
     model, q, v = step.plant.model, step.layout.slices["q"].stop, step.layout.slices["v"].stop
     column = stop.column - 1
     what = (f"the configuration of joint '{model.entries('q')[column]}'" if column < q else
             f"the velocity of joint '{model.entries('v')[column - q]}'" if column < v else "a state, a force or a signal")  # fmt: skip
-    roots = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
-    turns = tuple(slice(i, i + 3) for i in roots)
+    turns = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
-    why = reason(step.process, plain, stop, p, x, step.method, turns)
+    why = reason(step.process, plain, stop, step.method, tuple(slice(i, i + 3) for i in turns))
     return f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s): {why}"
 
 
-def reason(process: Process, plain: Process, stop: Diverged, p: Array, x: Array, method: Method, turns: tuple[slice, ...]) -> str:
+def reason(process: Process, plain: Process, stop: Diverged, method: Method, turns: tuple[slice, ...]) -> str:
     """Return why a run stopped being finite.
 
     Parameters
     ----------
     process, plain : what ran, and the same lines on floats, with functions of the user's that raise NotFinite
-    p, x : the parameters and the states at which the run began (..., n)
     turns : where in a state (n) angular velocities lie
     """
-    y, blamed = blame(process, plain, stop, p, x)
+    y, blamed = blame(process, plain, stop)
     if blamed:
         return blamed + (f", in rollout {list(stop.row)}" if stop.row else "")
     if method.implicit:
@@ -50,23 +50,22 @@ def reason(process: Process, plain: Process, stop: Diverged, p: Array, x: Array,
     return "the motion diverges; expected a smaller dt or gentler forces"
 
 
-def blame(process: Process, plain: Process, stop: Diverged, p: Array, x: Array) -> tuple[Array, str]:
-    """Take the steps since the last record again, on floats; return the last good state (n), and what a function of the user's did."""
-    n, dt, row = process.n, stop.dt, stop.row
-    p = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[row]
-    records, steps = stop.data[row], stop.steps
-    t, y = (float(records[-1, 0]), records[-1, 1 : 1 + n]) if len(records) else (stop.t - steps * dt, x[row])
+def blame(process: Process, plain: Process, stop: Diverged) -> tuple[Array, str]:
+    """Take the steps since the last good record again, on floats; return the last good state (n), and what a function of the user's did."""
+    p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
     try:
         with np.errstate(all="ignore"):
-            if process.compiled and steps:                                     # as far as it goes well
-                again = process.kernel(())(np.ones(steps), t, 0.0, dt, p, y)
+            while process.compiled and left > 1:                               # as far as it goes well, a piece at a time
+                again = process.kernel(())(np.ones(min(left - 1, PIECE)), t, 0.0, dt, p, last)
                 good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
                 if good:
-                    t, y = float(again[good - 1, 0]), again[good - 1, 1 : 1 + n]
-                steps = 1
-            last = y
-            plain.observe(t, 0.0, dt, p, y)
-            for k in range(steps):
+                    t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
+                left -= good
+                if good < len(again):
+                    left = 1
+            plain.observe(t, 0.0, dt, p, last)
+            y = last
+            for k in range(left):
                 y = plain.step(t, float(k), dt, p, y)
                 plain.observe(t, k + 1.0, dt, p, y)
                 last = y if np.isfinite(y).all() else last
@@ -74,7 +73,7 @@ def blame(process: Process, plain: Process, stop: Diverged, p: Array, x: Array) 
         return last, "" if found.wild else found.text
     except BodyError as found:
         return last, str(found)
-    except ValueError:                                                         # NaN met by a check inside
+    except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
     return last, ""
 
@@ -95,7 +94,7 @@ def watch(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def watching(*given: Any, **named: Any) -> Any:
         result, args = fn(*given, **named), (*given, *named.values())
-        wild = any((np.abs(np.asarray(a, dtype=float)) > WILD).any() for a in args)
+        wild = not all((np.abs(np.asarray(a, dtype=float)) <= WILD).all() for a in args)
         t = float(named.get("t", args[-1]))
         if not np.isfinite(np.asarray(result, dtype=float)).all():
             raise NotFinite(name, t, wild)

@@ -22,6 +22,8 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
     one, so that later steps stay on the grid.
     """
     run, n = step.process, step.layout.n
+    if x.ndim > 1:
+        step.watch.require_stops("a batch")
     if not step.watch or x.ndim > 1:
         for new, done in run.blocks(p, x, dt, duration, record_every, start):
             yield new, done
@@ -46,7 +48,7 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             yield advance(kernel, np.zeros(1), t, 0.0, dt, p, stop), -1
             if (onward := after(step, t, p, stop)) is None:
                 return
-            if (onward[step.moving] != stop[step.moving]).any():
+            if (onward[step.places] != stop[step.places]).any():
                 yield advance(kernel, np.zeros(1), t, 0.0, dt, p, onward), -1
             if duration - t <= 1e-12 * dt:
                 return
@@ -72,10 +74,10 @@ def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
     """Return the whole state (n) to go on from after the events at t and x, or None where one of them ends the run."""
     a, plant, watch = step.layout.split(x), step.plant, step.watch
     memory = watch.memory.split(a["events"])
-    wanted = watch.act(t, a["q"], a["v"], memory["zeros"])
+    wanted = watch.act(plant.model, t, a["q"], a["v"], memory["zeros"])
     if wanted is None:
         return None
-    q, v = plant.model.normalized(wanted[0]), plant.model.checked("v", wanted[1])
+    q, v = wanted
     z = plant.with_momenta(q, v, a["state"], p)
     at, values = (watch.values(plant.context(t, *s, p)) for s in ((a["q"], a["v"], a["state"]), (q, v, z)))
     for i in np.flatnonzero(memory["zeros"]):                                  # still at its zero: it does not count again

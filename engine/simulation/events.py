@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.integrate import Event
+from engine.model import Model
 from engine.simulation.component import Called, Context, SimulationError
 from engine.simulation.layout import Layout
 
@@ -27,7 +28,7 @@ class Watch:
         for e in events:
             if not isinstance(e, Event) and not callable(e):
                 raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
-            self.events.append(Event.of(e, "stop"))
+            self.events.append(Event.of(e, stops=True))
         self.called = [Called(e.function, parameters) for e in self.events]
         n = len(self.events)
         self.memory = Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
@@ -97,7 +98,14 @@ class Watch:
         """Return when each rollout stopped (...), infinite where it did not."""
         return np.where(memory["stopped"] > 0, memory["time"], np.inf)
 
-    def act(self, t: float, q: Array, v: Array, zeros: Array) -> tuple[Array, Array] | None:
+    def require_stops(self, where: str) -> None:
+        """Refuse events that go on, where every event stops."""
+        for e in self.events:
+            if e.action is None:
+                text = f"the event function {e.name} is to go on after a zero, and {where} would stop"
+                raise SimulationError(f"{text}; expected action='stop'")
+
+    def act(self, model: Model, t: float, q: Array, v: Array, zeros: Array) -> tuple[Array, Array] | None:
         """Do what the events whose zeros are marked want, and return the q and v to go on from; None where one of them stops the run."""
         on = True
         for i in np.flatnonzero(zeros):
@@ -108,7 +116,7 @@ class Watch:
             elif answer is not None:
                 if not isinstance(answer, (tuple, list)) or len(answer) != 2:
                     raise SimulationError(f"the callback of {self.names[i]} returned {answer!r}; expected None, False or (q, v)")
-                q, v = answer
+                q, v = model.normalized(answer[0]), model.checked("v", answer[1])
         return (q, v) if on else None
 
 

@@ -56,6 +56,7 @@ class Plant:
     def hold(self, traced: bool) -> None:
         """Ask a controller with a period for its commands once, on symbols or on numbers, and make room for them."""
         controller, model = self.controller, self.model
+        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
         if controller is None or controller.period is None:
             return
 
@@ -70,10 +71,7 @@ class Plant:
             found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
             shapes = {n: np.shape(c) for n, c in found.items()}
         controller.hold(shapes)
-
-    @property
-    def memories(self) -> Layout:
-        return Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
 
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""

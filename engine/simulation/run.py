@@ -25,15 +25,16 @@ Kernel = Callable[..., Array]
 class Diverged(Exception):
     """Raised at a record that is not finite.
 
-    ``data`` (..., T, m) are those before it in its block, ``t`` its time, ``column`` its bad entry, ``row`` the rollout of a batch,
-    ``steps`` how many steps of ``dt`` lead to it from the record before.
+    ``data`` (..., T, m) are those before it in its block, ``t`` its time, ``column`` its bad entry, ``row`` the rollout of a batch;
+    ``steps`` steps of ``dt`` lead to it from the last good state ``x`` (n) of that rollout, with parameters ``p``, at the time ``begin``.
     """
 
-    def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float) -> None:
+    def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float, p: Array, x: Array) -> None:
         super().__init__(f"not finite at t = {t:.6g} s")
         where = np.argwhere(~np.isfinite(bad))[0]
-        self.data, self.t, self.steps, self.dt = data, t, steps, dt
         self.row, self.column = tuple(int(i) for i in where[:-1]), int(where[-1])
+        self.data, self.t, self.steps, self.dt, self.begin = data, t, steps, dt, t - steps * dt
+        self.p, self.x = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[self.row], x[self.row]
 
 
 class Process:
@@ -143,13 +144,13 @@ def advance(kernel: Kernel, counts: Array, t0: float, k: float, dt: float, p: Ar
     """Return a kernel's records; :class:`Diverged` where one is not finite."""
     with np.errstate(all="ignore"):
         new = kernel(counts, t0, k, dt, p, x)
+    if np.isfinite(new).all():
+        return new
     time_first = np.moveaxis(new, -2, 0)
-    finite = np.isfinite(time_first).all(axis=tuple(range(1, time_first.ndim)))
-    if not finite.all():
-        bad = int(np.argmin(finite))
-        t = t0 + (k + counts[: bad + 1].sum()) * dt
-        raise Diverged(np.moveaxis(time_first[:bad], 0, -2), t, time_first[bad], int(counts[bad]), dt)
-    return new
+    bad = int(np.argmin(np.isfinite(time_first).all(axis=tuple(range(1, time_first.ndim)))))
+    last = time_first[bad - 1, ..., 1 : 1 + x.shape[-1]] if bad else x
+    t = t0 + (k + counts[: bad + 1].sum()) * dt
+    raise Diverged(np.moveaxis(time_first[:bad], 0, -2), t, time_first[bad], int(counts[bad]), dt, p, last)
 
 
 def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], None]) -> Array:
@@ -164,7 +165,7 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
         raise
     except SimulationError as error:
         kept = [*found, *[np.array(error.records)] * bool(error.records)]
-        error.records = list(np.concatenate(kept, axis=-2)) if kept else []
+        error.records = np.concatenate(kept, axis=-2) if kept else []
         raise
     return np.concatenate(found, axis=-2)
 

@@ -81,7 +81,8 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
     wanted = checked_duration(duration if duration is not None else known["duration"], step.dt)
     steps = float(checkpoint["steps"]) if checkpoint else 0.0
     if steps < 0 or (finished and steps % int(known["record_every"])):
-        raise SimulationError(f"'{path}' ended by an event, diverged, or ended between records; expected a run that ended on its grid")
+        why = "by an event, or diverged" if steps < 0 else "between two records (its steps are no multiple of record_every)"
+        raise SimulationError(f"'{path}' ended {why}; expected a run that ended on its grid, or was interrupted")
     if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
         return path
     if checkpoint:
@@ -90,7 +91,8 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
         x = np.frombuffer(base64.b64decode(known["x0"]), "<f8").astype(float).reshape(*batch, step.layout.n)
     else:
         raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
-    p = step.plant.parameters.spread({n: np.array(v) for n, v in known["rollout_parameters"].items()}, batch)
+    p = step.plant.parameters.spread({n: np.reshape(known["rollout_parameters"][n], (*batch, *shape)) for n, shape in
+                                      step.plant.parameters.shapes.items()}, batch)  # fmt: skip
     return written(step, path, lambda: Recorder.resume(path, header={"duration": wanted}), p, x, wanted, int(known["record_every"]),
                    int(steps), progress)  # fmt: skip
 
@@ -117,7 +119,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
             write(held, -1, True)
         except Diverged as stop:
             write([*held, stop.data], -1, True)
-            raise SimulationError(f"{ended(step, stop, p, x)} (recorded until then in '{path}')") from None
+            raise SimulationError(f"{ended(step, stop)} (recorded until then in '{path}')") from None
         except SimulationError as error:
             write([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error

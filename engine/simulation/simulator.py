@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import number, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -109,10 +110,11 @@ class Simulator:
             if not isinstance(f, Component):
                 raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
         self.components = self._assembled(forces, actuators, joint_dynamics)
-        rotors = {c.joint: c.armature for c in self.components if isinstance(c, Motor)}
-        driven = model.with_armature(rotors) if rotors else model
+        driven = model
+        for c in self.components:
+            driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
         self.armature = driven.armature
-        self.conserved = floating_trees(model) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         control = None if controller is None else Controller(controller, self.parameters)
@@ -183,7 +185,8 @@ class Simulator:
         return p, self._step.prepare(p, x)
 
     def start(self, q0: Array, v0: Array, parameters: Mapping[str, Any] | None = None) -> State:
-        """Return the state at t = 0, for :meth:`step`."""
+        """Return the state at t = 0, for :meth:`step`. Events stop it where they stop a run."""
+        self.watch.require_stops("step by step it")
         return self._state(*self._start(q0, v0, parameters or {}), 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
@@ -199,27 +202,31 @@ class Simulator:
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        p, x = state.parameters, state.whole
+        p, x, own = state.parameters, state.whole, self._step.layout.slices
+        if not np.array_equal(state.q, x[..., own["q"]]) or not np.array_equal(state.v, x[..., own["v"]]):    # it was edited
+            q, v = self.model.normalized(state.q), self.model.checked("v", state.v, batched=True)
+            x = self._step.prepare(p, np.concatenate([*np.broadcast_arrays(q, x[..., own["q"]])[:1], v, x[..., own["v"].stop :]], axis=-1))
         if parameters:
-            given = self.values_of(parameters)
+            given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():
                 lead = value.shape[: value.ndim - np.ndim(self.parameters[name])]
-                if lead not in ((), batch := x.shape[:-1]):
-                    expected = f"none, or those of the state, {batch}"
-                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}")
-            p = self.plant.parameters.spread(self.plant.parameters.split(p) | given, x.shape[:-1])
+                try:
+                    p[..., self.plant.parameters.slices[name]] = value.reshape(*lead, -1)
+                except ValueError:
+                    expected = f"none, or those of the state, {x.shape[:-1]}"
+                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}") from None
             if self.conserved and any(name.startswith(("mass.", "inertia.")) for name in given):
-                kept = self._step.layout.slices["state"]
                 x = x.copy()
-                x[..., kept] = self._step.prepare(p, x)[..., kept]
-        return self._state(p, x, state.steps, checked_count(steps))
+                x[..., own["state"]] = self._step.prepare(p, x)[..., own["state"]]
+        count = whole("steps", steps, "a whole number of steps from 1", least=1, error=SimulationError)
+        return self._state(p, x, state.steps, count)
 
     def _state(self, p: Array, x: Array, done: int, steps: int) -> State:
         kernel = self._process.kernel(x.shape[:-1])
         try:
             data = advance(kernel, np.array([float(steps)]), 0.0, float(done), self.dt, p, x)
         except Diverged as stop:
-            raise SimulationError(ended(self._step, stop, p, x)) from None
+            raise SimulationError(ended(self._step, stop)) from None
         one = {n: np.take(y, 0, axis=x.ndim - 1) for n, y in self._step.columns(data).items()}
         q, v, vdot, tau = (one.pop(n) for n in ("q", "v", "vdot", "tau"))
         return State(float(data.flat[0]), q, v, vdot, tau, one, data[..., 0, 1 : 1 + self._process.n], p, done + steps)
@@ -245,7 +252,8 @@ class Simulator:
 
         A run ends where one of the Simulator's event functions is zero, at that time to rounding. An event function with an attribute
         ``direction`` > 0 or < 0 counts only where it rises or falls; one with an attribute ``callback`` has it called with (t, q, v), and
-        the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). An event has a record of its own,
+        the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). An
+        :class:`~engine.integrate.Event` says the same by its ``direction`` and ``action``. An event has a record of its own,
         and a second one at the same time if the callback changed the state. After an event a shorter step completes the interrupted one,
         so that later steps and ``record_every`` stay on the grid. In a batch every rollout stops by itself and stays as it is;
         ``trajectory.stopped`` says when.
@@ -268,10 +276,10 @@ class Simulator:
             with bar(round(duration / self.dt), progress) as advanced:
                 return self._trajectory(collected(blocks(self._step, p, x, self.dt, duration, record_every), advanced), p)
         except Diverged as stop:
-            raise SimulationError(ended(self._step, stop, p, x), self._trajectory(stop.data, p)) from None
+            raise SimulationError(ended(self._step, stop), self._trajectory(stop.data, p)) from None
         except SimulationError as error:
-            if error.records:
-                error.trajectory = self._trajectory(np.stack(error.records, axis=-2), p)
+            if len(error.records):
+                error.trajectory, error.records = self._trajectory(np.asarray(error.records), p), []
             raise
 
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
@@ -297,8 +305,8 @@ class Simulator:
         q0, v0 : initial state (nq) and (nv)
         tolerance : estimated error of a step, in rad and, relative to 1 + |x|, in the rest; dt is not used
         events : functions ``g(t, q, v)`` (plain Python, not compiled) whose zeros are located; as in SciPy, ``g.terminal = True`` ends the
-            motion there, and ``g.direction`` > 0 or < 0 takes only zeros where g rises or falls. Two zeros within one step are not seen:
-            give ``max_step``
+            motion there, and ``g.direction`` > 0 or < 0 takes only zeros where g rises or falls; or an :class:`~engine.integrate.Event`
+            without a callback. Two zeros within one step are not seen: give ``max_step``
 
         Raises
         ------
@@ -323,6 +331,8 @@ class Simulator:
             raise SimulationError("something is held from step to step (a period, pulses, events of run); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
+        if max_step != np.inf:
+            number("max_step", max_step, "seconds greater than zero", above=0.0, error=SimulationError)
         nq, nv = self.model.nq, self.model.nv
         method, system = self._step.system(np.zeros(0), p)
         return solve(compiled_attempt(method, system), method.order, x, checked_duration(duration), checked_tolerance(tolerance),

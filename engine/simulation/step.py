@@ -38,6 +38,7 @@ class Step:
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
+        self.places = slice(0, model.nq + model.nv)                            # of x: q and v
         self.acceleration: Callable[..., Any] = plant.acceleration
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]

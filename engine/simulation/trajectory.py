@@ -99,9 +99,9 @@ class Trajectory:
     # ------------------------------------------------------------ parts of it
 
     def _each(self, take: Callable[[Array, int], Array], t: Array, **more: Any) -> Trajectory:
-        """The trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
+        """Return the trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
         lead = self.q.ndim - 2
-        arrays = {n: take(getattr(self, n), lead) for n in ("q", "v", "tau", "vdot")}
+        arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
         return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{**arrays, **more})
 
     def __getitem__(self, part: Any) -> Trajectory:
@@ -113,25 +113,39 @@ class Trajectory:
         return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], self.t[part])
 
     def rollout(self, k: Any) -> Trajectory:
-        """One rollout of a batch; the states after it stopped are left out."""
+        """Return one rollout of a batch; one that stopped ends with the state at which it did, at that time."""
         if self.q.ndim == 2:
             raise StateError("this trajectory is of one rollout; expected a batch")
         stopped = None if self.stopped is None else self.stopped[k]
         one = self._each(lambda x, lead: x[k], self.t, stopped=stopped, parameters={n: x[k] for n, x in self.parameters.items()})
         if one.q.ndim > 2 or stopped is None:
             return one
-        return replace(one[: int(np.searchsorted(self.t, stopped)) + 1], stopped=None)
+        last = int(np.searchsorted(self.t, stopped))
+        if last == len(self.t):
+            return replace(one, stopped=None)
+        return replace(one[: last + 1], t=np.append(self.t[:last], stopped), stopped=None)
 
     def at(self, times: Any) -> Trajectory:
         """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
 
-        At the time of a jump it is the state after it.
+        At the time of a jump it is the state after it. A rollout of a batch that stopped stays as it was then.
         """
         times = np.atleast_1d(np.asarray(times, dtype=float))
         if not times.size:
             raise StateError("at got no times; expected at least one time, s")
         if len(self) < 2 or not np.isfinite(times).all() or times.min() < self.t[0] or times.max() > self.t[-1]:
             raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
+        if self.stopped is not None and np.isfinite(self.stopped).any():
+            each = [self.rollout(k) for k in np.ndindex(self.stopped.shape)]
+            parts = [one.at(np.minimum(times, one.t[-1])) if len(one) > 1 else one[[0] * len(times)] for one in each]
+            lead = self.stopped.shape
+
+            def of_all(name: str, signal: bool = False) -> Array:
+                found = np.stack([p.signals[name] if signal else getattr(p, name) for p in parts])
+                return found.reshape(*lead, *found.shape[1:])
+
+            signals = {n: of_all(n, True) for n in self.signals}
+            return replace(self, t=times, q=of_all("q"), v=of_all("v"), tau=of_all("tau"), vdot=of_all("vdot"), signals=signals)
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
         h = self.t[k + 1] - self.t[k]
         s = np.divide(times - self.t[k], h, out=np.ones(len(h)), where=h > 0)  # of two states at one time, the later
@@ -245,7 +259,7 @@ class Trajectory:
     # ------------------------------------------------------------ to look at
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """A figure of one rollout: joint motion, forces, the base's attitude and position if it moves, and what should be constant.
+        """Return a figure of one rollout: joints' motion and forces, attitude and position of what floats, and what should be constant.
 
         Returns the matplotlib figure; with ``path`` it is written too.
         """
@@ -254,11 +268,11 @@ class Trajectory:
         import matplotlib.pyplot as plt
 
         model, t = self.model, self.t
-        base = model.floats
+        floating = [model.bodies[i] for i in model.roots if model.bodies[i].kind.floats]
         joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
-        rows = 3 if base else 2
-        figure, axes = plt.subplots(rows, 2, figsize=(12, 3.5 * rows), sharex=True, layout="constrained", squeeze=False)
-        (a, b), (c, d) = axes[:2]
+        n = 2 + len(floating) + bool(floating)
+        figure, axes = plt.subplots(n, 2, figsize=(12, 3.5 * n), sharex=True, layout="constrained", squeeze=False)
+        (a, b), (c, d), (g, h) = *axes[:2], axes[-1]
         for j in joints:
             a.plot(t, self.q[:, model.q_slice(j.name)], lw=1, label=j.name)
             b.plot(t, self.v[:, model.v_slice(j.name)], lw=1)
@@ -270,19 +284,24 @@ class Trajectory:
         d.legend(fontsize=7)
         titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
                   (d, "power on the robot, W")]  # fmt: skip
-        if base:
-            e, f = axes[2]
-            q0 = quaternion.conjugate(self.q[0, :4])
-            turned = np.degrees(quaternion.log(quaternion.product(np.broadcast_to(q0, self.q[:, :4].shape), self.q[:, :4])))
+        for body, (e, f) in zip(floating, axes[2:-1], strict=True):
+            q = self.q[:, body.q]
+            back = np.broadcast_to(quaternion.conjugate(q[0, :4]), q[:, :4].shape)
+            turned, moved = np.degrees(quaternion.log(quaternion.product(back, q[:, :4]))), q[:, 4:] - q[0, 4:]
             for k, name in enumerate("xyz"):
                 e.plot(t, turned[:, k], lw=1, label=f"about {name}")
-            e.legend(fontsize=7)
-            P = self.momentum()
+                f.plot(t, moved[:, k], lw=1, label=f"along {name}")
+            for axis in (e, f):
+                axis.legend(fontsize=7)
+            titles += [(e, f"{body.joint.child}: rotation from its first attitude, deg"), (f, f"{body.joint.child}: displacement, m")]
+        if floating:
+            P, E = self.momentum(), sum(self.energy())
             for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
                 scale = np.linalg.norm(part[0]) or 1.0
-                f.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
-            f.legend(fontsize=7)
-            titles += [(e, "base's rotation from its first attitude, deg"), (f, "change of momentum, relative")]
+                g.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
+            g.legend(fontsize=7)
+            h.plot(t, E - E[0], lw=1)
+            titles += [(g, "change of momentum, relative"), (h, "change of energy, J")]
         for axis, title in titles:
             axis.set_title(title, fontsize=10)
             axis.grid(alpha=0.3)
