@@ -68,7 +68,7 @@ class BodyTrajectory(Trajectory):
     def of(cls, body: RigidBody, t: Array, x: Array, u: Array) -> BodyTrajectory:
         """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s."""
         t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
-        if t.shape != x.shape[-2:-1] or u.shape != (*x.shape[:-1], body.controls):
+        if (x.size and t.shape != x.shape[-2:-1]) or u.shape != (*x.shape[:-1], body.controls):
             raise StateError(f"{body.name}: t, x and u have shapes {t.shape}, {x.shape} and {u.shape}; "
                              f"expected (T), (..., T, {body.state.n}) and (..., T, {body.controls})")  # fmt: skip
         v = body.linear_velocity(x)
@@ -160,8 +160,9 @@ def body_model(body: RigidBody, x: Array, u: Array, t: Array) -> Model:
         with contextlib.suppress(BodyError):
             G = body.spatial_inertia(x.reshape(-1, x.shape[-1])[0], u.reshape(-1, body.controls)[0] if body.controls else np.zeros(0), t[0])
     looks = tuple(body.visuals)
-    if not looks and G[5, 5] > 0 and inertia.is_rigid(G):
-        size, place = inertia.equivalent_box(G)
+    if not looks and G[5, 5] > 0:
+        rigid = G if inertia.is_rigid(G) else inertia.from_mass(np.trace(G[3:, 3:]) / 3.0, np.zeros(3), G[:3, :3])     # added mass
+        size, place = inertia.equivalent_box(rigid)
         looks = (Geometry("box", tuple(size.tolist()), place),)
     builder = Builder(body.name)
     builder.add_link(body.name, inertia=G, visuals=looks)

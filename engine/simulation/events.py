@@ -25,6 +25,8 @@ class Watch:
 
     def __init__(self, events: Iterable[Any], parameters: Mapping[str, Array]) -> None:
         self.events: list[Event] = []
+        if isinstance(events, Event) or not isinstance(events, Iterable):
+            raise SimulationError(f"events is {events!r}; expected a list of functions of (t, q, v)")
         for e in events:
             if not isinstance(e, Event) and not callable(e):
                 raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
@@ -45,6 +47,8 @@ class Watch:
         """Return the functions' values. Traceable."""
         values = [c(s, np.zeros(0))[0] for c in self.called]
         for c, x in zip(self.called, values, strict=True):
+            if x is None:
+                raise SimulationError(f"the event function {c.name} returned None; expected a number")
             c.require_finite(s, x)
             if np.shape(x) != ():
                 raise SimulationError(f"the event function {c.name} returned shape {np.shape(x)}; expected a number")
@@ -101,7 +105,7 @@ class Watch:
     def require_stops(self, where: str) -> None:
         """Refuse events that go on, where every event stops."""
         for e in self.events:
-            if e.action is None:
+            if e.action != "stop":
                 text = f"the event function {e.name} is to go on after a zero, and {where} would stop"
                 raise SimulationError(f"{text}; expected action='stop'")
 

@@ -71,7 +71,7 @@ class compiled:
 
     def __init__(self, fn: Callable[..., Any], arguments: str, gravity: bool = False, forced: bool = False) -> None:
         self.fn, self.arguments, self.gravity, self.kind = fn, arguments, gravity, Forced if forced else RobotFunction
-        self.__doc__ = fn.__doc__
+        self.__doc__ = (fn.__doc__ or "").split("\n\n    Examples")[0]           # those call the plain function
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

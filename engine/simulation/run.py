@@ -172,7 +172,7 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
 
 def times(data: Array) -> Array:
     """Return the times (T) of records (..., T, m), which a batch shares."""
-    return data.reshape(-1, *data.shape[-2:])[0, :, 0] if data.size else data[..., 0].reshape(-1)
+    return data.reshape(-1, *data.shape[-2:])[0, :, 0] if data.size else np.zeros(0)
 
 
 def pieces(records: int) -> Iterator[tuple[int, int]]:

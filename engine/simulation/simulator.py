@@ -97,10 +97,10 @@ class Simulator:
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = checked_parameters(model, parameters or {})
-        forces, actuators, events = list(forces), list(actuators), list(events)
+        forces, actuators = list(forces), list(actuators)
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
-            "parameters": self.parameters, "joint_dynamics": joint_dynamics, "events": events, "conserve_momentum": conserve_momentum,
+            "parameters": self.parameters, "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
             "compiled": compiled,
         }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
@@ -117,6 +117,7 @@ class Simulator:
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
+        self._arguments["events"] = self.watch.events
         control = None if controller is None else Controller(controller, self.parameters)
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved)
         self.plant.hold(compiled)

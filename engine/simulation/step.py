@@ -114,7 +114,11 @@ class Step:
         """Return x (..., n) with what its q and v make of the momenta and of the event functions."""
         if not self.plant.conserved and not self.watch:
             return x
-        return self._preparation(np.concatenate([p, x], axis=-1))
+        with np.errstate(all="ignore"):
+            found = self._preparation(np.concatenate([p, x], axis=-1))
+        if not np.isfinite(found).all():
+            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at the start; expected a number")
+        return found
 
     @functools.cached_property
     def _preparation(self) -> Callable[[Array], Array]:

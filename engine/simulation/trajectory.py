@@ -270,9 +270,9 @@ class Trajectory:
         model, t = self.model, self.t
         floating = [model.bodies[i] for i in model.roots if model.bodies[i].kind.floats]
         joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
-        n = 2 + len(floating) + bool(floating)
+        n = 2 + len(floating) + (len(floating) > 1)
         figure, axes = plt.subplots(n, 2, figsize=(12, 3.5 * n), sharex=True, layout="constrained", squeeze=False)
-        (a, b), (c, d), (g, h) = *axes[:2], axes[-1]
+        (a, b), (c, d) = axes[:2]
         for j in joints:
             a.plot(t, self.q[:, model.q_slice(j.name)], lw=1, label=j.name)
             b.plot(t, self.v[:, model.v_slice(j.name)], lw=1)
@@ -281,27 +281,32 @@ class Trajectory:
             a.legend(fontsize=7, ncols=2)
         for name, power in self.power().items():
             d.plot(t, power, lw=1, label=name)
-        d.legend(fontsize=7)
+        if self.power():
+            d.legend(fontsize=7)
         titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
                   (d, "power on the robot, W")]  # fmt: skip
-        for body, (e, f) in zip(floating, axes[2:-1], strict=True):
+        for body, (e, f) in zip(floating, axes[2:], strict=False):
             q = self.q[:, body.q]
             back = np.broadcast_to(quaternion.conjugate(q[0, :4]), q[:, :4].shape)
-            turned, moved = np.degrees(quaternion.log(quaternion.product(back, q[:, :4]))), q[:, 4:] - q[0, 4:]
+            turned = np.degrees(quaternion.log(quaternion.product(back, q[:, :4])))
+            titles.append((e, f"{body.joint.child}: rotation from its first attitude, deg"))
             for k, name in enumerate("xyz"):
                 e.plot(t, turned[:, k], lw=1, label=f"about {name}")
-                f.plot(t, moved[:, k], lw=1, label=f"along {name}")
-            for axis in (e, f):
-                axis.legend(fontsize=7)
-            titles += [(e, f"{body.joint.child}: rotation from its first attitude, deg"), (f, f"{body.joint.child}: displacement, m")]
+                if len(floating) > 1:
+                    f.plot(t, q[:, 4 + k] - q[0, 4 + k], lw=1, label=f"along {name}")
+                    f.set_title(f"{body.joint.child}: displacement, m", fontsize=10)
+            e.legend(fontsize=7)
         if floating:
-            P, E = self.momentum(), sum(self.energy())
+            P, g = self.momentum(), axes[-1, int(len(floating) == 1)]
             for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
                 scale = np.linalg.norm(part[0]) or 1.0
                 g.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
             g.legend(fontsize=7)
-            h.plot(t, E - E[0], lw=1)
-            titles += [(g, "change of momentum, relative"), (h, "change of energy, J")]
+            titles.append((g, "change of momentum, relative"))
+        if len(floating) > 1:
+            E = sum(self.energy())
+            axes[-1, 1].plot(t, E - E[0], lw=1)
+            titles.append((axes[-1, 1], "change of energy, J"))
         for axis, title in titles:
             axis.set_title(title, fontsize=10)
             axis.grid(alpha=0.3)
