@@ -17,11 +17,12 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {*PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io", "recording"}
+BELOW = {"progress", *PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io", "recording"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
+    "progress": (set(), {"rich"}),
     "ops": ({"checks"}, set()),
     "spatial": ({"checks", "ops"}, set()),
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
@@ -32,8 +33,9 @@ ROOMS = {
     "io": ({"checks", "model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
-    "simulation": (BELOW, {"rich", "scipy", "matplotlib", "pandas", "xarray"}),
-    "viewer": ({*PHYSICS, "io", "dynamics", "simulation"}, {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "rich"}),
+    "simulation": (BELOW, {"pandas", "xarray"}),
+    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
+               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
     "engine": ({*BELOW, "inverse_kinematics", "simulation", "viewer"}, set()),
 }

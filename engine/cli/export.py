@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 import engine
-from engine.cli.files import say_written, write_columns, written
+from engine.cli.files import say_written, written
 from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout
 from engine.cli.recordings import one_rollout, shown, warnings_as_notes
+from engine.simulation.trajectory import write_columns
 
 PIECE = 10_000            # records that are in memory at a time
 

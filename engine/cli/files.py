@@ -5,9 +5,9 @@ import csv
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -46,14 +46,6 @@ def say_written(name: str, text: str) -> None:
     """Say what a file holds, unless it may be the very stream to say it on."""
     if os.path.isfile(name):
         print(f"{name}: {text}")
-
-
-def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
-    """Write columns (T) of numbers, to their last bit; first a line of their names, unless it is there already."""
-    writer = csv.writer(file)
-    if names:
-        writer.writerow(columns)
-    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
 
 
 def read_csv(file: str) -> dict[str, Array]:

@@ -8,11 +8,12 @@ import typer
 
 import engine
 from engine.cli.ending import Failure
-from engine.cli.files import say_written, write_columns, written
+from engine.cli.files import say_written, written
 from engine.cli.motion import DEGREE, derivatives, motion_of, read_table, warn_of_jumps
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Rollout, Weightless, chosen_gravity, expect
 from engine.cli.tables import gravity_text, print_peaks
 from engine.dynamics import GRAVITY
+from engine.simulation.trajectory import write_columns
 
 Array = np.ndarray
 odd = expect(lambda n: n > DEGREE and n % 2, f"an odd number of rows from {DEGREE + 1}")

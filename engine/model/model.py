@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.checks import nearest, numbers
 from engine.model.errors import ModelError, StateError
-from engine.model.html import html
 from engine.model.joint_types import Kind
+from engine.model.shown import html
 from engine.model.tree import Joint, Link, frozen
 from engine.spatial import inertia
 from engine.spatial.manifold import Manifold, product

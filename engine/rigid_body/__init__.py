@@ -2,9 +2,10 @@
 
 from engine.rigid_body.body import BodyError, Indices, RigidBody
 from engine.rigid_body.control_system import ControlSystem, Dynamics
-from engine.rigid_body.diagnostics import determinant, distance_to_se3, kinetic_energy, point_paths, world_momentum
 from engine.rigid_body.lie_state import LieState
 from engine.rigid_body.state import RigidBodyState
+from engine.spatial.inertia import kinetic_energy, world_momentum
+from engine.spatial.se3 import determinant, distance_to_se3, point_paths
 
 __all__ = [
     "BodyError", "ControlSystem", "Dynamics", "Indices", "LieState", "RigidBody", "RigidBodyState", "determinant",

@@ -14,8 +14,8 @@ from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
-from engine.rigid_body.state import RigidBodyState, are_rotations, quaternion_of
-from engine.spatial import quaternion, se3
+from engine.rigid_body.state import RigidBodyState, quaternion_of
+from engine.spatial import quaternion, se3, so3
 from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
 
@@ -168,7 +168,7 @@ class RigidBody(ControlSystem):
             parts.append(a)
         p = attitude.neutral() if orientation is None else reals(f"{self.name}: orientation", orientation)
         batch = any(a.shape[:-1] == p.shape[:-1] for a in parts)
-        matrix = p.shape[-2:] == (3, 3) and not (attitude.n == 3 and batch and not are_rotations(p))
+        matrix = p.shape[-2:] == (3, 3) and not (attitude.n == 3 and batch and not so3.are_rotations(p))
         if matrix or p.shape[-1:] == (4,):
             q = quaternion_of(self.name, p) if matrix else LieState("quaternion").checked(f"{self.name}: orientation", p)
             with np.errstate(divide="ignore", invalid="ignore"):

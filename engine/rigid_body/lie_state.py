@@ -106,11 +106,8 @@ class LieState:
 
     def error_projection(self, x: Array) -> Array:
         """Return ∂ cayley_minus(x, y)/∂y at y = x, (ne, n): an inverse of E from the left; Eᵀ for quaternions."""
-        blocks = []
-        for a, i in zip(self.attitudes, self.x, strict=True):
-            E = a.error_jacobian(x[i]) if a else np.eye(i.stop - i.start)
-            blocks.append(E.T if a and a.name == "quaternion" else inverse(E) if a else E)
-        return self._blocks(blocks)
+        return self._blocks([a.error_projection(x[i]) if a else np.eye(i.stop - i.start)
+                             for a, i in zip(self.attitudes, self.x, strict=True)])  # fmt: skip
 
     @staticmethod
     def _blocks(blocks: list[Array]) -> Array:
@@ -156,13 +153,3 @@ def reals(name: str, x: Any) -> Array:
     if a.dtype == object and ops.graph_of(a) is not None:
         return a
     raise StateError(f"{name} holds {type(x).__name__ if a.dtype == object and not a.ndim else a.dtype}; expected real numbers")
-
-
-def inverse(E: Array) -> Array:
-    """Return the inverse of a 3×3 matrix by cofactors."""
-    (a, b, c), (d, e, f), (g, h, i) = E
-    adjugate = [[e * i - f * h, c * h - b * i, b * f - c * e],
-                [f * g - d * i, a * i - c * g, c * d - a * f],
-                [d * h - e * g, b * g - a * h, a * e - b * d]]  # fmt: skip
-    determinant = a * adjugate[0][0] + b * adjugate[1][0] + c * adjugate[2][0]
-    return np.array([[x / determinant for x in row] for row in adjugate])

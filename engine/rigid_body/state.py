@@ -9,7 +9,7 @@ import numpy as np
 from engine.checks import numbers
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState, reals
-from engine.spatial import quaternion
+from engine.spatial import quaternion, so3
 
 Array = np.ndarray
 LAYOUT = LieState("quaternion", 3, 3, 3)
@@ -118,13 +118,8 @@ class RigidBodyState:
         return f"RigidBodyState({', '.join(parts)})"
 
 
-def are_rotations(R: Array) -> bool:
-    """Return whether all matrices (..., 3, 3) are rotations."""
-    return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())
-
-
 def quaternion_of(owner: str, R: Array) -> Array:
     """Return unit quaternions (..., 4) of rotation matrices (..., 3, 3); raise StateError if one is no rotation."""
-    if not are_rotations(R):
+    if not so3.are_rotations(R):
         raise StateError(f"{owner}: orientation is no rotation matrix; expected R Rᵀ = 1 and det R = 1")
     return quaternion.from_matrix(R)

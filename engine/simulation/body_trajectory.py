@@ -13,7 +13,6 @@ import numpy as np
 from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.rigid_body.diagnostics import kinetic_energy, world_momentum
 from engine.simulation.function import Function
 from engine.simulation.trajectory import Trajectory, described
 from engine.spatial import inertia, se3
@@ -127,7 +126,7 @@ class BodyTrajectory(Trajectory):
 
     def kinetic_energy(self) -> Array:
         """Return its kinetic energy (..., T), J."""
-        return kinetic_energy(self._inertia(), self.v)
+        return inertia.kinetic_energy(self._inertia(), self.v)
 
     def energy(self) -> tuple[Array, Array]:
         """Return kinetic and potential energy (..., T), J; the second is zero: a body's weight is among its forces."""
@@ -136,7 +135,7 @@ class BodyTrajectory(Trajectory):
 
     def momentum(self) -> Array:
         """Return [angular momentum about the world's origin; linear] in world axes (..., T, 6)."""
-        return world_momentum(self.poses(), self._inertia(), self.v)
+        return inertia.world_momentum(self.poses(), self._inertia(), self.v)
 
     def _inertia(self) -> Array:
         """Return G (6×6), or one for each state where it depends on it."""

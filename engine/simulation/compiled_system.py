@@ -15,13 +15,14 @@ from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import calling, name_of, trace
 from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
+from engine.progress import progress_bar
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import reason, watch, watched
 from engine.simulation.function import Function, compiled_attempt
-from engine.simulation.run import Diverged, Process, bar, collected, times
+from engine.simulation.run import Diverged, Process, collected, times
 
 Array = np.ndarray
 
@@ -123,17 +124,6 @@ class CompiledSystem:
             self._discrete[key] = self._function(fn, "x u t dt")
         return self._discrete[key]
 
-    def closed_loop(self, controller: Callable[..., Any]) -> tuple[Gufunc, Gufunc]:
-        """Return ẋ(x, t) = f(x, u(x, t), t) under a controller u(x, t), and ∂ẋ/∂x = A + B ∂u/∂x, chained by differentiating through it."""
-
-        def closed(x: Array, t: Any) -> Array:
-            return self.system.rate(x, self._control(controller, x, t), t)
-
-        def closed_jacobian(x: Array, t: Any) -> Array:
-            return derivative(closed(x, t), x)
-
-        return self._function(closed, "x t"), self._function(closed_jacobian, "x t")
-
     def _control(self, controller: Callable[..., Any], x: Array, t: Any) -> Array:
         """Return what a controller does, checked."""
         if not callable(controller):
@@ -213,7 +203,7 @@ class CompiledSystem:
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
         none = np.zeros(0)
         try:
-            with bar(round(duration / dt), progress) as advanced:
+            with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:
                 return self._trajectory(collected(process.blocks(none, y0, dt, duration, record_every), advanced), process)
         except Diverged as stop:
             own = getattr(self.system, "controller", None) if controller is None else controller

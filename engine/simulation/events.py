@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -126,7 +127,4 @@ class Watch:
 
 def either(conditions: list[Any]) -> Any:
     """Return whether one of several conditions holds. Traceable."""
-    result: Any = conditions[0]
-    for c in conditions[1:]:
-        result = ops.logical_or(result, c)
-    return result
+    return functools.reduce(ops.logical_or, conditions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import time
@@ -183,27 +182,3 @@ def pieces(records: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + length, records)
         start += length
         length = max(1, min(100_000, int(length * np.clip(0.1 / max(time.perf_counter() - begun, 1e-6), 0.25, 64.0))))
-
-
-@contextlib.contextmanager
-def bar(steps: int, shown: bool, start: int = 0) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar with the rate and the time left; gives the function to call with the number of steps done so far.
-
-    Of the steps, ``start`` were done before; −1 is passed over.
-    """
-    if not shown:
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    count = TextColumn("{task.completed}/{task.total} steps, {task.fields[rate]:,.0f}/s")
-    columns: tuple[Any, ...] = (TextColumn("simulating"), BarColumn(), count, TimeRemainingColumn())
-    begun = time.perf_counter()
-    with Progress(*columns) as shown_bar:
-        task = shown_bar.add_task("", total=steps, completed=start, rate=0.0)
-
-        def advanced(done: int) -> None:
-            if done >= 0:
-                shown_bar.update(task, completed=done, rate=(done - start) / max(time.perf_counter() - begun, 1e-9))
-
-        yield advanced

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, aside, require_free
 from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.event_runs import blocks
 from engine.simulation.plant import MOMENTUM
-from engine.simulation.run import Diverged, bar, times
+from engine.simulation.run import Diverged, times
 from engine.simulation.step import Step
 from engine.simulation.trajectory import header_of
 
@@ -107,7 +108,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         if sum(new.shape[-2] for new in found):
             add(functools.partial(block, step, found, steps, finished))
 
-    with aside(begin) as add, bar(round(duration / dt), progress, start) as advanced:
+    with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:
             for new, done in blocks(step, p, x, dt, duration, record_every, start):

@@ -17,6 +17,7 @@ from engine.dynamics.momentum_conservation import floating_trees
 from engine.integrate import FreeBody, Solution, method_named, solve
 from engine.integrate.event import crossings
 from engine.model import Model, StateError
+from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError
@@ -29,7 +30,7 @@ from engine.simulation.function import compiled_attempt
 from engine.simulation.parameters import checked_parameters, checked_values, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run import Diverged, advance, bar, collected, times
+from engine.simulation.run import Diverged, advance, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.step import Step
 from engine.simulation.trajectory import Trajectory
@@ -274,7 +275,7 @@ class Simulator:
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         try:
-            with bar(round(duration / self.dt), progress) as advanced:
+            with progress_bar("simulating", "steps", round(duration / self.dt), progress) as advanced:
                 return self._trajectory(collected(blocks(self._step, p, x, self.dt, duration, record_every), advanced), p)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop), self._trajectory(stop.data, p)) from None

@@ -56,7 +56,7 @@ class Step:
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return x after the k-th step of dt."""
-        t, y, (m, e) = t0 + k * dt, x[self.moving], self._memories(x)
+        t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
         m = self.plant.update(self.context(t, y, p), m, dt)
         method, system = self.system(m, p)
 
@@ -144,6 +144,3 @@ class Step:
         states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n != MOMENTUM}
         del signals["t"]
         return {"q": x["q"], "v": x["v"], **states, **signals}
-
-    def _memories(self, x: Array) -> tuple[Array, Array]:
-        return x[self.layout.slices["memory"]], x[self.layout.slices["events"]]

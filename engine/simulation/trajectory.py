@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
-from engine.model.html import html
+from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.spatial import quaternion
+from engine.spatial.manifold import hermite
 
 Array = np.ndarray
 
@@ -247,75 +247,30 @@ class Trajectory:
         """Write time and every number of a single rollout as comma-separated values, with a line of names; returns the path."""
         if self.q.ndim > 2:
             raise StateError("a batch does not fit a table of times; expected one rollout, such as trajectory.rollout(0)")
-        path, columns = Path(path), self.columns()
+        path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["t", *columns])
-            for row in np.column_stack([self.t, *columns.values()]):
-                writer.writerow([repr(float(x)) for x in row])
+            write_columns(file, {"t": self.t, **self.columns()})
         return path
 
     # ------------------------------------------------------------ to look at
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Return a figure of one rollout: joints' motion and forces, attitude and position of what floats, and what should be constant.
+        """Return a matplotlib figure of one rollout; with ``path`` it is written too.
 
-        Returns the matplotlib figure; with ``path`` it is written too.
+        It shows the joints' motion and forces, the attitude and position of what floats, and what should be constant.
         """
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
-        import matplotlib.pyplot as plt
+        return figure(self, path)
 
-        model, t = self.model, self.t
-        floating = [model.bodies[i] for i in model.roots if model.bodies[i].kind.floats]
-        joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
-        n = 2 + len(floating) + (len(floating) > 1)
-        figure, axes = plt.subplots(n, 2, figsize=(12, 3.5 * n), sharex=True, layout="constrained", squeeze=False)
-        (a, b), (c, d) = axes[:2]
-        for j in joints:
-            a.plot(t, self.q[:, model.q_slice(j.name)], lw=1, label=j.name)
-            b.plot(t, self.v[:, model.v_slice(j.name)], lw=1)
-            c.plot(t, self.tau[:, model.v_slice(j.name)], lw=1)
-        if 0 < len(joints) <= 14:
-            a.legend(fontsize=7, ncols=2)
-        for name, power in self.power().items():
-            d.plot(t, power, lw=1, label=name)
-        if self.power():
-            d.legend(fontsize=7)
-        titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
-                  (d, "power on the robot, W")]  # fmt: skip
-        for body, (e, f) in zip(floating, axes[2:], strict=False):
-            q = self.q[:, body.q]
-            back = np.broadcast_to(quaternion.conjugate(q[0, :4]), q[:, :4].shape)
-            turned = np.degrees(quaternion.log(quaternion.product(back, q[:, :4])))
-            titles.append((e, f"{body.joint.child}: rotation from its first attitude, deg"))
-            for k, name in enumerate("xyz"):
-                e.plot(t, turned[:, k], lw=1, label=f"about {name}")
-                if len(floating) > 1:
-                    f.plot(t, q[:, 4 + k] - q[0, 4 + k], lw=1, label=f"along {name}")
-                    f.set_title(f"{body.joint.child}: displacement, m", fontsize=10)
-            e.legend(fontsize=7)
-        if floating:
-            P, g = self.momentum(), axes[-1, int(len(floating) == 1)]
-            for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
-                scale = np.linalg.norm(part[0]) or 1.0
-                g.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
-            g.legend(fontsize=7)
-            titles.append((g, "change of momentum, relative"))
-        if len(floating) > 1:
-            E = sum(self.energy())
-            axes[-1, 1].plot(t, E - E[0], lw=1)
-            titles.append((axes[-1, 1], "change of energy, J"))
-        for axis, title in titles:
-            axis.set_title(title, fontsize=10)
-            axis.grid(alpha=0.3)
-        for axis in axes[-1]:
-            axis.set_xlabel("t, s")
-        figure.suptitle(model.name)
-        if path is not None:
-            figure.savefig(path, dpi=110)
-        return figure
+
+def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
+    """Write columns (T) of numbers as comma-separated values, to their last bit; with ``names`` a line of these first."""
+    writer = csv.writer(file)
+    if names:
+        writer.writerow(columns)
+    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
 
 
 def described(name: str, t: Array, x: Array) -> str:
@@ -323,12 +278,6 @@ def described(name: str, t: Array, x: Array) -> str:
     span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
     batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
     return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
-
-
-def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> Array:
-    """The cubic with values y0, y1 (..., K, n) and rates d0, d1 at the ends of steps h (K), at s in [0, 1] (K)."""
-    s, h = s[:, None], h[:, None]
-    return y0 + s * s * (3 - 2 * s) * (y1 - y0) + h * s * (1 - s) * ((1 - s) * d0 - s * d1)
 
 
 @functools.lru_cache(maxsize=64)

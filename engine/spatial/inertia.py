@@ -195,3 +195,17 @@ def equivalent_box(G: Array) -> tuple[Array, Array]:
     moments, axes = np.linalg.eigh(G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3)))           # about the centre of mass
     size = np.sqrt(np.maximum(6.0 / m * (moments.sum() - 2.0 * moments), 1e-12))
     return size, se3.pose(axes * np.sign(np.linalg.det(axes)), c)
+
+
+def kinetic_energy(G: Array, V: Array) -> Array:
+    """Return ½ Vᵀ G V, J (...), of inertias G (..., 6, 6) and twists V (..., 6).
+
+    >>> kinetic_energy(np.diag([1.0, 1, 1, 2, 2, 2]), np.array([0, 0, 2.0, 3.0, 0, 0]))
+    np.float64(11.0)
+    """
+    return 0.5 * np.vecdot(V, np.matvec(G, V))
+
+
+def world_momentum(T: Array, G: Array, V: Array) -> Array:
+    """Return Ad(T)⁻ᵀ G V, [angular about the world's origin; linear] in world axes (..., 6): constant where no force acts."""
+    return se3.wrench_to_parent(T, np.matvec(G, V))

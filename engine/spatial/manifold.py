@@ -216,6 +216,15 @@ PLANE = Manifold("SE(2)", 3, 3, lambda: np.zeros(3), plane_plus, plane_minus, pl
                  lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)))  # fmt: skip
 
 
+# ---------------------------------------------------------------- curves
+
+
+def hermite(s: Array, h: Array, y0: Array, y1: Array, d0: Array, d1: Array) -> Array:
+    """Return the cubic with values y0, y1 (..., K, n) and rates d0, d1 at the ends of steps h (K), at s in [0, 1] (K)."""
+    s, h = s[:, None], h[:, None]
+    return y0 + s * s * (3 - 2 * s) * (y1 - y0) + h * s * (1 - s) * ((1 - s) * d0 - s * d1)
+
+
 # ---------------------------------------------------------------- products
 
 

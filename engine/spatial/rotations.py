@@ -86,6 +86,11 @@ class Attitude:
         """
         return self.error_hessian(p, b) + so3.hat(pulled_back(self.error_jacobian(p), b))
 
+    def error_projection(self, p: Array) -> Array:
+        """Return ∂(p1 ⊖ p)/∂p1 at p1 = p, (3, n), for the error ⊖ of :meth:`cayley_minus`: an inverse of E(p) from the left; unbatched."""
+        E = self.error_jacobian(p)
+        return E.T if self.n == 4 else inverse(E)
+
     def to_matrix(self, p: Array) -> Array:
         """Return R(p), body → world, shape (..., 3, 3)."""
         return quaternion.to_matrix(self.to_quaternion(p))
@@ -114,6 +119,16 @@ class Attitude:
 def pulled_back(E: Array, b: Array) -> Array:
     """Return Eᵀ b, shape (..., 3)."""
     return np.matvec(np.swapaxes(E, -1, -2), b)
+
+
+def inverse(E: Array) -> Array:
+    """Return the inverse of a 3×3 matrix by cofactors."""
+    (a, b, c), (d, e, f), (g, h, i) = E
+    adjugate = [[e * i - f * h, c * h - b * i, b * f - c * e],
+                [f * g - d * i, a * i - c * g, c * d - a * f],
+                [d * h - e * g, b * g - a * h, a * e - b * d]]  # fmt: skip
+    determinant = a * adjugate[0][0] + b * adjugate[1][0] + c * adjugate[2][0]
+    return np.array([[x / determinant for x in row] for row in adjugate])
 
 
 def outer(a: Array, b: Array) -> Array:

@@ -131,3 +131,28 @@ def _Q(V: Array) -> Array:
     WY, YW = W @ Y, Y @ W
     WYW = WY @ W
     return 0.5 * Y + C * (WY + YW + WYW) + E * (W @ WY + YW @ W - 3.0 * WYW) + F * (WYW @ W + W @ WYW)
+
+
+def determinant(T: Array) -> Array:
+    """Return det R (...) of 4×4 matrices: 1 of a pose."""
+    return np.linalg.det(T[..., :3, :3])
+
+
+def distance_to_se3(T: Array) -> Array:
+    """Return the Frobenius distance of a 4×4 matrix from the nearest pose (...).
+
+    It is that of the upper left block from the nearest rotation, and of the last row from [0 0 0 1].
+
+    >>> distance_to_se3(np.diag([2.0, 1.0, 1.0, 1.0]))
+    np.float64(1.0)
+    """
+    U, s, Vt = np.linalg.svd(T[..., :3, :3])
+    reflects = np.linalg.det(U @ Vt) < 0
+    s = np.concatenate([s[..., :2], np.where(reflects, -1.0, 1.0)[..., None] * s[..., 2:]], axis=-1)
+    last = T[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])
+    return np.sqrt(((s - 1.0) ** 2).sum(axis=-1) + np.vecdot(last, last))
+
+
+def point_paths(T: Array, points: Array) -> Array:
+    """Return the world positions (..., k, 3) of points (k, 3) that are fixed in the body, of poses (..., 4, 4): the traces they leave."""
+    return np.asarray(points) @ np.swapaxes(T[..., :3, :3], -1, -2) + T[..., None, :3, 3]

@@ -115,3 +115,8 @@ def dexp_inv(w: Array) -> Array:
     """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
     D = inverse_coefficient(np.vecdot(w, w))
     return quadratic(w, -0.5 + 0.0 * D, D)
+
+
+def are_rotations(R: Array) -> bool:
+    """Return whether all matrices (..., 3, 3) are rotations."""
+    return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())

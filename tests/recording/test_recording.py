@@ -15,11 +15,11 @@ import pytest
 
 import engine
 from engine import ops
+from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, aside
 from engine.recording.store import commits_of
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring
-from engine.simulation.run import bar
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider
@@ -288,7 +288,7 @@ def test_the_rate_is_of_the_steps_done_now(capsys, monkeypatch):
     clock = iter([0.0, 1.0])
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr("rich.progress.Progress.update", lambda self, task, **what: print(what))
-    with bar(10_000, True, 9600) as advanced:
+    with progress_bar("simulating", "steps", 10_000, True, 9600) as advanced:
         advanced(10_000)
         advanced(-1)
     assert "{'completed': 10000, 'rate': 400.0}" in capsys.readouterr().out

@@ -4,5 +4,6 @@ from engine.viewer.files.export import export
 from engine.viewer.files.film import write
 from engine.viewer.files.notebook import model_html, trajectory_html
 from engine.viewer.files.picture import film_times, render
+from engine.viewer.files.plot import plot
 
-__all__ = ["export", "film_times", "model_html", "render", "trajectory_html", "write"]
+__all__ = ["export", "film_times", "model_html", "plot", "render", "trajectory_html", "write"]

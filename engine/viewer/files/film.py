@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import tempfile
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import number
+from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
 Array = np.ndarray
@@ -118,21 +118,12 @@ def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
 @contextlib.contextmanager
 def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], Iterator[Array]]]:
     """Show a progress bar; yield the function that moves it with every frame of an iterator."""
-    if not shown:
-        yield lambda frames: frames
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    of = "" if count is None else f"/{count}"
-    text = TextColumn(f"{{task.completed:.0f}}{of} frames, {{task.fields[rate]:.1f}}/s")
-    begun = time.perf_counter()
-    with Progress(TextColumn("rendering"), BarColumn(), text, TimeRemainingColumn()) as shown_bar:
-        task = shown_bar.add_task("", total=count, rate=0.0)
+    with progress_bar("rendering", "frames", count, shown) as advanced:
 
         def moving(frames: Iterator[Array]) -> Iterator[Array]:
             for k, frame in enumerate(frames, 1):
                 yield frame
-                shown_bar.update(task, completed=k, rate=k / max(time.perf_counter() - begun, 1e-9))
+                advanced(k)
 
         yield moving
 

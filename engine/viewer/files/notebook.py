@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.io import RobotFileError
 from engine.model import Joint, Model
-from engine.model.html import html
+from engine.model.shown import html
 from engine.simulation import Trajectory
 from engine.viewer.files.html import page
 from engine.viewer.scene.errors import ViewerError

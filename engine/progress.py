@@ -1,0 +1,31 @@
+"""A progress bar in the terminal, with the rate and the time left."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, unit: str, total: int | None, shown: bool, start: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show a bar, or nothing; give the function to call with the number of units done so far.
+
+    Of the units, ``start`` were done before; numbers below zero are passed over.
+    """
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    of = "" if total is None else f"/{total}"
+    count = TextColumn(f"{{task.completed:.0f}}{of} {unit}, {{task.fields[rate]:,.1f}}/s")
+    begun = time.perf_counter()
+    with Progress(TextColumn(what), BarColumn(), count, TimeRemainingColumn()) as bar:
+        task = bar.add_task("", total=total, completed=start, rate=0.0)
+
+        def advanced(done: int) -> None:
+            if done >= 0:
+                bar.update(task, completed=done, rate=(done - start) / max(time.perf_counter() - begun, 1e-9))
+
+        yield advanced

@@ -1,0 +1,68 @@
+"""Plots: a figure of one rollout, by matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.model.shown import figure
+from engine.simulation import Trajectory
+from engine.spatial import quaternion
+
+
+@figure.register
+def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
+    """Return a figure of a trajectory's one rollout; with ``path`` it is written too."""
+    import matplotlib.pyplot as plt
+
+    model, t = motion.model, motion.t
+    floating = [model.bodies[i] for i in model.roots if model.bodies[i].kind.floats]
+    joints = [b.joint for b in model.bodies if b.kind.nq == 1 and not b.mimics]
+    n = 2 + len(floating) + (len(floating) > 1)
+    drawn, axes = plt.subplots(n, 2, figsize=(12, 3.5 * n), sharex=True, layout="constrained", squeeze=False)
+    (a, b), (c, d) = axes[:2]
+    for j in joints:
+        a.plot(t, motion.q[:, model.q_slice(j.name)], lw=1, label=j.name)
+        b.plot(t, motion.v[:, model.v_slice(j.name)], lw=1)
+        c.plot(t, motion.tau[:, model.v_slice(j.name)], lw=1)
+    if 0 < len(joints) <= 14:
+        a.legend(fontsize=7, ncols=2)
+    for name, power in motion.power().items():
+        d.plot(t, power, lw=1, label=name)
+    if motion.power():
+        d.legend(fontsize=7)
+    titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
+              (d, "power on the robot, W")]  # fmt: skip
+    for body, (e, f) in zip(floating, axes[2:], strict=False):
+        q = motion.q[:, body.q]
+        back = np.broadcast_to(quaternion.conjugate(q[0, :4]), q[:, :4].shape)
+        turned = np.degrees(quaternion.log(quaternion.product(back, q[:, :4])))
+        titles.append((e, f"{body.joint.child}: rotation from its first attitude, deg"))
+        for k, name in enumerate("xyz"):
+            e.plot(t, turned[:, k], lw=1, label=f"about {name}")
+            if len(floating) > 1:
+                f.plot(t, q[:, 4 + k] - q[0, 4 + k], lw=1, label=f"along {name}")
+                f.set_title(f"{body.joint.child}: displacement, m", fontsize=10)
+        e.legend(fontsize=7)
+    if floating:
+        P, g = motion.momentum(), axes[-1, int(len(floating) == 1)]
+        for part, name in ((P[:, :3], "angular"), (P[:, 3:], "linear")):
+            scale = np.linalg.norm(part[0]) or 1.0
+            g.semilogy(t, np.maximum(np.linalg.norm(part - part[0], axis=1) / scale, 1e-18), lw=1, label=name)
+        g.legend(fontsize=7)
+        titles.append((g, "change of momentum, relative"))
+    if len(floating) > 1:
+        E = sum(motion.energy())
+        axes[-1, 1].plot(t, E - E[0], lw=1)
+        titles.append((axes[-1, 1], "change of energy, J"))
+    for axis, title in titles:
+        axis.set_title(title, fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[-1]:
+        axis.set_xlabel("t, s")
+    drawn.suptitle(model.name)
+    if path is not None:
+        drawn.savefig(path, dpi=110)
+    return drawn
