@@ -81,7 +81,8 @@ class Simulator:
     joint_dynamics : whether the damping, friction, limits and effort of the robot's file hold
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
-        change; without it momentum drifts with the method's order
+        change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
+        keeps its own to the method's order only
     compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
 
     Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
@@ -207,7 +208,8 @@ class Simulator:
         p, x, own = state.parameters, state.whole, self._step.layout.slices
         if not np.array_equal(state.q, x[..., own["q"]]) or not np.array_equal(state.v, x[..., own["v"]]):    # it was edited
             q, v = self.model.normalized(state.q), self.model.checked("v", state.v, batched=True)
-            x = self._step.prepare(p, np.concatenate([*np.broadcast_arrays(q, x[..., own["q"]])[:1], v, x[..., own["v"].stop :]], axis=-1))
+            parts = [np.broadcast_to(y, (*x.shape[:-1], y.shape[-1])) for y in (q, v, x[..., own["v"].stop :])]
+            x = self._step.prepare(p, np.concatenate(parts, axis=-1), state.t)
         if parameters:
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():

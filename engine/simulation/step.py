@@ -110,28 +110,28 @@ class Step:
         return self.layout.spread({"q": q, "v": v, "state": self.plant.initial_states(), "memory": self.plant.initial_memories(),
                                    "events": np.zeros(self.watch.memory.n)}, batch)  # fmt: skip
 
-    def prepare(self, p: Array, x: Array) -> Array:
-        """Return x (..., n) with what its q and v make of the momenta and of the event functions."""
+    def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
+        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions."""
         if not self.plant.conserved and not self.watch:
             return x
         with np.errstate(all="ignore"):
-            found = self._preparation(np.concatenate([p, x], axis=-1))
+            found = self._preparation(np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1))
         if not np.isfinite(found).all():
-            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at the start; expected a number")
+            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
         return found
 
     @functools.cached_property
     def _preparation(self) -> Callable[[Array], Array]:
-        split = self.plant.parameters.n
+        begin = 1 + self.plant.parameters.n
 
         def prepared(given: Array) -> Array:
-            p, x = given[:split], given[split:]
+            t, p, x = given[0], given[1:begin], given[begin:]
             a = self.layout.split(x)
             z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
-            e = self.watch.begun(self.plant.context(0.0, a["q"], a["v"], z, p)) if self.watch else a["events"]
+            e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
             return self.layout.join({**a, "state": z, "events": e})
 
-        return gufunc(prepared, f"({split + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+        return gufunc(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
 
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
