@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
-def progress_bar(what: str, unit: str, total: int | None, shown: bool, start: int = 0) -> Iterator[Callable[[int], None]]:
+def progress_bar(what: str, unit: str, total: int | None, shown: bool, start: int = 0,
+                 digits: int = 0) -> Iterator[Callable[[int], None]]:  # fmt: skip
     """Show a bar, or nothing; give the function to call with the number of units done so far.
 
-    Of the units, ``start`` were done before; numbers below zero are passed over.
+    Of the units, ``start`` were done before; numbers below zero are passed over. The rate has so many ``digits``
+    after its point.
     """
     if not shown:
         yield lambda done: None
@@ -19,7 +21,7 @@ def progress_bar(what: str, unit: str, total: int | None, shown: bool, start: in
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     of = "" if total is None else f"/{total}"
-    count = TextColumn(f"{{task.completed:.0f}}{of} {unit}, {{task.fields[rate]:,.1f}}/s")
+    count = TextColumn(f"{{task.completed:.0f}}{of} {unit}, {{task.fields[rate]:,.{digits}f}}/s")
     begun = time.perf_counter()
     with Progress(TextColumn(what), BarColumn(), count, TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=total, completed=start, rate=0.0)

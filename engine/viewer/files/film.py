@@ -118,7 +118,7 @@ def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
 @contextlib.contextmanager
 def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], Iterator[Array]]]:
     """Show a progress bar; yield the function that moves it with every frame of an iterator."""
-    with progress_bar("rendering", "frames", count, shown) as advanced:
+    with progress_bar("rendering", "frames", count, shown, digits=1) as advanced:
 
         def moving(frames: Iterator[Array]) -> Iterator[Array]:
             for k, frame in enumerate(frames, 1):
