@@ -18,6 +18,8 @@ from engine.simulation.trajectory import Trajectory, described
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
+#: what is made when it is first asked for
+LATER = ("model", "tau", "vdot")
 
 
 class NoBody(StateError, AttributeError):
@@ -75,21 +77,22 @@ class BodyTrajectory(Trajectory):
             v = np.matvec(np.swapaxes(body.rotation(x), -1, -2), v)
         q = np.concatenate([body.quaternion(x), body.position(x)], axis=-1)
         v = np.concatenate([body.angular_velocity(x), v], axis=-1)
-        none: Any = None
-        return cls(body_model(body, x, u, t), (0.0, 0.0, 0.0), t, q, v, none, none, {"x": x, "u": u}, system=body)
+        later: Any = None
+        return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, {"x": x, "u": u}, system=body)
 
     def __post_init__(self) -> None:
-        for name in ("tau", "vdot"):
+        for name in LATER:
             if getattr(self, name) is None:
                 object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("tau", "vdot"):
+        if name not in LATER:
             raise AttributeError(f"a {type(self).__name__} has no '{name}'")
-        tau, vdot = loads_and_accelerations(self.system, self.x, self.u, self.t)
-        object.__setattr__(self, "tau", tau)
-        object.__setattr__(self, "vdot", vdot)
-        return getattr(self, name)
+        if name == "model":
+            self.__dict__["model"] = body_model(self.system, self.x, self.u, self.t)
+        else:
+            self.__dict__.update(zip(("tau", "vdot"), loads_and_accelerations(self.system, self.x, self.u, self.t), strict=True))
+        return self.__dict__[name]
 
     def __repr__(self) -> str:
         return described(self.system.name, self.t, self.x)

@@ -26,7 +26,7 @@ class Controller(Component):
 
     def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
         self.called = Called(fn, parameters)
-        self.state = self.called.law.state
+        self.state, self.period = self.called.law.state, self.called.law.period
         self.takers: dict[str, tuple[int, ...]] = {}
         self.held = Layout({})
 
@@ -39,11 +39,6 @@ class Controller(Component):
         """Make room for commands of these shapes, which a law with a period holds."""
         self.held = Layout({"tick": (), **shapes})
         self.memory = np.zeros(self.held.n)
-
-    @property
-    def period(self) -> float | None:
-        """Of a law that is held between ticks, s."""
-        return self.called.law.period
 
     def commands(self, s: Context, state: Array) -> tuple[dict[str, Any], Any]:
         """Return the user's commands now, checked, and the rate of the law's own state."""

@@ -33,16 +33,11 @@ class Watch:
                 raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
             self.events.append(Event.of(e, stops=True))
         self.called = [Called(e.function, parameters) for e in self.events]
-        n = len(self.events)
+        n, self.names = len(self.events), [c.name for c in self.called]
         self.memory = Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
 
     def __bool__(self) -> bool:
         return bool(self.events)
-
-    @property
-    def names(self) -> list[str]:
-        """The functions' names."""
-        return [c.name for c in self.called]
 
     def values(self, s: Context) -> Array:
         """Return the functions' values. Traceable."""

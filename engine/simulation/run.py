@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ class Process:
                 raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
             return self._plain
         kernel = rollout_ufunc(*self.programs, machine.width() if batch else 1)
-        rows = int(np.prod(batch))
+        rows = math.prod(batch)
         threads = min(get_threads(), rows // (4 * machine.width()))
         if threads <= 1:
             return kernel

@@ -206,7 +206,7 @@ class Simulator:
         -9.81
         """
         p, x, own = state.parameters, state.whole, self._step.layout.slices
-        if not np.array_equal(state.q, x[..., own["q"]]) or not np.array_equal(state.v, x[..., own["v"]]):    # it was edited
+        if (np.asarray(state.q).tobytes(), np.asarray(state.v).tobytes()) != (x[..., own["q"]].tobytes(), x[..., own["v"]].tobytes()):
             q, v = self.model.normalized(state.q), self.model.checked("v", state.v, batched=True)
             parts = [np.broadcast_to(y, (*x.shape[:-1], y.shape[-1])) for y in (q, v, x[..., own["v"].stop :])]
             x = self._step.prepare(p, np.concatenate(parts, axis=-1), state.t)
@@ -231,9 +231,10 @@ class Simulator:
             data = advance(kernel, np.array([float(steps)]), 0.0, float(done), self.dt, p, x)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop)) from None
-        one = {n: np.take(y, 0, axis=x.ndim - 1) for n, y in self._step.columns(data).items()}
+        one = self._step.columns(data[..., 0, :])
         q, v, vdot, tau = (one.pop(n) for n in ("q", "v", "vdot", "tau"))
-        return State(float(data.flat[0]), q, v, vdot, tau, one, data[..., 0, 1 : 1 + self._process.n], p, done + steps)
+        whole = data[..., 0, 1 : 1 + self._process.n].copy()    # its own: what is written into q and v is seen
+        return State(float(data.flat[0]), q, v, vdot, tau, one, whole, p, done + steps)
 
     # ------------------------------------------------------------ running
 
