@@ -1,4 +1,4 @@
-"""What is printed: a robot's summary and tree, what a recording holds, the peaks of forces."""
+"""Printed tables: a robot's summary and tree, what a recording holds, the peaks of forces."""
 
 import shlex
 from collections import Counter

@@ -336,7 +336,7 @@ class CallWriter(Writer):
         self.failures: list[str] = []  # blocks at the end: what is left to do when memory runs out
 
     def api(self, which: str) -> str:
-        """What the table ``@api`` says of NumPy."""
+        """Return NumPy's addresses for the table ``@api``."""
         return self.put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
 
     def handler(self, k: int) -> str:

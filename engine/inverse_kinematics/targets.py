@@ -1,4 +1,4 @@
-"""What is asked of inverse kinematics: where links should be."""
+"""Targets of inverse kinematics: where links should be."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Limits:
 
 
 class Axes(Protocol):
-    """What a kind reads of a joint: the directions it moves along or about, in the joint frame, and how far."""
+    """The part of a joint that a kind reads: the directions it moves along or about, in the joint frame, and how far."""
 
     @property
     def name(self) -> str: ...

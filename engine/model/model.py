@@ -24,7 +24,7 @@ FLOATING_BASE = "floating_base"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Body:
-    """What moves as one: a joint that is not fixed, its child link, and every link welded to that child.
+    """A body moves as one: a joint that is not fixed, its child link, and every link welded to that child.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What an HDF5 file of a recording holds: a dataset per column, the checkpoint, and the header.
+"""The schema of a recording's HDF5 file: a dataset per column, the checkpoint, and the header.
 
 ``/t``, ``/q``, … (records, ...), ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,
 ``header`` (JSON), ``layout`` (JSON: the shapes) and ``complete``. Where no record has been committed, the attribute ``records`` of

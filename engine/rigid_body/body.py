@@ -300,7 +300,7 @@ class RigidBody(ControlSystem):
             self._value("mass")
 
     def _value(self, name: str, *at: Any) -> Any:
-        """Mass or inertia, constant or at a state; checked."""
+        """Return the mass or the inertia, constant or at a state; checked."""
         given = getattr(self, name)
         if given is None:
             raise BodyError(f"{self.name} has no {name}; expected a number of kg, or a function mass(x, u, t)")
@@ -327,7 +327,7 @@ class RigidBody(ControlSystem):
         return a if a.shape else float(a)
 
     def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
-        """What one of the user's functions returns, of the right shape."""
+        """Call one of the user's functions, and return its result if it has the right shape."""
         result = self._array(name, getattr(self, name)(x, u, t))
         if result.shape != (size,):
             raise BodyError(f"{self.name}.{name} returned shape {result.shape}; expected ({size},)")

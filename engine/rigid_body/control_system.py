@@ -100,7 +100,7 @@ class Dynamics(ControlSystem):
         raise NotImplementedError(f"{self.name} has no dynamics(x, u, t)")
 
     def velocity(self, x: Array, u: Array, t: Any) -> Array:
-        """What ``dynamics`` returns, of the right shape."""
+        """Call ``dynamics``, and return its result if it has the right shape."""
         xi = np.asarray(self.dynamics(x, u, t))
         if xi.shape != (self.state.ne,):
             raise StateError(f"{self.name}.dynamics returned shape {xi.shape}; expected ({self.state.ne},), a velocity of {self.state}")

@@ -55,7 +55,7 @@ class Motor(Component):
 
     @property
     def armature(self) -> float:
-        """What the rotor adds to the joint's inertia, n² J."""
+        """The inertia that the rotor adds to the joint's, n² J."""
         return float(self.gear**2 * self.rotor)
 
     def given(self, commands: Mapping[str, Any]) -> Any:

@@ -88,7 +88,7 @@ class Context:
 
 @dataclass
 class Effect:
-    """What a component does.
+    """The effect of a component on a robot.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class Process:
 
     @functools.cached_property
     def record(self) -> Layout:
-        """What lies where in a record."""
+        """The layout of a record."""
         if self.compiled:
             seen = self.programs[1]
             return Layout(dict(zip(seen.names, seen.shapes_out, strict=True)))

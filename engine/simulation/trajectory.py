@@ -71,7 +71,7 @@ class Trajectory:
 
     @property
     def armature(self) -> tuple[float, ...]:
-        """What motors' rotors add to the joints' inertia (nv), kg·m²: the model's own."""
+        """The inertia that motors' rotors add to the joints' (nv), kg·m²: the model's own."""
         return tuple(self.model.armature.tolist())
 
     @functools.cached_property
@@ -87,11 +87,11 @@ class Trajectory:
         return robot_of(model, gravity)
 
     def _own(self) -> dict[str, Array]:
-        """Those of the parameters that count instead of the model's numbers."""
+        """Return those of the parameters that count instead of the model's numbers."""
         return {n: x for n, x in self.parameters.items() if n == "gravity" or n.startswith(("mass.", "inertia."))}
 
     def _sum(self, of: str) -> Any:
-        """What the states of every rollout make, with its own parameters."""
+        """Return the energies or the momentum of every state, with its rollout's own parameters."""
         own, lead = self._own(), self.q.ndim - 2
         function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead:]) for n, x in own.items()))
         return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
@@ -105,7 +105,7 @@ class Trajectory:
         return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{**arrays, **more})
 
     def __getitem__(self, part: Any) -> Trajectory:
-        """A slice, an index or a mask in time."""
+        """Return a slice, an index or a mask in time."""
         if isinstance(part, (int, np.integer)):
             if not -len(self) <= part < len(self):
                 raise IndexError(f"there is no state {part}; expected one of {len(self)}")
@@ -126,7 +126,7 @@ class Trajectory:
         return replace(one[: last + 1], t=np.append(self.t[:last], stopped), stopped=None)
 
     def at(self, times: Any) -> Trajectory:
-        """The trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
+        """Return the trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
 
         At the time of a jump it is the state after it. A rollout of a batch that stopped stays as it was then.
         """
@@ -165,27 +165,27 @@ class Trajectory:
     # ------------------------------------------------------------ what follows from it
 
     def energy(self) -> tuple[Any, Any]:
-        """Kinetic and potential energy (..., T), J; that of the motors' rotors is among the kinetic."""
+        """Return kinetic and potential energy (..., T), J; that of the motors' rotors is among the kinetic."""
         return self._sum("energy")
 
     def momentum(self) -> Array:
-        """Spatial momentum (..., T, 6) about the world's origin, world axes."""
+        """Return the spatial momentum (..., T, 6) about the world's origin, world axes."""
         return self._sum("momentum")
 
     def poses(self) -> Array:
-        """Poses of all links (..., T, nlinks, 4, 4)."""
+        """Return the poses of all links (..., T, nlinks, 4, 4)."""
         return robot_of(self.model, self.gravity).forward_kinematics(self.q)
 
     def pose(self, link: str) -> Array:
-        """Poses of one link (..., T, 4, 4)."""
+        """Return the poses of one link (..., T, 4, 4)."""
         return self.poses()[..., self.model.link_index(link), :, :]
 
     def power(self) -> dict[str, Array]:
-        """By component, the power (..., T) at which it does work on the robot, W."""
+        """Return by component the power (..., T) at which it does work on the robot, W."""
         return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
 
     def __call__(self, name: str) -> Array:
-        """A signal by name."""
+        """Return a signal by its name."""
         if name not in self.signals:
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
         return self.signals[name]
@@ -193,7 +193,7 @@ class Trajectory:
     # ------------------------------------------------------------ out of here
 
     def columns(self) -> dict[str, Array]:
-        """Every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …"""
+        """Return every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …"""
         found: dict[str, Array] = {}
         for which in ("q", "v", "tau", "vdot"):
             for i, name in enumerate(self.model.labels(which)):
@@ -206,7 +206,7 @@ class Trajectory:
         return found
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a column for every number, indexed by time (and by rollout, of a batch)."""
+        """Return a pandas DataFrame with a column for every number, indexed by time (and by rollout, of a batch)."""
         import pandas as pd
 
         columns = self.columns()
@@ -217,7 +217,7 @@ class Trajectory:
         return pd.DataFrame({k: x.reshape(-1) for k, x in columns.items()}, index=index)
 
     def to_xarray(self) -> Any:
-        """An xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
+        """Return an xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
         import xarray as xr
 
         lead = [f"batch{i}" if self.q.ndim > 3 else "rollout" for i in range(self.q.ndim - 2)]
@@ -298,14 +298,14 @@ def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[t
 
 
 def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
-    """What a file says of the robot and its rollouts."""
+    """Return the part of a file's header that is of the robot and its rollouts."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
             "v_entries": list(model.labels("v"))}  # fmt: skip
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
-    """The trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
+    """Return the trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
 
     Also while it is being written, and after the simulation was killed: then it ends where the file does.
 
@@ -332,7 +332,7 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
 
 
 def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
-    """The events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
+    """Return the events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
     if "events" not in recording.columns:
         known = recording.header.get("events", ())
         return tuple(Crossing(e["function"], e["name"], e["t"], (np.array(e["q"]), np.array(e["v"]))) for e in known)
