@@ -336,7 +336,7 @@ class CallWriter(Writer):
         self.failures: list[str] = []  # blocks at the end: what is left to do when memory runs out
 
     def api(self, which: str) -> str:
-        """Return NumPy's addresses for the table ``@api``."""
+        """Load NumPy's address of that name from the table ``@api``."""
         return self.put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
 
     def handler(self, k: int) -> str:

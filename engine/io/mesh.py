@@ -64,7 +64,7 @@ def triangles(path: str) -> Any:
 
 
 class Contents(NamedTuple):
-    """Return a file's contents: (mesh as written, its placement (4, 4) in the file's frame, metres) for each, and the files that it names."""
+    """Return a file's contents: (mesh as written, its placement (4, 4) in the file's frame, metres) for each, and files it names."""
 
     meshes: list[tuple[Any, Array]]
     named: Named
