@@ -89,6 +89,15 @@ def test_everything_that_floats_is_plotted(tmp_path):
     assert [t.split(":")[0] for t in titles[4:8]] == ["first", "first", "second", "second"] and "momentum" in titles[8]
 
 
+def test_a_body_without_joints_is_plotted_by_itself(tmp_path):
+    body = Drifting()
+    motion = engine.compile(body).simulate(body.build_state(angular_velocity=[0, 1, 0]), 0.1, 0.01, compiled=False)
+    figure = motion.plot(tmp_path / "a.png")
+    assert all(axis.lines for axis in figure.axes) and figure.axes[3].get_title() == "change of energy, J"
+    flown = engine.Simulator(ball(), dt=0.01).run(UP, np.zeros(6), 0.1).plot()
+    assert all(axis.lines for axis in flown.axes) and flown.axes[3].get_title() == "power on the robot, W"
+
+
 # ---------------------------------------------------------------- events
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.model import Body
 from engine.model.shown import figure
 from engine.simulation import Trajectory
 from engine.spatial import quaternion
@@ -35,6 +36,8 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
         d.legend(fontsize=7)
     titles = [(a, "joints, rad (m)"), (b, "joint speeds, rad/s (m/s)"), (c, "forces after limits, N·m (N)"),
               (d, "power on the robot, W")]  # fmt: skip
+    if not joints and len(floating) == 1:
+        titles = loose(motion, floating[0], (a, b, c, d))
     for body, (e, f) in zip(floating, axes[2:], strict=False):
         q = motion.q[:, body.q]
         back = np.broadcast_to(quaternion.conjugate(q[0, :4]), q[:, :4].shape)
@@ -66,3 +69,22 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
     if path is not None:
         drawn.savefig(path, dpi=110)
     return drawn
+
+
+def loose(motion: Trajectory, body: Body, axes: tuple[Any, Any, Any, Any]) -> list[tuple[Any, str]]:
+    """Fill four axes of a body without joints: where it is, how it moves, what acts on it, and powers or its energy; return their titles."""
+    a, b, c, d = axes
+    t, q, v, tau = motion.t, motion.q[:, body.q], motion.v[:, body.v], motion.tau[:, body.v]
+    for k, name in enumerate("xyz"):
+        a.plot(t, q[:, 4 + k], lw=1, label=name)
+    for k, name in enumerate(body.kind.v_names):
+        b.plot(t, v[:, k], lw=1, label=name)
+        c.plot(t, tau[:, k], lw=1)
+    for axis in (a, b):
+        axis.legend(fontsize=7, ncols=2)
+    titles = [(a, "position, m"), (b, "twist, rad/s (m/s)"), (c, "wrench, N·m (N)")]
+    if motion.power():
+        return [*titles, (d, "power on the robot, W")]
+    E = sum(motion.energy())
+    d.plot(t, E - E[0], lw=1)
+    return [*titles, (d, "change of energy, J")]
