@@ -72,7 +72,7 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
 
 
 def loose(motion: Trajectory, body: Body, axes: tuple[Any, Any, Any, Any]) -> list[tuple[Any, str]]:
-    """Fill four axes of a body without joints: where it is, how it moves, what acts on it, and powers or its energy; return their titles."""
+    """Fill four axes of a body without joints: where it is, how it moves, loads, and powers or its energy; return their titles."""
     a, b, c, d = axes
     t, q, v, tau = motion.t, motion.q[:, body.q], motion.v[:, body.v], motion.tau[:, body.v]
     for k, name in enumerate("xyz"):
