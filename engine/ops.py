@@ -60,7 +60,7 @@ def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1)
     def one(*xs: Any) -> Any:
         for x in xs:
             if hasattr(x, "g"):
-                return x.g.record(function, *xs)
+                return x.g.make(x.g.recorded[function], *xs)
         result = function(*xs)
         return result[()] if isinstance(result, np.ndarray) else result
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError
-from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, RECORDED, Node, is_truth
+from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 
 
 class TraceError(EngineError):
@@ -34,6 +34,8 @@ class Graph:
     True
     """
 
+    recorded = RECORDED  # NumPy's function -> the operation that it means
+
     def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.rules = rules or {}  # operation -> function of the operands that returns something simpler, or None
         self.nodes: list[Node] = []
@@ -48,7 +50,7 @@ class Graph:
         if i is None:
             i = self.memo[key] = len(self.nodes)
             self.nodes.append(key)
-            if is_truth(key, self.truths):
+            if key[0] in PERHAPS_TRUTHS and is_truth(key, self.truths):
                 self.truths.add(i)
         return i
 
@@ -93,10 +95,6 @@ class Graph:
     def truth(self, i: int) -> int:
         """A node as a truth value: what is not 0 is true."""
         return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
-
-    def record(self, function: Any, *operands: Any) -> Any:
-        """The operation that a function of NumPy means, made as by :meth:`make`."""
-        return self.make(RECORDED[function], *operands)
 
     def input(self, k: int) -> Expr:
         return Expr(self, self.node(("input", k)))

@@ -123,6 +123,8 @@ OPERATIONS = {row.name: row for row in ROWS}
 ARITY = {row.name: len(row.takes) for row in ROWS if row.kinds}
 COMMUTATIVE = {row.name for row in ROWS if row.commutative}
 BOOLEAN = {row.name for row in ROWS if row.kinds.endswith(">t")}
+#: operations whose result may be a truth value
+PERHAPS_TRUTHS = BOOLEAN | {"select", "const"}
 #: operations that take truth values
 CONDITIONAL = {row.name for row in ROWS if "t" in row.takes}
 #: NumPy's function -> the operation that records it

@@ -43,7 +43,7 @@ def test_a_row_is_recorded_as_its_node(row: Operation):
     x = [graph.input(k) for k in range(len(row.takes))]
     given = [ops.less(x[0], 0.5)] if row.takes[0] == "t" else [x[0]]
     given += [ops.less(y, 0.5) if kind == "t" else y for y, kind in zip(x[1:], row.takes[1:], strict=True)]
-    y = graph.record(row.numpy, *given)
+    y = graph.make(graph.recorded[row.numpy], *given)
     assert graph.nodes[y.i] == (row.name, *[g.i for g in given])
     verify(Program(graph.nodes, [y.i], [()] * len(x), [()]))
     if row.partials:
