@@ -29,7 +29,7 @@ def number(what: str, x: Any, expected: str, above: float = -np.inf, below: floa
            most: float = np.inf, error: type[EngineError] = EngineError) -> float:  # fmt: skip
     """Return x as a float; refuse what is no number, is not finite, or lies outside ``above < x < below`` and ``least <= x <= most``.
 
-    ``most=np.inf`` given together with ``below`` left out still refuses infinity: give ``unbounded`` values a check of their own.
+    Infinity is refused whatever the bounds: what may be infinite needs a check of its own.
 
     >>> number("dt", 1e-3, "a step in seconds greater than zero", above=0)
     0.001

@@ -1,8 +1,10 @@
-"""Checks of what runs are asked for: steps, durations, counts, tolerances, integrators."""
+"""Checks of what runs are asked for: steps, durations, counts, tolerances."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from engine.checks import number, whole
 from engine.simulation.component import SimulationError
@@ -25,6 +27,13 @@ def checked_tolerance(tolerance: Any) -> float:
     """Return an error per step between 1e-15 and 1."""
     expected = "an error per step between 1e-15 and 1, such as 1e-9"
     return number("tolerance", tolerance, expected, least=1e-15, below=1.0, error=SimulationError)
+
+
+def checked_max_step(max_step: Any) -> float:
+    """Return the largest step, s, greater than zero; infinite where there is none."""
+    if isinstance(max_step, (float, np.floating)) and max_step == np.inf:
+        return np.inf
+    return number("max_step", max_step, "seconds greater than zero", above=0.0, error=SimulationError)
 
 
 def checked_count(record_every: Any) -> int:

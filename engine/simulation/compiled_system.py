@@ -18,7 +18,7 @@ from engine.model import StateError
 from engine.progress import progress_bar
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
-from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import reason, watch, watched
 from engine.simulation.function import Function, compiled_attempt
@@ -226,7 +226,7 @@ class CompiledSystem:
         system, there, back = integrated(self.system, self._controlled(controller), method)
         convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
         return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
-                     checked_tolerance(tolerance), lambda y: (convert(y),), events, max_step)  # fmt: skip
+                     checked_tolerance(tolerance), lambda y: (convert(y),), events, checked_max_step(max_step))  # fmt: skip
 
     def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
         """Return the controller u(x, t), the system's own, or none, checked where it is called."""

@@ -28,7 +28,7 @@ class SimulationError(EngineError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
-        self.records: Any = []  # of the block in which it happened, or of the run
+        self.records: list[Array] = []  # blocks (T, m) until then
 
 
 class NotFinite(SimulationError):

@@ -34,6 +34,7 @@ class Plant:
     ----------
     parameters : nominal values by name
     conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
+    compiled : whether a controller with a period is asked on symbols for what it holds, or on numbers
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class Plant:
     """
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
-                 parameters: Mapping[str, Array], conserved: tuple[Tree, ...]) -> None:  # fmt: skip
+                 parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.values = dict(parameters)
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
@@ -52,26 +53,23 @@ class Plant:
         self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
                              | ({MOMENTUM: (len(conserved), 9)} if conserved else {}))  # fmt: skip
         self.kind: type[System] = FreeBody if [b.kind.floats for b in model.bodies] == [True] and not self.states.n else Mechanical
-
-    def hold(self, traced: bool) -> None:
-        """Ask a controller with a period for its commands once, on symbols or on numbers, and make room for them."""
-        controller, model = self.controller, self.model
+        if controller is not None and controller.period is not None:
+            controller.hold(self._commanded(controller, compiled))
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
-        if controller is None or controller.period is None:
-            return
+
+    def _commanded(self, controller: Controller, compiled: bool) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of a controller's commands, by name: it is asked once."""
+        model = self.model
 
         def commands(t: Any, q: Array, v: Array, z: Array, p: Array) -> dict[str, Any]:
             s = self.context(t, q, v, z, p)
             return controller.commands(s, s.states.get(controller.name, controller.state))[0]
 
-        if traced:
+        if compiled:
             program = trace(commands, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)], named=True)
-            shapes = dict(zip(program.names, program.shapes_out, strict=True))
-        else:
-            found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
-            shapes = {n: np.shape(c) for n, c in found.items()}
-        controller.hold(shapes)
-        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+            return dict(zip(program.names, program.shapes_out, strict=True))
+        found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
+        return {n: np.shape(c) for n, c in found.items()}
 
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""

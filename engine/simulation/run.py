@@ -103,7 +103,7 @@ class Process:
                     x, k = self.step(t0, k, dt, p, x), k + 1.0
                 records.append(self.record.join(self.observe(t0, k, dt, p, x)))
         except SimulationError as error:
-            error.records = records
+            error.records = [np.array(records)] if records else []
             raise
         return np.array(records)
 
@@ -164,8 +164,7 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
         stop.data = np.concatenate([*found, stop.data], axis=-2)
         raise
     except SimulationError as error:
-        kept = [*found, *[np.array(error.records)] * bool(error.records)]
-        error.records = np.concatenate(kept, axis=-2) if kept else []
+        error.records = [*found, *error.records]
         raise
     return np.concatenate(found, axis=-2)
 

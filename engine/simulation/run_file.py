@@ -122,7 +122,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
             write([*held, stop.data], -1, True)
             raise SimulationError(f"{ended(step, stop)} (recorded until then in '{path}')") from None
         except SimulationError as error:
-            write([*held, *[np.array(error.records)] * bool(error.records)], -1, True)
+            write([*held, *error.records], -1, True)
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error
     return path
 

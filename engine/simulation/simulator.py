@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, whole
+from engine.checks import whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -19,7 +19,7 @@ from engine.integrate.event import crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.checks import checked_count, checked_duration, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended
@@ -121,8 +121,7 @@ class Simulator:
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
         control = None if controller is None else Controller(controller, self.parameters)
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved)
-        self.plant.hold(compiled)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
@@ -221,7 +220,7 @@ class Simulator:
                     raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}") from None
             if self.conserved and any(name.startswith(("mass.", "inertia.")) for name in given):
                 x = x.copy()
-                x[..., own["state"]] = self._step.prepare(p, x)[..., own["state"]]
+                x[..., own["state"]] = self._step.prepare(p, x, state.t)[..., own["state"]]
         count = whole("steps", steps, "a whole number of steps from 1", least=1, error=SimulationError)
         return self._state(p, x, state.steps, count)
 
@@ -283,8 +282,8 @@ class Simulator:
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop), self._trajectory(stop.data, p)) from None
         except SimulationError as error:
-            if len(error.records):
-                error.trajectory, error.records = self._trajectory(np.asarray(error.records), p), []
+            if error.records:
+                error.trajectory, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
             raise
 
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
@@ -336,12 +335,10 @@ class Simulator:
             raise SimulationError("something is held from step to step (a period, pulses, events of run); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
-        if max_step != np.inf:
-            number("max_step", max_step, "seconds greater than zero", above=0.0, error=SimulationError)
         nq, nv = self.model.nq, self.model.nv
         method, system = self._step.system(np.zeros(0), p)
         return solve(compiled_attempt(method, system), method.order, x, checked_duration(duration), checked_tolerance(tolerance),
-                     lambda y: (y[..., :nq], y[..., nq : nq + nv]), events, max_step)  # fmt: skip
+                     lambda y: (y[..., :nq], y[..., nq : nq + nv]), events, checked_max_step(max_step))  # fmt: skip
 
     # ------------------------------------------------------------ what comes out
 

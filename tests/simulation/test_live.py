@@ -82,6 +82,16 @@ def test_where_a_mass_changes_the_velocity_goes_on_and_the_momentum_is_that_of_t
     np.testing.assert_allclose(heavier.v, again.v, rtol=0, atol=1e-14)
 
 
+def test_where_a_mass_changes_events_are_asked_at_the_time_of_the_state():
+    def descent(t, q, v):
+        return np.sqrt(q[6] + 20.0 * t) - 100.0                               # no number at t = 0 of a stone that has fallen since
+
+    simulator = engine.Simulator(stone(), parameters={"mass.stone": 3.0}, events=[descent])
+    fallen = simulator.step(simulator.start(0 * AT + [1, 0, 0, 0, 0, 0, 0], np.zeros(6)), 1000)
+    assert fallen.q[6] < -4.0
+    assert simulator.step(fallen, 1, {"mass.stone": 30.0}).q[6] < fallen.q[6]
+
+
 def test_parameters_of_a_batch(simulator):
     start = simulator.start(np.stack([AT, AT]), np.stack([GOING, -GOING]))
     winds = np.array([[1.0, 0, 0], [0, 2.0, 0]])

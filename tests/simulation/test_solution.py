@@ -152,6 +152,17 @@ def test_bad_input(arguments, message):
         simulator.solve(**{"q0": q, "v0": np.zeros(6), "duration": 1.0, **arguments})
 
 
+@pytest.mark.parametrize("max_step", [0.0, -1.0, np.nan, "small"])
+def test_a_largest_step_that_is_none_is_refused_of_robots_and_of_bodies(max_step):
+    simulator, q = stone(1.0)
+    body = engine.RigidBody(mass=1.0, inertia=np.eye(3))
+    said = re.escape(f"max_step is {max_step!r}; expected seconds greater than zero")
+    with pytest.raises(engine.SimulationError, match=said):
+        simulator.solve(q, np.zeros(6), 1.0, max_step=max_step)
+    with pytest.raises(engine.SimulationError, match=said):
+        engine.compile(body).solve(body.neutral(), 1.0, max_step=max_step)
+
+
 def test_times_outside_are_refused():
     simulator, q = stone(1.0)
     solution = simulator.solve(q, np.zeros(6), 1.0)
