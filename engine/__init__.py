@@ -1,7 +1,7 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
 from engine import compiler, dynamics, integrate, inverse_kinematics, io, model, ops, recording, rigid_body, simulation, spatial, viewer
-from engine.checks import EngineError
+from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
@@ -17,6 +17,7 @@ from engine.simulation import (
     Live,
     Robot,
     SimulationError,
+    SimulationWarning,
     Simulator,
     StateTrajectory,
     Trajectory,
@@ -28,10 +29,10 @@ from engine.viewer import Viewer, ViewerError, export, render, view
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "Event", "Geometry",
-    "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody",
-    "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "Simulator", "StateError", "StateTrajectory", "StorageError",
-    "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "export", "get_threads",
-    "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf",
-    "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
+    "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
+    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "SimulationWarning", "Simulator", "StateError",
+    "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics",
+    "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory",
+    "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

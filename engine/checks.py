@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import sys
+import traceback
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +17,17 @@ Array = np.ndarray
 
 class EngineError(ValueError):
     """Base of every error that the engine raises on purpose; its text says what is wrong, where, and what was expected."""
+
+
+class EngineWarning(UserWarning):
+    """Base of every warning of the engine: what goes on, but is hardly what was meant."""
+
+
+def warn(text: str, category: type[Warning] = EngineWarning) -> None:
+    """Warn at the line of the user's that called the engine."""
+    frames = traceback.walk_stack(sys._getframe())
+    inside = itertools.takewhile(lambda f: f[0].f_globals.get("__name__", "").startswith("engine."), frames)
+    warnings.warn(text, category, stacklevel=1 + len(list(inside)))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
-import itertools
 import math
 import os
 import re
-import sys
 import sysconfig
-import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import EngineError, whole
+from engine.checks import EngineError, warn, whole
 from engine.compiler import entry, machine
 from engine.compiler.expr import Expr, TraceError
 from engine.compiler.program import Program, Shape
@@ -275,9 +271,7 @@ class Gufunc:
         if how == "raise":
             raise FloatingPointError(text)
         if how != "ignore":
-            frames = traceback.walk_stack(sys._getframe())
-            inside = itertools.takewhile(lambda f: f[0].f_globals.get("__name__", "").startswith("engine."), frames)
-            warnings.warn(text, RuntimeWarning, stacklevel=1 + len(list(inside)))
+            warn(text, RuntimeWarning)
         return args[-1]
 
     # ------------------------------------------------------------ an instance is one function: it is not copied

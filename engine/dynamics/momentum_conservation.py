@@ -40,9 +40,11 @@ def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Arr
     return inertia.mirrored(inertia.rotated(R, I) + shift), h + m * p, l + ops.cross(p, f), f
 
 
-def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Array, Any, Array, Array]:
+def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Array, Any, Array, Array, Array]:
     """Return, of a whole tree in its root's axes: I (3×3) about the centre of mass, that centre c (3) from the root's origin, the mass m,
-    and the momentum [l about c; f] that is due to the joints' motion alone, with the root at rest.
+    the momentum [l about c; f] that is due to the joints' motion alone, with the root at rest, and how large that motion is.
+
+    The last is [Σ |l_i|², Σ |f_i|²] (2) over what each joint moves, as the joint alone moves it: it is zero at rest only.
 
     From the leaves on, by sums of rigid bodies' inertias: a third of the operations that composite 6×6 matrices and twists take.
     """
@@ -50,17 +52,19 @@ def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Arra
     I, h, m = ({i: part(b.inertia) for i, b in bodies.items()} for part in (lambda G: G[:3, :3], inertia.first_moment, inertia.mass))
     l: dict[int, Any] = {i: np.zeros(3) for i in tree}
     f: dict[int, Any] = {i: np.zeros(3) for i in tree}
+    size: Any = np.zeros(2)
     for i in reversed(tree[1:]):
         body, p = bodies[i], bodies[i].parent
         V = body.subspace(q) @ v[body.v]
-        carried = I[i], h[i], m[i], l[i] + I[i] @ V[:3] + ops.cross(h[i], V[3:]), f[i] + m[i] * V[3:] + ops.cross(V[:3], h[i])
+        own_l, own_f = I[i] @ V[:3] + ops.cross(h[i], V[3:]), m[i] * V[3:] + ops.cross(V[:3], h[i])
+        carried, size = (I[i], h[i], m[i], l[i] + own_l, f[i] + own_f), size + ops.array([own_l @ own_l, own_f @ own_f])
         for T in (body.joint_pose(q), body.placement):                         # one by one: each has zeros that their product has not
             I_p, h_p, l_p, f_p = moved(T, *carried)
             carried = I_p, h_p, m[i], l_p, f_p
         I[p], h[p], m[p], l[p], f[p] = I[p] + I_p, h[p] + h_p, m[p] + m[i], l[p] + l_p, f[p] + f_p
     r = tree[0]
     c = h[r] / m[r]
-    return I[r] - (h[r] @ c) * np.eye(3) + np.outer(h[r], c), c, m[r], l[r] - ops.cross(c, f[r]), f[r]
+    return I[r] - (h[r] @ c) * np.eye(3) + np.outer(h[r], c), c, m[r], l[r] - ops.cross(c, f[r]), f[r], size
 
 
 def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
@@ -75,7 +79,7 @@ def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
 
 def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
     """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
-    (R, p), (I, c, m, l, f) = root_pose(model, tree, q), composite(model, tree, q, v)
+    (R, p), (I, c, m, l, f, _) = root_pose(model, tree, q), composite(model, tree, q, v)
     V = v[model.bodies[tree[0]].v]
     return np.concatenate([R @ (I @ V[:3] + l), R @ (m * (V[3:] + ops.cross(V[:3], c)) + f), p + R @ c])
 
@@ -90,14 +94,26 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) ->
     return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:], velocity])
 
 
-def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tuple[Array, Array]:
-    """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9)."""
+def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
+    """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9), and what that moved.
+
+    The last is [|ΔL|, |L|, |Δp|, |p|] (4): the errors of the angular momentum about the centre of mass and of the linear momentum, each
+    beside the size of what it is a sum of, the root's share and what each joint moves (of the latter, |p| times the radius of gyration
+    counts as angular too).
+    """
     root = model.bodies[tree[0]]
-    (R, _), (I, c, m, l, f) = root_pose(model, tree, q), composite(model, tree, q, v)
-    w = ops.solve(I, R.T @ P[:3] - l)
-    V = (R.T @ P[3:6] - f) / m - ops.cross(w, c)
+    (R, _), (I, c, m, l, f, (turns, shifts)) = root_pose(model, tree, q), composite(model, tree, q, v)
+    V = v[root.v]
+    own, wanted = I @ V[:3], R.T @ P[:3] - l                                   # of the root's turn, about the centre of mass
+    swing = ops.cross(V[:3], c)
+    through, through_wanted = m * (V[3:] + swing), R.T @ P[3:6] - f
+    L = ops.sqrt(own @ own + turns + 0.5 * np.trace(I) / m * shifts)
+    size = ops.sqrt(m * m * (V[3:] @ V[3:] + swing @ swing) + shifts)
+    moved = ops.array([ops.norm(own - wanted), L, ops.norm(through - through_wanted), size])
+    w = ops.solve(I, wanted)
+    V = through_wanted / m - ops.cross(w, c)
     p = P[6:] - R @ c
     if not (np.eye(4) == root.placement).all():
         p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
     q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
-    return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]])
+    return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]]), moved

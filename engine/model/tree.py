@@ -73,6 +73,8 @@ class Link:
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise ModelError(f"a link is named {self.name!r}; expected a text")
+        if isinstance(self.inertia, np.ndarray) and self.inertia.dtype.hasobject:       # traced: a parameter of a simulation
+            return
         G = frozen(self.inertia, (6, 6), f"link '{self.name}': inertia")
         if np.abs(G - G.T).max() > 1e-9 * np.abs(G).max():
             raise ModelError(f"link '{self.name}': inertia is not symmetric (by up to {np.abs(G - G.T).max():.3g})")
@@ -84,9 +86,10 @@ class Link:
         return f"Link('{self.name}', {self.mass:.6g} kg)"
 
     @property
-    def mass(self) -> float:
-        """m (kg)."""
-        return float(self.inertia[5, 5])
+    def mass(self) -> Any:
+        """m (kg): a float, or traced where it is a parameter of a simulation."""
+        m = self.inertia[5, 5]
+        return m if self.inertia.dtype.hasobject else float(m)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError
+from engine.checks import EngineError, nearest
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -20,6 +21,8 @@ from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
 
 Array = np.ndarray
+#: what a body is given besides its loads
+PROPERTIES = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator", "visuals")
 
 
 class BodyError(EngineError):
@@ -39,7 +42,8 @@ class RigidBody(ControlSystem):
     """A rigid body that moves freely, with forces of your own.
 
     Subclass it, give ``mass``, ``inertia`` and ``controls``, and write ``forces(x, u, t)``, in world axes, and ``moments(x, u, t)``, in
-    body axes, or ``wrench(x, u, t)``, [moment; force] in body axes, with NumPy arithmetic and ``engine.ops``: they are traced.
+    body axes, or ``wrench(x, u, t)``, [moment; force] in body axes, with NumPy arithmetic and ``engine.ops``: they are traced. A class
+    that moves freely says so: ``forces = None``.
 
     Attributes
     ----------
@@ -59,6 +63,9 @@ class RigidBody(ControlSystem):
     angular velocity is in body axes, rad/s. Errors δ (12) have the same order, with δ = tan(θ/2) n for the attitude.
 
     Quaternions count as unit ones; :meth:`build_state` and simulations normalise them.
+
+    Where mass or inertia vary, what comes or goes has the body's own velocity and spin there: I ω̇ + ω × I ω = M, without İ ω (a thruster's
+    jet leaves, and its thrust is among the forces). Of masses that move within the body, whose momentum stays, give −İ ω among the moments.
 
     Examples
     --------
@@ -82,10 +89,9 @@ class RigidBody(ControlSystem):
     visuals: tuple[Geometry, ...] = ()
 
     def __init__(self, **properties: Any) -> None:
-        known = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator", "visuals")
         for name, value in properties.items():
-            if name not in known:
-                raise BodyError(f"{self.name} got {name}=…; expected some of {', '.join(known)}")
+            if name not in PROPERTIES:
+                raise BodyError(f"{self.name} got {name}=…{nearest(name, PROPERTIES)}; expected some of {', '.join(PROPERTIES)}")
             setattr(self, name, value)
 
     # ------------------------------------------------------------ what a subclass writes
@@ -252,7 +258,7 @@ class RigidBody(ControlSystem):
         if callable(self.inertia) or callable(self.mass):
             return Mechanical(MOTION, acceleration)
         rest = self.neutral(), np.zeros(self.controls), 0.0
-        free = not any(map(self.overrides, ("forces", "moments", "wrench")))
+        free = not any(self.overrides(n) and getattr(self, n) is not None for n in ("forces", "moments", "wrench"))
         return FreeBody(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
 
     def to_motion(self, x: Array) -> tuple[Array, Array]:
@@ -290,7 +296,8 @@ class RigidBody(ControlSystem):
             raise BodyError(f"{self.name}: velocity_frame is {self.velocity_frame!r}; expected 'world' or 'body'")
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise BodyError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
-        if self.overrides("wrench") and (self.overrides("forces") or self.overrides("moments")):
+        self._require_written()
+        if all(any(self.overrides(n) and getattr(self, n) is not None for n in names) for names in (("wrench",), ("forces", "moments"))):
             raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
         if self.inertia is None:
             raise BodyError(f"{self.name} has no inertia; expected a 3×3 or 6×6 matrix, or a function inertia(x, u, t)")
@@ -298,6 +305,18 @@ class RigidBody(ControlSystem):
             self._value("inertia")
         if not callable(self.mass) and (self.mass is not None or np.shape(self.inertia) == (3, 3)):
             self._value("mass")
+
+    def _require_written(self) -> None:
+        """Refuse a subclass that writes none of forces, moments and wrench, or that misspells what it does not write."""
+        loads = ("wrench",) if self.overrides("wrench") else ("forces", "moments", "wrench")
+        unwritten = [n for n in (*loads, *PROPERTIES) if not self.overrides(n)]
+        for name in (n for c in type(self).__mro__ if c not in RigidBody.__mro__ for n in vars(c)):
+            meant = difflib.get_close_matches(name.lower(), unwritten, 1, 0.8)
+            if meant and not name.startswith("_") and not hasattr(RigidBody, name):
+                raise BodyError(f"{self.name} has '{name}' and no '{meant[0]}'; expected '{meant[0]}', or {meant[0]} = None beside it")
+        if not any(map(self.overrides, loads)) and type(self) is not RigidBody:
+            raise BodyError(f"{self.name} has neither forces nor moments nor a wrench; expected one of these functions of (x, u, t), or "
+                            "forces = None for a body that moves freely")  # fmt: skip
 
     def _value(self, name: str, *at: Any) -> Any:
         """Return the mass or the inertia, constant or at a state; checked."""
@@ -328,7 +347,10 @@ class RigidBody(ControlSystem):
 
     def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
         """Call one of the user's functions, and return its result if it has the right shape."""
-        result = self._array(name, getattr(self, name)(x, u, t))
+        fn = getattr(self, name)
+        if fn is None:
+            return np.zeros(size)
+        result = self._array(name, fn(x, u, t))
         if result.shape != (size,):
             raise BodyError(f"{self.name}.{name} returned shape {result.shape}; expected ({size},)")
         return result

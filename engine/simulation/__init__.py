@@ -5,14 +5,15 @@ from engine.simulation import actuators, controllers, forces
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
-from engine.simulation.component import Component, Context, Effect, Law, SimulationError
+from engine.simulation.component import Component, Context, Effect, Law, SimulationError, SimulationWarning
 from engine.simulation.live import Live, Trace
 from engine.simulation.robot import Robot
-from engine.simulation.simulator import Simulator, State
+from engine.simulation.simulator import Simulator
+from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
-    "BodyTrajectory", "CompiledSystem", "Component", "Context", "Crossing", "Effect", "Event", "Law", "Live", "Robot", "SimulationError",
-    "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers",
-    "forces", "load_trajectory",
+    "BodyTrajectory", "CompiledSystem", "Component", "Context", "Crossing", "Effect", "Event", "Law", "Live", "Robot",
+    "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
+    "Trajectory", "actuators", "compile", "controllers", "forces", "load_trajectory",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ class Motor(Component):
     Parameters
     ----------
     joint : its joint
-    gear : turns of the rotor per turn of the joint, n
+    gear : turns of the rotor per turn of the joint, n, not zero
     rotor : inertia of the rotor, kg·m², which adds n² times itself to the joint's (the rotor's own spin momentum is left out)
     effort : largest joint torque, N·m; the joint's own limit by default (none, where that is zero)
     no_load_speed : joint speed, rad/s, at which the torque available in the direction of motion is zero: it falls linearly from ``effort``
@@ -44,8 +44,9 @@ class Motor(Component):
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
         self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
-        for what, x, least in (("gear", self.gear, -np.inf), ("rotor", self.rotor, 0.0)):
-            number(f"{self.name}: {what}", x, "zero or more" if least == 0.0 else "a finite number", least=least, error=SimulationError)
+        if not number(f"{self.name}: gear", self.gear, "a finite number other than zero", error=SimulationError):
+            raise SimulationError(f"{self.name}: gear is {self.gear!r}; expected a finite number other than zero")
+        number(f"{self.name}: rotor", self.rotor, "zero or more", least=0.0, error=SimulationError)
         for what, x, above in (("effort", self.limit, -np.nextafter(0.0, 1.0)), ("no_load_speed", self.no_load_speed, 0.0)):
             if x != np.inf:
                 number(f"{self.name}: {what}", x, "a speed greater than zero" if above == 0.0 else "zero or more", above=above,
@@ -151,10 +152,10 @@ class ReactionWheels(Component):
     link : what they are fixed to
     axes : unit vectors in the link's frame (n, 3)
     torque : largest torque of a wheel, N·m
-    momentum : largest momentum of a wheel, N·m·s: a full wheel gives no more torque in that sense
+    momentum : largest momentum of a wheel, N·m·s: in that sense its torque falls to zero as it fills, over the last two steps' worth of it
     initial : momenta at first (n)
 
-    Signals: ``torque`` (n), ``momentum`` (n), ``saturated`` (n).
+    Signals: ``torque`` (n), ``momentum`` (n), ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes.
     """
 
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
@@ -173,6 +174,7 @@ class ReactionWheels(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         require_moving(model, self.link, self.name)
+        self.time = 2.0 * dt
         for what in ("torque", "momentum"):
             if (x := getattr(self, what)) != np.inf:
                 number(f"{self.name}: {what}", x, "a number greater than zero", above=0.0, error=SimulationError)
@@ -182,15 +184,15 @@ class ReactionWheels(Component):
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = np.zeros(len(self.axes)) if command is None else command
         torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
-        if np.isfinite(self.momentum):  # a torque on the link drains h: below −momentum it must not go
-            empty = ops.logical_and(ops.less_equal(state, -self.momentum), ops.less(0.0, torque))
-            full = ops.logical_and(ops.less_equal(self.momentum, state), ops.less(torque, 0.0))
-            torque = ops.where(ops.logical_or(empty, full), 0.0, torque)
+        if np.isfinite(self.momentum):  # ḣ = −τ must not lead beyond ±momentum within a step, at any of its stages
+            most, least = (self.momentum + state) / self.time, (state - self.momentum) / self.time
+            torque = ops.minimum(ops.maximum(torque, ops.minimum(least, 0.0)), ops.maximum(most, 0.0))
         h = self.axes.T @ state
         moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)
         saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
         return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
-                      signals={"torque": torque, "momentum": state, "saturated": saturated})  # fmt: skip
+                      signals={"torque": torque, "momentum": state, "saturated": saturated,
+                               "angular_momentum": s.pose(self.link)[:3, :3] @ h})  # fmt: skip
 
 
 class Drive(Component):

@@ -28,12 +28,16 @@ class NoBody(StateError, AttributeError):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StateTrajectory:
-    """Recorded states of a control system: times t (T), states x (..., T, n), controls u (..., T, m)."""
+    """Recorded states of a control system: times t (T), states x (..., T, n), controls u (..., T, m).
+
+    ``trajectory[a:b:c]`` is a part of it in time. Of a batch in which some ``failed`` (...), ``reason`` (...) says why.
+    """
 
     system: ControlSystem
     t: Array
     x: Array
     u: Array
+    reason: Array | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.system, RigidBody):
@@ -44,6 +48,17 @@ class StateTrajectory:
 
     def __repr__(self) -> str:
         return described(self.system.name, self.t, self.x)
+
+    def __getitem__(self, part: Any) -> StateTrajectory:
+        """Return a slice or a mask in time."""
+        if isinstance(part, (int, np.integer)):
+            part = range(len(self))[part : part + 1 or None] if -len(self) <= part < len(self) else [part]
+        return replace(self, t=self.t[part], x=self.x[..., part, :], u=self.u[..., part, :])
+
+    @property
+    def failed(self) -> Array:
+        """Whether rollouts (...) stopped being finite: their records are NaN from there on."""
+        return ~np.isfinite(self.x[..., -1, :]).all(axis=-1)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(BodyTrajectory, name):
@@ -66,8 +81,8 @@ class BodyTrajectory(Trajectory):
     system: Any = None
 
     @classmethod
-    def of(cls, body: RigidBody, t: Array, x: Array, u: Array) -> BodyTrajectory:
-        """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s."""
+    def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | None = None) -> BodyTrajectory:
+        """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s; ``reason`` as in a Trajectory."""
         t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
         if (x.size and t.shape != x.shape[-2:-1]) or u.shape != (*x.shape[:-1], body.controls):
             raise StateError(f"{body.name}: t, x and u have shapes {t.shape}, {x.shape} and {u.shape}; "
@@ -78,7 +93,7 @@ class BodyTrajectory(Trajectory):
         q = np.concatenate([body.quaternion(x), body.position(x)], axis=-1)
         v = np.concatenate([body.angular_velocity(x), v], axis=-1)
         later: Any = None
-        return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, {"x": x, "u": u}, system=body)
+        return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, {"x": x, "u": u}, reason=reason, system=body)
 
     def __post_init__(self) -> None:
         for name in LATER:
@@ -178,6 +193,12 @@ def rows(x: Array, u: Array, t: Array) -> Iterator[tuple[Array, Array, float]]:
 
 def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tuple[Array, Array]:
     """Return the wrench on a body and its V̇ (..., T, 6) at states x (..., T, n), controls u (..., T, m) and times t (T)."""
+
+    good = np.isfinite(x).all(axis=-1)
+    if not good.all():                                                         # rollouts that failed
+        found = np.full((*good.shape, 12), np.nan)
+        found[good] = np.concatenate(loads_and_accelerations(body, x[good], u[good], np.broadcast_to(t, good.shape)[good]), axis=-1)
+        return found[..., :6], found[..., 6:]
 
     def both(x: Array, u: Array, t: Any) -> Array:
         return np.concatenate([body.wrench(x, u, t), body.acceleration(x, u, t)])

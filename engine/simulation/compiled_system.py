@@ -20,9 +20,9 @@ from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import reason, watch, watched
+from engine.simulation.diagnosis import reason, reasons, watch, watched
 from engine.simulation.function import Function, compiled_attempt
-from engine.simulation.run import Diverged, Process, collected, times
+from engine.simulation.run import Diverged, Failures, Process, collected, times
 
 Array = np.ndarray
 
@@ -201,17 +201,22 @@ class CompiledSystem:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
         process, there = self._process(self.system, self._controlled(controller), method, compiled)
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
-        none = np.zeros(0)
-        try:
-            with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:
-                return self._trajectory(collected(process.blocks(none, y0, dt, duration, record_every), advanced), process)
-        except Diverged as stop:
+        none, failures = np.zeros(0), Failures()
+
+        def ended(stop: Diverged, blamed: bool = True) -> str:
             own = getattr(self.system, "controller", None) if controller is None else controller
             seen = self._controlled(watch(name_of(own), own) if own else None)
             plain, _ = self._process(watched(self.system), seen, method, compiled=False)
-            why = reason(process, plain, stop, method, (slice(7, 10),) if isinstance(self.system, RigidBody) else ())
-            text = f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s): {why}"
-            raise SimulationError(text, self._trajectory(stop.data, process)) from None
+            turns = (slice(7, 10),) if isinstance(self.system, RigidBody) else ()
+            why = f": {reason(process, plain, stop, method, turns)}" if blamed else ""
+            return f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s){why}"
+
+        try:
+            with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:
+                data = collected(process.blocks(none, y0, dt, duration, record_every, failures=failures), advanced)
+        except Diverged as stop:
+            raise SimulationError(ended(stop), self._trajectory(stop.data, process)) from None
+        return self._trajectory(data, process, reasons(failures, x0.shape[:-1], self.system.name, ended))
 
     def solve(self, x0: Array, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
               events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
@@ -250,10 +255,10 @@ class CompiledSystem:
 
         return Process(step, observe, compiled, (np.zeros(0), there(self.state.neutral()))), there
 
-    def _trajectory(self, data: Array, process: Process) -> Any:
+    def _trajectory(self, data: Array, process: Process, reason: Array | None = None) -> Any:
         found = process.record.split(data)
         kind = BodyTrajectory.of if isinstance(self.system, RigidBody) else StateTrajectory
-        return kind(self.system, times(data), found["x"], found["u"])  # type: ignore[arg-type]
+        return kind(self.system, times(data), found["x"], found["u"], reason)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<compiled {self.system!r}>"

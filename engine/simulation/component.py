@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, nearest
+from engine.checks import EngineError, EngineWarning, nearest
 from engine.compiler.trace import name_of
 from engine.model import Model
 
@@ -29,6 +29,10 @@ class SimulationError(EngineError):
         super().__init__(message)
         self.trajectory = trajectory
         self.records: list[Array] = []  # blocks (T, m) until then
+
+
+class SimulationWarning(EngineWarning):
+    """A simulation goes on, or went on, in a way that is hardly what was meant."""
 
 
 class NotFinite(SimulationError):
@@ -95,7 +99,8 @@ class Effect:
     tau : generalized forces (nv), or None
     wrenches : by link, [moment; force] in the link's frame about its origin (6)
     rate : of the component's own state
-    signals : what is to be recorded, by name
+    signals : what is to be recorded, by name; "energy" (J) counts as potential energy in :meth:`Trajectory.energy`, "angular_momentum"
+        (3, world axes) in :meth:`Trajectory.momentum`
     commands : to components, by their names: a controller's effect
     """
 
@@ -204,8 +209,7 @@ class Called:
 
     def __call__(self, s: Context, state: Array) -> tuple[Any, Any]:
         """Return the result, and the rate of its own state."""
-        offered = {"state": state, **s.parameters}
-        extra = {n: offered[n] if n in offered else getattr(s, n) for n in self.extra}
+        extra = {n: s.parameters[n] if n in s.parameters else state if n == "state" else getattr(s, n) for n in self.extra}
         try:
             result = self.fn(s.t, s.q, s.v, **extra)
         except Exception as error:

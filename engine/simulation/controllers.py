@@ -11,7 +11,8 @@ Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from engine.checks import number
 from engine.model import Model
 from engine.simulation.actuators import ReactionWheels, Thrusters
 from engine.simulation.component import SimulationError
+from engine.simulation.forces import checked_vector
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
 
@@ -90,8 +92,9 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
 
 
 def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Callable[..., Array]:
-    """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv)."""
+    """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv), zero or more."""
     q_d = model.normalized(target)
+    stiffness, damping = (checked_vector(model, f"pd_gravity: {n}", x) for n, x in (("stiffness", stiffness), ("damping", damping)))
 
     def pd_gravity(t: Any, q: Array, v: Array, gravity: Any) -> Array:
         return stiffness * model.manifold.minus(q, q_d) - damping * v + dynamics.gravity_forces(model, q, gravity)
@@ -214,22 +217,30 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     Parameters
     ----------
     target : unit quaternion (4), or a function t -> quaternion
-    also : another controller, ``tau = also(t, q, v)``, for the joints
+    also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
+        such as :func:`computed_torque`
     """
+    if also is not None and not callable(also):
+        raise SimulationError(f"attitude_control: also is {also!r}; expected a controller without a state or period of its own")
     require_base(model, "attitude_control", floating=True)
     first = model.bodies[0].joint.child
     if actuator.link != first:
         raise SimulationError(f"attitude_control: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
     shares = shared(actuator)
 
-    def attitude_control(t: Any, q: Array, v: Array) -> dict[str, Any]:
+    def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
         q_d = target(t) if callable(target) else np.asarray(target, dtype=float)
         e = quaternion.log(quaternion.product(quaternion.conjugate(q[:4]), q_d))
         I = dynamics.crba(model, q)[:3, :3]
         moment = I @ (bandwidth**2 * e - 2.0 * damping * bandwidth * v[:3])
         commands = {actuator.name: shares(moment)}
-        return commands if also is None else {**commands, "tau": also(t, q, v)}
+        if also is None:
+            return commands
+        others = also(t, q, v, **asked)
+        return {**commands, **(others if isinstance(others, Mapping) else {"tau": others})}
 
+    if also is not None:
+        vars(attitude_control)["__signature__"] = inspect.signature(also)      # what it asks for, this asks for
     return attitude_control
 
 

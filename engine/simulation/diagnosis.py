@@ -9,27 +9,51 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import warn
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import WILD, NotFinite
-from engine.simulation.run import Diverged, Process
+from engine.simulation.component import WILD, NotFinite, SimulationWarning
+from engine.simulation.run import Diverged, Failures, Process
 from engine.simulation.step import Step
 
 Array = np.ndarray
 #: steps that are taken again at once
 PIECE = 1000
+#: failures of a batch that are looked into
+BLAMED = 10
 
 
-def ended(step: Step, stop: Diverged) -> str:
-    """Return what of a robot stopped being finite, when, and why."""
+def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
+    """Return what of a robot stopped being finite, when, and, where somebody is to be blamed, why."""
     model, q, v = step.plant.model, step.layout.slices["q"].stop, step.layout.slices["v"].stop
     column = stop.column - 1
     what = (f"the configuration of joint '{model.entries('q')[column]}'" if column < q else
             f"the velocity of joint '{model.entries('v')[column - q]}'" if column < v else "a state, a force or a signal")  # fmt: skip
+    when = f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s)"
+    if not blamed:
+        return when
     turns = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
     why = reason(step.process, plain, stop, step.method, tuple(slice(i, i + 3) for i in turns))
-    return f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s): {why}"
+    return f"{when}: {why}"
+
+
+def failed(step: Step, failures: Failures, batch: tuple[int, ...]) -> Array | None:
+    """Return why rollouts of a batch failed (batch), "" where they did not, and warn of them; None where none did."""
+    return reasons(failures, batch, f"'{step.plant.model.name}'", lambda stop, why: ended(step, stop, why))
+
+
+def reasons(failures: Failures, batch: tuple[int, ...], name: str, text: Callable[[Diverged, bool], str]) -> Array | None:
+    """Return the text of each failure (batch), and warn of them; who is to blame is found out for the first few only."""
+    if not failures:
+        return None
+    found = np.full(batch, "", dtype=object)
+    for k, (row, stop) in enumerate(sorted(failures.items(), key=lambda item: item[1].t)):
+        found[row] = text(stop, k < BLAMED)
+    first = min(failures.values(), key=lambda stop: stop.t)
+    warn(f"{len(failures)} of {found.size} rollouts of {name} failed, the others go on; its failed and reason say which and why. "
+         f"The first is {list(first.row)}: {found[first.row]}", SimulationWarning)  # fmt: skip
+    return found
 
 
 def reason(process: Process, plain: Process, stop: Diverged, method: Method, turns: tuple[slice, ...]) -> str:
@@ -42,7 +66,7 @@ def reason(process: Process, plain: Process, stop: Diverged, method: Method, tur
     """
     y, blamed = blame(process, plain, stop)
     if blamed:
-        return blamed + (f", in rollout {list(stop.row)}" if stop.row else "")
+        return blamed
     if method.implicit:
         turn = max((float(np.linalg.norm(y[i])) for i in turns), default=0.0)
         cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.simulation.component import SimulationError
-from engine.simulation.run import advance
+from engine.simulation.run import Failures
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -15,7 +15,8 @@ Array = np.ndarray
 MOST = 1000
 
 
-def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_every: int, start: int = 0) -> Iterator[tuple[Array, int]]:
+def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_every: int, start: int = 0,
+           failures: Failures | None = None) -> Iterator[tuple[Array, int]]:  # fmt: skip
     """Yield records a block at a time, and the steps done by its end, −1 where a run could not go on from there as if nothing had been.
 
     In a batch every rollout stops by itself and stays as it is. After an event of a single rollout a shorter step completes the interrupted
@@ -25,12 +26,12 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
     if x.ndim > 1:
         step.watch.require_stops("a batch")
     if not step.watch or x.ndim > 1:
-        for new, done in run.blocks(p, x, dt, duration, record_every, start):
+        for new, done in run.blocks(p, x, dt, duration, record_every, start, failures):
             yield new, done
-            if step.watch and step.watched(new[..., -1, 1 : 1 + n])["stopped"].all():
+            if step.watch and (step.watched(new[..., -1, 1 : 1 + n])["stopped"] != 0.0).all():       # NaN, of one that failed: an end too
                 return
         return
-    kernel, stop = run.kernel(()), None
+    stop = None
     while True:
         for new, done in run.blocks(p, x, dt, duration, record_every, start):
             stopped = step.watched(new[..., 1 : 1 + n])["stopped"] > 0
@@ -45,17 +46,17 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             return
         for _ in range(MOST):
             t = float(step.watched(stop)["time"])
-            yield advance(kernel, np.zeros(1), t, 0.0, dt, p, stop), -1
+            yield run.advance(np.zeros(1), t, 0.0, dt, p, stop), -1
             if (onward := after(step, t, p, stop)) is None:
                 return
             if (onward[step.places] != stop[step.places]).any():
-                yield advance(kernel, np.zeros(1), t, 0.0, dt, p, onward), -1
+                yield run.advance(np.zeros(1), t, 0.0, dt, p, onward), -1
             if duration - t <= 1e-12 * dt:
                 return
             start = int(np.floor(t / dt + 1e-9)) + 1
             whole = start * dt <= duration + 1e-6 * dt
             end = start * dt if whole else duration
-            rest = advance(kernel, np.ones(1), t, 0.0, end - t, p, onward)
+            rest = run.advance(np.ones(1), t, 0.0, end - t, p, onward)
             x = stop = rest[-1, 1 : 1 + n].copy()
             if not step.watched(stop)["stopped"]:
                 break

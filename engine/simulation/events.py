@@ -45,6 +45,8 @@ class Watch:
         for c, x in zip(self.called, values, strict=True):
             if x is None:
                 raise SimulationError(f"the event function {c.name} returned None; expected a number")
+            if isinstance(x, (bool, np.bool_)):
+                raise SimulationError(f"the event function {c.name} returned a truth value; expected a number that changes its sign")
             c.require_finite(s, x)
             if np.shape(x) != ():
                 raise SimulationError(f"the event function {c.name} returned shape {np.shape(x)}; expected a number")

@@ -83,7 +83,10 @@ class JointStops(Component):
 
 
 class JointSpring(Component):
-    """A spring and damper in a joint with one coordinate: τ = −k (q − rest) − d v, in N·m/rad and N·m·s/rad (N/m, N·s/m)."""
+    """A spring and damper in a joint with one coordinate: τ = −k (q − rest) − d v, in N·m/rad and N·m·s/rad (N/m, N·s/m).
+
+    Signal: ``energy``, k (q − rest)²/2, J.
+    """
 
     def __init__(self, joint: str, stiffness: float, rest: float = 0.0, damping: float = 0.0, name: str = "") -> None:
         self.joint, self.stiffness, self.rest, self.damping, self.name = joint, stiffness, rest, damping, name or f"spring of {joint}"
@@ -95,8 +98,9 @@ class JointSpring(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
-        tau[self.j] = -self.stiffness * (s.q[self.i] - self.rest) - self.damping * s.v[self.j]
-        return Effect(tau=ops.array(tau))
+        stretch = s.q[self.i] - self.rest
+        tau[self.j] = -self.stiffness * stretch - self.damping * s.v[self.j]
+        return Effect(tau=ops.array(tau), signals={"energy": 0.5 * self.stiffness * stretch * stretch})
 
 
 class PointForce(Component):
@@ -138,6 +142,8 @@ class CentralGravity(Component):
 
         f = −m μ/r² r̂,   m = 3 μ/r³ r̂ × I r̂
 
+    Signal: ``energy``, Σ −m μ/r − μ/(2 r³) (tr I − 3 r̂ᵀ I r̂), J: of that energy the moment is the exact derivative by the attitude.
+
     Parameters
     ----------
     mu : μ, m³/s² (the Earth's by default)
@@ -158,9 +164,10 @@ class CentralGravity(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wrenches = {}
+        energy: Any = 0.0
         for link, T in zip(s.model.links, s.poses, strict=True):
             m = link.mass
-            if not m:
+            if ops.graph_of(m) is None and not m:                              # a mass among the parameters is none of these
                 continue
             c = inertia.center(link.inertia)
             I = link.inertia[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3))    # about the centre of mass
@@ -170,7 +177,8 @@ class CentralGravity(Component):
             f = -m * g * n
             moment = (3.0 * g / ops.sqrt(r2)) * ops.cross(n, I @ n) + ops.cross(c, f)
             wrenches[link.name] = np.concatenate([moment, f])
-        return Effect(wrenches=wrenches)
+            energy = energy - m * g * ops.sqrt(r2) - 0.5 * g / ops.sqrt(r2) * (np.trace(I) - 3.0 * (n @ I @ n))
+        return Effect(wrenches=wrenches, signals={"energy": energy})
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:

@@ -18,7 +18,8 @@ from engine.model import Model
 from engine.simulation.checks import checked_count
 from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.simulation.layout import Layout
-from engine.simulation.simulator import Simulator, State
+from engine.simulation.simulator import Simulator
+from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -130,8 +131,6 @@ class Live:
     def __init__(self, simulator: Simulator, q0: Any, v0: Any, speed: float = 1.0, parameters: Any = None) -> None:
         if not isinstance(simulator, Simulator):
             raise SimulationError(f"Live got a {type(simulator).__name__}; expected a Simulator")
-        if not simulator.model.nv:
-            raise SimulationError(f"nothing of '{simulator.model.name}' moves; expected a model with joints, or floating_base=True")
         for event in simulator.watch.events:
             if callable(event.action):
                 raise SimulationError(f"the event function {event.name} has a callback, which only run(…) calls; expected one without")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,52 @@ Array = np.ndarray
 
 def with_inertias(model: Model, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Model:
     """Return the model with inertias of links replaced by parameters: {link: parameter's name}."""
-    bodies = list(model.bodies)
+    bodies, links = list(model.bodies), list(model.links)
     for link, name in changed.items():
-        i, T = model.carrier[model.link_index(link)]
-        own = model.link(link).inertia
+        k = model.link_index(link)
+        (i, T), own = model.carrier[k], links[k].inertia
         G = own * (parameters[name] / own[5, 5]) if name.startswith("mass.") else parameters[name]
         bodies[i] = dataclasses.replace(bodies[i], inertia=bodies[i].inertia + inertia.transformed(T, G - own))
-    return dataclasses.replace(model, bodies=tuple(bodies))
+        links[k] = dataclasses.replace(links[k], inertia=G)
+    return dataclasses.replace(model, bodies=tuple(bodies), links=tuple(links))
+
+
+class Read(dict[str, Any]):
+    """Parameters by name, which note who of them is read in ``names``; SimulationError for one that there is not."""
+
+    def __init__(self, values: Mapping[str, Any], names: set[str]) -> None:
+        super().__init__(values)
+        self.names = names
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def __missing__(self, name: str) -> Any:
+        raise SimulationError(f"no parameter '{name}'{nearest(name, self)}; expected some of "
+                              f"{', '.join(self) or '(none: give parameters to the Simulator)'}")  # fmt: skip
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, default)
+
+    def items(self) -> Any:
+        self.names.update(self)
+        return super().items()
+
+    def values(self) -> Any:
+        self.names.update(self)
+        return super().values()
+
+
+def own(name: str) -> bool:
+    """Return whether a parameter counts instead of a number of the model's, or its gravity: they are named like what they replace."""
+    return name == "gravity" or name.startswith(("mass.", "inertia."))
 
 
 def with_parameters(model: Model, gravity: Any, parameters: Mapping[str, Any]) -> tuple[Model, Any]:
     """Return the model and the gravity with the parameters that stand for their own numbers."""
-    changed = {n.split(".", 1)[1]: n for n in parameters if n.startswith(("mass.", "inertia."))}
+    changed = {n.split(".", 1)[1]: n for n in parameters if own(n) and n != "gravity"}
     return (with_inertias(model, changed, parameters) if changed else model), parameters.get("gravity", gravity)
 
 
@@ -41,7 +75,7 @@ def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str,
         if name in ("t", "q", "v", *OFFERED) and name != "gravity":
             raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
         kind, _, link = name.partition(".")
-        if kind in ("mass", "inertia") and link:
+        if own(name) and name != "gravity":
             try:
                 i, _ = model.carrier[model.link_index(link)]
             except ModelError as error:
@@ -55,7 +89,20 @@ def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str,
             require_inertial(name, a)
         if name == "gravity" and a.shape != (3,):
             raise SimulationError(f"parameter 'gravity' has shape {a.shape}; expected (3,)")
+    for name in found:
+        if name.startswith("mass.") and (other := "inertia." + name.removeprefix("mass.")) in found:
+            raise SimulationError(f"parameters '{name}' and '{other}' are both given; expected one of them: an inertia holds the mass")
     return found
+
+
+def require_read(model: Model, parameters: Iterable[str], read: Iterable[str]) -> None:
+    """Refuse a parameter that nothing has read."""
+    for name in parameters:
+        if not own(name) and name not in read:
+            links = [link.name for link, (i, _) in zip(model.links, model.carrier, strict=True) if i >= 0]
+            meant = nearest(name, ["gravity", *(f"{kind}.{link}" for kind in ("mass", "inertia") for link in links), *read])
+            raise SimulationError(f"nothing reads the parameter '{name}'{meant}; expected one that a force, the controller or an event "
+                                  "asks for by its name, or 'gravity', 'mass.LINK' or 'inertia.LINK'")  # fmt: skip
 
 
 def require_inertial(name: str, a: Array) -> None:
@@ -86,7 +133,7 @@ def require_rigid(model: Model, trees: tuple[tuple[int, ...], ...], parameters: 
     carried = {i for tree in trees for i in tree}
     for name, G in parameters.items():
         kind, _, link = name.partition(".")
-        if kind != "inertia" or not link or model.carrier[model.link_index(link)][0] not in carried:
+        if kind != "inertia" or not own(name) or model.carrier[model.link_index(link)][0] not in carried:
             continue
         if not all(map(inertia.is_rigid, G.reshape(-1, 6, 6))):
             raise SimulationError(f"parameter '{name}' is no rigid body's inertia; expected [[I, [h]], [−[h], m 1]] of a model that floats")

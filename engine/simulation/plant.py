@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import dynamics
+from engine import dynamics, ops
 from engine.compiler.trace import trace
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
@@ -20,11 +20,12 @@ from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import Component, Context, Effect
 from engine.simulation.controller import Controller
 from engine.simulation.layout import Layout
-from engine.simulation.parameters import with_parameters
+from engine.simulation.parameters import Read, with_parameters
 
 Array = np.ndarray
-#: the state that holds the momenta of floating trees, (trees, 9)
-MOMENTUM = "momentum"
+#: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
+#: of momentum and the largest momentum, angular and linear (trees, 4)
+MOMENTUM, DEFECT = "momentum", "defect"
 
 
 class Plant:
@@ -39,19 +40,20 @@ class Plant:
     Attributes
     ----------
     states, memories, parameters : what z, m and p hold
+    read : names of the parameters that something has read until now
     kind : of system that it is: a FreeBody where it is a single body that floats and has no states, else Mechanical
     """
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        self.values = dict(parameters)
+        self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]
         if controller is not None:
             controller.serve(components, model)
         self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
-                             | ({MOMENTUM: (len(conserved), 9)} if conserved else {}))  # fmt: skip
+                             | ({MOMENTUM: (len(conserved), 9), DEFECT: (len(conserved), 4)} if conserved else {}))  # fmt: skip
         self.kind: type[System] = FreeBody if [b.kind.floats for b in model.bodies] == [True] and not self.states.n else Mechanical
         if controller is not None and controller.period is not None:
             controller.hold(self._commanded(controller, compiled))
@@ -74,7 +76,7 @@ class Plant:
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""
         own = {c.name: c.state for c in self.acting if c.state.size}
-        return self.states.join(own | ({MOMENTUM: np.zeros(self.states.shapes[MOMENTUM])} if self.conserved else {}))
+        return self.states.join(own | {n: np.zeros(shape) for n, shape in self.states.shapes.items() if n in (MOMENTUM, DEFECT)})
 
     def initial_memories(self) -> Array:
         """Return m at first."""
@@ -86,7 +88,7 @@ class Plant:
         """Return time and state as components see them."""
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
-        return Context(model, t, q, v, parameters, gravity, self.states.split(z))
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, self.states.split(z))
 
     def effects(self, s: Context, m: Array) -> dict[str, Effect]:
         """Return what the controller and every component do."""
@@ -133,8 +135,9 @@ class Plant:
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
-        rates = {n: effects[n].rate for n in self.states.shapes if n != MOMENTUM}
+        rates = {n: effects[n].rate for n in self.states.shapes if n not in (MOMENTUM, DEFECT)}
         if self.conserved:
+            rates[DEFECT] = np.zeros(self.states.shapes[DEFECT])
             outside = self.external(s, tau, F)
             rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
                                         for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
@@ -170,12 +173,20 @@ class Plant:
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
-            q, v, z = x[:nq], x[nq : nq + nv], x[nq + nv :]
-            for tree, P in zip(self.conserved, self.states.split(z)[MOMENTUM], strict=True):
-                q, v = with_momentum(model, tree, q, v, P)
-            return np.concatenate([q, v, z])
+            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(x[nq + nv :])
+            moved = []
+            for tree, P, (angular, turn, linear, drift) in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
+                q, v, (dl, l, dp, p) = with_momentum(model, tree, q, v, P)
+                moved.append([angular + dl, ops.maximum(turn, l), linear + dp, ops.maximum(drift, p)])
+            return np.concatenate([q, v, self.states.join({**z, DEFECT: np.array(moved)})])
 
         return project
+
+    def defect(self, z: Array) -> Array:
+        """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
+        sums = self.states.split(z)[DEFECT]
+        sizes = sums[..., 1::2]
+        return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=(-2, -1))
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""

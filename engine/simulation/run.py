@@ -23,18 +23,22 @@ Kernel = Callable[..., Array]
 
 
 class Diverged(Exception):
-    """Raised at a record that is not finite.
+    """Raised at a record that is not finite, or noted, of one rollout of a batch.
 
-    ``data`` (..., T, m) are those before it in its block, ``t`` its time, ``column`` its bad entry, ``row`` the rollout of a batch;
-    ``steps`` steps of ``dt`` lead to it from the last good state ``x`` (n) of that rollout, with parameters ``p``, at the time ``begin``.
+    Attributes
+    ----------
+    data : the records (T, m) before it in its block; t : its time, s; column : its first bad entry; row : the rollout of a batch
+    steps, dt, begin, p, x : so many steps of dt lead to it from the last good state x (n), with parameters p, at the time ``begin``
     """
 
-    def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float, p: Array, x: Array) -> None:
+    def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float, p: Array, x: Array, row: tuple[int, ...] = ()) -> None:
         super().__init__(f"not finite at t = {t:.6g} s")
-        where = np.argwhere(~np.isfinite(bad))[0]
-        self.row, self.column = tuple(int(i) for i in where[:-1]), int(where[-1])
-        self.data, self.t, self.steps, self.dt, self.begin = data, t, steps, dt, t - steps * dt
-        self.p, self.x = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[self.row], x[self.row]
+        self.data, self.t, self.column, self.row = data, t, int(np.argmin(np.isfinite(bad))), tuple(int(i) for i in row)
+        self.steps, self.dt, self.begin, self.p, self.x = steps, dt, t - steps * dt, p, x
+
+
+#: rollouts of a batch that stopped being finite
+Failures = dict[tuple[int, ...], Diverged]
 
 
 class Process:
@@ -91,6 +95,42 @@ class Process:
 
         return spread
 
+    def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
+        """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
+
+        In a batch a rollout that is not finite any more is NaN from there on, and noted among the ``failures``; nothing of it is computed
+        in later calls, and all others are the same bits as without it.
+        """
+        batch = x.shape[:-1]
+        on = np.isfinite(x).all(axis=-1) if batch else np.True_
+        if on.all():
+            new = self._records(counts, t0, k, dt, p, x)
+        else:
+            new = np.full((*batch, len(counts), self.record.n), np.nan)
+            new[..., 0] = t0 + (k + np.cumsum(counts)) * dt
+            if on.any():
+                new[on] = self._records(counts, t0, k, dt, np.broadcast_to(p, (*batch, p.shape[-1]))[on], x[on])
+                new[..., 0] = new[on][0, :, 0]
+        good = np.isfinite(new).all(axis=-1)
+        if good.all():
+            return new
+        for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
+            data, first = new[row], int(np.argmin(good[row]))
+            last = data[first - 1, 1 : 1 + self.n] if first else x[row]
+            stop = Diverged(data[:first] if not batch else data[:0], t0 + (k + counts[: first + 1].sum()) * dt, data[first].copy(),
+                            int(counts[first]), dt, np.broadcast_to(p, (*batch, p.shape[-1]))[row], last.copy(), row)  # fmt: skip
+            if not batch:
+                raise stop
+            if failures is not None:
+                failures[stop.row] = stop
+        new[np.logical_or.accumulate(~good, axis=-1), 1:] = np.nan
+        return new
+
+    def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+        """Return records (..., T, m), finite or not."""
+        with np.errstate(all="ignore"):
+            return self.kernel(x.shape[:-1])(counts, t0, k, dt, p, x)
+
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """The same on floats, for one rollout; from a record that is not finite on nothing more is computed."""
         records: list[Array] = []
@@ -107,15 +147,14 @@ class Process:
             raise
         return np.array(records)
 
-    def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1,
-               start: int = 0) -> Iterator[tuple[Array, int]]:  # fmt: skip
+    def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0,
+               failures: Failures | None = None) -> Iterator[tuple[Array, int]]:  # fmt: skip
         """Yield records (..., T, m), a block at a time, and the number of steps done by its end, −1 after a step that is shorter than dt.
 
         Recorded are the state at first (unless ``start`` steps have been done already), after steps whose number is a multiple of
         ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is no multiple of dt.
-        Raises :class:`Diverged`.
+        Raises :class:`Diverged`, or notes it, as :meth:`advance`.
         """
-        kernel = self.kernel(x.shape[:-1])
         steps = duration / dt
         whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
         shorter = steps > whole + 1e-6 or not whole
@@ -130,27 +169,14 @@ class Process:
         done = start
         for i, j in pieces(last + 1 - before if start < whole or not start else 0):
             part = counts(i, j)
-            new = advance(kernel, part, 0.0, float(done), dt, p, x)
+            new = self.advance(part, 0.0, float(done), dt, p, x, failures)
             done += int(part.sum())
             x = new[..., -1, 1 : 1 + self.n]
             yield new, done
         if shorter:
             if done < whole:
-                x = advance(kernel, np.array([float(whole - done)]), 0.0, float(done), dt, p, x)[..., -1, 1 : 1 + self.n]
-            yield advance(kernel, np.ones(1), whole * dt, 0.0, duration - whole * dt, p, x), -1
-
-
-def advance(kernel: Kernel, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-    """Return a kernel's records; :class:`Diverged` where one is not finite."""
-    with np.errstate(all="ignore"):
-        new = kernel(counts, t0, k, dt, p, x)
-    if np.isfinite(new).all():
-        return new
-    time_first = np.moveaxis(new, -2, 0)
-    bad = int(np.argmin(np.isfinite(time_first).all(axis=tuple(range(1, time_first.ndim)))))
-    last = time_first[bad - 1, ..., 1 : 1 + x.shape[-1]] if bad else x
-    t = t0 + (k + counts[: bad + 1].sum()) * dt
-    raise Diverged(np.moveaxis(time_first[:bad], 0, -2), t, time_first[bad], int(counts[bad]), dt, p, last)
+                x = self.advance(np.array([float(whole - done)]), 0.0, float(done), dt, p, x, failures)[..., -1, 1 : 1 + self.n]
+            yield self.advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, p, x, failures), -1
 
 
 def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], None]) -> Array:

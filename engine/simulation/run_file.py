@@ -17,10 +17,12 @@ from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, aside, require_free
 from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import ended
+from engine.simulation.diagnosis import ended, failed
+from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
-from engine.simulation.plant import MOMENTUM
-from engine.simulation.run import Diverged, times
+from engine.simulation.forces import JointStops
+from engine.simulation.plant import DEFECT, MOMENTUM
+from engine.simulation.run import Diverged, Failures, times
 from engine.simulation.step import Step
 from engine.simulation.trajectory import header_of
 
@@ -50,7 +52,8 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
     """Run from p and x into a new file, and return its path."""
     require_free(path, overwrite)                                              # said before anything is computed
     batch, watch, layout = x.shape[:-1], step.watch, step.layout
-    states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n != MOMENTUM}
+    states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}
+    states |= {DEFECT: ()} if step.plant.conserved else {}
     signals = {n: s for n, s in step.process.record.shapes.items() if n not in ("t", "x")}
     zeros = {"events": (len(watch.events),)} if watch and not batch else {}
     columns = {"t": (), **{n: layout.shapes[n] for n in ("q", "v")}, **signals, **states, **zeros}
@@ -108,10 +111,13 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         if sum(new.shape[-2] for new in found):
             add(functools.partial(block, step, found, steps, finished))
 
+    failures: Failures = {}
+    doubts = Doubts(step.plant.model, any(isinstance(c, JointStops) for c in step.plant.components), dt)
     with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:
-            for new, done in blocks(step, p, x, dt, duration, record_every, start):
+            for new, done in blocks(step, p, x, dt, duration, record_every, start, failures):
+                doubts.add(times(new), step.columns(new))
                 held.append(new)
                 if done >= 0:
                     write(held, done, done * dt >= duration - 1e-6 * dt)
@@ -124,6 +130,8 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         except SimulationError as error:
             write([*held, *error.records], -1, True)
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error
+    failed(step, failures, x.shape[:-1])
+    doubts.warn()
     return path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import whole
+from engine.checks import warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -20,46 +20,24 @@ from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import Component, Force, Law, SimulationError
+from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
 from engine.simulation.controller import Controller
-from engine.simulation.diagnosis import ended
+from engine.simulation.diagnosis import ended, failed
+from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.forces import JointFriction, JointStops
 from engine.simulation.function import compiled_attempt
-from engine.simulation.parameters import checked_parameters, checked_values, require_rigid
+from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run import Diverged, advance, collected, times
+from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
+from engine.simulation.state import State
 from engine.simulation.step import Step
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class State:
-    """A robot at one time of a simulation, or a batch of them: what :meth:`Simulator.step` goes on from.
-
-    Attributes
-    ----------
-    t : s; q (..., nq); v (..., nv); vdot (..., nv); tau (..., nv) : as in a :class:`Trajectory`
-    signals : by name
-    """
-
-    t: float
-    q: Array
-    v: Array
-    vdot: Array
-    tau: Array
-    signals: dict[str, Array]
-    whole: Array
-    parameters: Array
-    steps: int
-
-    def __repr__(self) -> str:
-        return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
 
 
 class Simulator:
@@ -96,10 +74,12 @@ class Simulator:
                  joint_dynamics: bool = True, events: Iterable[Any] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
+        if not model.nv:
+            raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = checked_parameters(model, parameters or {})
-        forces, actuators = list(forces), list(actuators)
+        forces, actuators = listed("forces", forces), listed("actuators", actuators)
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": self.parameters, "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
@@ -129,11 +109,18 @@ class Simulator:
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
         self._process = self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
+        if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
+            require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
         forces, known = [*self._arguments["forces"], force], {**self.parameters, **(parameters or {})}
         return Simulator(self.model, **{**self._arguments, "forces": forces, "parameters": known})
+
+    @property
+    def limited(self) -> bool:
+        """Whether stops hold the joints within their limits."""
+        return any(isinstance(c, JointStops) for c in self.components)
 
     @property
     def events(self) -> list[Any]:
@@ -183,13 +170,15 @@ class Simulator:
         except ValueError:
             shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        if self.limited:
+            require_within(self.model, q0)
         p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
         return p, self._step.prepare(p, x)
 
     def start(self, q0: Array, v0: Array, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state at t = 0, for :meth:`step`. Events stop it where they stop a run."""
         self.watch.require_stops("step by step it")
-        return self._state(*self._start(q0, v0, parameters or {}), 0, 0)
+        return self._state(*self._start(q0, v0, parameters or {}), 0.0, 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state a number of steps later; parameters given here hold from now on.
@@ -204,11 +193,7 @@ class Simulator:
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        p, x, own = state.parameters, state.whole, self._step.layout.slices
-        if (np.asarray(state.q).tobytes(), np.asarray(state.v).tobytes()) != (x[..., own["q"]].tobytes(), x[..., own["v"]].tobytes()):
-            q, v = self.model.normalized(state.q), self.model.checked("v", state.v, batched=True)
-            parts = [np.broadcast_to(y, (*x.shape[:-1], y.shape[-1])) for y in (q, v, x[..., own["v"].stop :])]
-            x = self._step.prepare(p, np.concatenate(parts, axis=-1), state.t)
+        (x, begun, done), p = state.resumed(self._step, self.model), state.origin.parameters
         if parameters:
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():
@@ -218,22 +203,18 @@ class Simulator:
                 except ValueError:
                     expected = f"none, or those of the state, {x.shape[:-1]}"
                     raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}") from None
-            if self.conserved and any(name.startswith(("mass.", "inertia.")) for name in given):
-                x = x.copy()
-                x[..., own["state"]] = self._step.prepare(p, x, state.t)[..., own["state"]]
+            if self.conserved and any(own(name) for name in given):
+                x, z = x.copy(), self._step.layout.slices["state"]
+                x[..., z] = self._step.prepare(p, x, state.t)[..., z]
         count = whole("steps", steps, "a whole number of steps from 1", least=1, error=SimulationError)
-        return self._state(p, x, state.steps, count)
+        return self._state(p, x, begun, done, count)
 
-    def _state(self, p: Array, x: Array, done: int, steps: int) -> State:
-        kernel = self._process.kernel(x.shape[:-1])
+    def _state(self, p: Array, x: Array, begun: float, done: int, steps: int) -> State:
         try:
-            data = advance(kernel, np.array([float(steps)]), 0.0, float(done), self.dt, p, x)
+            data = self._process.advance(np.array([float(steps)]), begun, float(done), self.dt, p, x)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop)) from None
-        one = self._step.columns(data[..., 0, :])
-        q, v, vdot, tau = (one.pop(n) for n in ("q", "v", "vdot", "tau"))
-        whole = data[..., 0, 1 : 1 + self._process.n].copy()    # its own: what is written into q and v is seen
-        return State(float(data.flat[0]), q, v, vdot, tau, one, whole, p, done + steps)
+        return State.of(self._step, data[..., 0, :], p, begun, done + steps)
 
     # ------------------------------------------------------------ running
 
@@ -259,13 +240,15 @@ class Simulator:
         the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). An
         :class:`~engine.integrate.Event` says the same by its ``direction`` and ``action``. An event has a record of its own,
         and a second one at the same time if the callback changed the state. After an event a shorter step completes the interrupted one,
-        so that later steps and ``record_every`` stay on the grid. In a batch every rollout stops by itself and stays as it is;
-        ``trajectory.stopped`` says when.
+        so that later steps and ``record_every`` stay on the grid. Two zeros of a function within one step are not seen. In a batch every
+        rollout stops by itself and stays as it is; ``trajectory.stopped`` says when. A rollout that stops being finite is NaN from there
+        on, while the others go on; ``trajectory.failed`` and ``trajectory.reason`` say which, and why.
 
         Raises
         ------
         StateError : the initial state is not what it should be
-        SimulationError : the state stopped being finite (names time and joint; its ``trajectory`` holds the states before, or ``out`` does)
+        SimulationError : the state of a single rollout stopped being finite (names time and joint; its ``trajectory`` holds the states
+            before, or ``out`` does)
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
@@ -276,15 +259,20 @@ class Simulator:
         if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
+        failures: Failures = {}
         try:
             with progress_bar("simulating", "steps", round(duration / self.dt), progress) as advanced:
-                return self._trajectory(collected(blocks(self._step, p, x, self.dt, duration, record_every), advanced), p)
+                data = collected(blocks(self._step, p, x, self.dt, duration, record_every, 0, failures), advanced)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop), self._trajectory(stop.data, p)) from None
         except SimulationError as error:
             if error.records:
                 error.trajectory, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
             raise
+        found = self._trajectory(data, p)
+        for text in found.warnings:
+            warn(text, SimulationWarning)
+        return dataclasses.replace(found, reason=failed(self._step, failures, x.shape[:-1]))
 
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
         """Go on with a run that was recorded by ``run(..., out=path)`` and interrupted: to the bit as if it had not been.
@@ -345,10 +333,20 @@ class Simulator:
     def _trajectory(self, data: Array, p: Array) -> Trajectory:
         columns, watch = self._step.columns(data), self.watch
         q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        found = Trajectory(self.plant.model, self.gravity, times(data), q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p))
+        t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt)
+        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
+        found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
+                           warnings=doubts.texts)  # fmt: skip
         if not watch:
             return found
         memory = self._step.watched(data[..., 1 : 1 + self._process.n])
         if data.ndim > 2:
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
+
+
+def listed(what: str, given: Any) -> list[Any]:
+    """Return a list of forces, of actuators or of other things that are given together."""
+    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
+        return list(given)
+    raise SimulationError(f"{what} is {given!r}; expected a list of them")

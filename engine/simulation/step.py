@@ -14,7 +14,7 @@ from engine.integrate import Mechanical, Method, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
-from engine.simulation.plant import MOMENTUM, Plant
+from engine.simulation.plant import DEFECT, MOMENTUM, Plant
 from engine.simulation.run import Process
 
 Array = np.ndarray
@@ -115,7 +115,8 @@ class Step:
         if not self.plant.conserved and not self.watch:
             return x
         with np.errstate(all="ignore"):
-            found = self._preparation(np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1))
+            given = np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1)
+            found = self._preparation(given) if self.compiled or given.ndim == 1 else np.array([self._preparation(row) for row in given])
         if not np.isfinite(found).all():
             raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
         return found
@@ -141,6 +142,8 @@ class Step:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
         signals = self.process.record.split(records)
         x = self.layout.split(signals.pop("x"))
-        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n != MOMENTUM}
+        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n not in (MOMENTUM, DEFECT)}
+        if self.plant.conserved:
+            states[DEFECT] = self.plant.defect(x["state"])
         del signals["t"]
         return {"q": x["q"], "v": x["v"], **states, **signals}

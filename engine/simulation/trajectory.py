@@ -20,7 +20,7 @@ from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
-from engine.simulation.parameters import with_parameters
+from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
 from engine.spatial.manifold import hermite
 
@@ -43,6 +43,11 @@ class Trajectory:
     signals : by name, "component.signal" (..., T, *shape): powers, W, states, and what the actuators say
     events : where the run was stopped or interrupted
     stopped : of a batch with events, the time at which each rollout stopped, infinite where it did not
+    failed : of a batch, which rollouts (...) stopped being finite: their records are NaN from there on
+    reason : of a batch in which some failed, why, in words (...), "" where they did not; else None
+    warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
+    defect : what the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum: an estimate of the
+        error of the motion, where a floating robot's momentum is conserved
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     """
@@ -58,6 +63,8 @@ class Trajectory:
     events: tuple[Crossing, ...] = ()
     stopped: Array | None = None
     parameters: dict[str, Array] = field(default_factory=dict)
+    reason: Array | None = None
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -68,6 +75,18 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def failed(self) -> Array:
+        """Whether rollouts (...) stopped being finite; of a single rollout one truth value."""
+        return ~np.isfinite(self.q[..., -1:, :]).all(axis=(-2, -1))
+
+    @property
+    def defect(self) -> Array:
+        """What the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum."""
+        if "defect" not in self.signals:
+            raise StateError("this motion has no defect; expected that of a robot that floats, with conserve_momentum=True")
+        return self.signals["defect"]
 
     @property
     def armature(self) -> tuple[float, ...]:
@@ -88,13 +107,18 @@ class Trajectory:
 
     def _own(self) -> dict[str, Array]:
         """Return those of the parameters that count instead of the model's numbers."""
-        return {n: x for n, x in self.parameters.items() if n == "gravity" or n.startswith(("mass.", "inertia."))}
+        return {n: x for n, x in self.parameters.items() if own(n)}
 
     def _sum(self, of: str) -> Any:
         """Return the energies or the momentum of every state, with its rollout's own parameters."""
         own, lead = self._own(), self.q.ndim - 2
         function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead:]) for n, x in own.items()))
-        return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
+        with np.errstate(invalid="ignore" if np.any(self.failed) else np.geterr()["invalid"]):
+            return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
+
+    def _said(self, what: str) -> list[Array]:
+        """Return the components' signals of that name."""
+        return [x for name, x in self.signals.items() if name.endswith(f".{what}")]
 
     # ------------------------------------------------------------ parts of it
 
@@ -103,6 +127,10 @@ class Trajectory:
         lead = self.q.ndim - 2
         arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
         return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{**arrays, **more})
+
+    def _row(self, k: Any, **more: Any) -> Trajectory:
+        """Return one rollout of a batch, or several, with all of its records."""
+        return self._each(lambda x, lead: x[k], self.t, parameters={n: x[k] for n, x in self.parameters.items()}, **more)
 
     def __getitem__(self, part: Any) -> Trajectory:
         """Return a slice, an index or a mask in time."""
@@ -113,17 +141,23 @@ class Trajectory:
         return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], self.t[part])
 
     def rollout(self, k: Any) -> Trajectory:
-        """Return one rollout of a batch; one that stopped ends with the state at which it did, at that time."""
+        """Return one rollout of a batch.
+
+        One that stopped ends with the state at which it did, at that time; one that failed with the last record that is finite.
+        """
         if self.q.ndim == 2:
             raise StateError("this trajectory is of one rollout; expected a batch")
-        stopped = None if self.stopped is None else self.stopped[k]
-        one = self._each(lambda x, lead: x[k], self.t, stopped=stopped, parameters={n: x[k] for n, x in self.parameters.items()})
-        if one.q.ndim > 2 or stopped is None:
+        stopped, reason = (None if x is None else x[k] for x in (self.stopped, self.reason))
+        one = self._row(k, stopped=stopped, reason=reason)
+        if one.q.ndim > 2:
             return one
-        last = int(np.searchsorted(self.t, stopped))
+        good = np.isfinite(one.q).all(axis=-1)
+        if not good.all():
+            return replace(one[: int(good.argmin())], stopped=None)
+        last = len(self.t) if stopped is None else int(np.searchsorted(self.t, stopped))
         if last == len(self.t):
             return replace(one, stopped=None)
-        return replace(one[: last + 1], t=np.append(self.t[:last], stopped), stopped=None)
+        return replace(one[: last + 1], t=np.append(self.t[:last], float(stopped)), stopped=None)  # type: ignore[arg-type]
 
     def at(self, times: Any) -> Trajectory:
         """Return the trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
@@ -136,9 +170,9 @@ class Trajectory:
         if len(self) < 2 or not np.isfinite(times).all() or times.min() < self.t[0] or times.max() > self.t[-1]:
             raise StateError(f"times from {times.min():g} to {times.max():g} s; expected them within {self.t[0]:g} … {self.t[-1]:g} s")
         if self.stopped is not None and np.isfinite(self.stopped).any():
-            each = [self.rollout(k) for k in np.ndindex(self.stopped.shape)]
+            lead, failed = self.stopped.shape, self.failed
+            each = [self._row(k, stopped=None, reason=None) if failed[k] else self.rollout(k) for k in np.ndindex(lead)]
             parts = [one.at(np.minimum(times, one.t[-1])) if len(one) > 1 else one[[0] * len(times)] for one in each]
-            lead = self.stopped.shape
 
             def of_all(name: str, signal: bool = False) -> Array:
                 found = np.stack([p.signals[name] if signal else getattr(p, name) for p in parts])
@@ -165,16 +199,28 @@ class Trajectory:
     # ------------------------------------------------------------ what follows from it
 
     def energy(self) -> tuple[Any, Any]:
-        """Return kinetic and potential energy (..., T), J; that of the motors' rotors is among the kinetic."""
-        return self._sum("energy")
+        """Return kinetic and potential energy (..., T), J, of the robot and of what acts on it.
+
+        Among the kinetic is that of the motors' rotors (of wheels, whose inertia is not known, it is left out), among the potential what
+        components say of it by a signal "energy": springs, gravity of a distant centre.
+        """
+        K, U = self._sum("energy")
+        return K, sum(self._said("energy"), U)
 
     def momentum(self) -> Array:
-        """Return the spatial momentum (..., T, 6) about the world's origin, world axes."""
-        return self._sum("momentum")
+        """Return the spatial momentum [angular; linear] (..., T, 6) about the world's origin, world axes: the robot's, and what components
+        say by a signal "angular_momentum", such as wheels."""
+        own = self._sum("momentum")
+        return np.concatenate([sum(self._said("angular_momentum"), own[..., :3]), own[..., 3:]], axis=-1)
 
     def poses(self) -> Array:
         """Return the poses of all links (..., T, nlinks, 4, 4)."""
-        return robot_of(self.model, self.gravity).forward_kinematics(self.q)
+        kinematics, good = robot_of(self.model, self.gravity).forward_kinematics, np.isfinite(self.q).all(axis=-1)
+        if good.all():
+            return kinematics(self.q)
+        found = np.full((*good.shape, len(self.model.links), 4, 4), np.nan)
+        found[good] = kinematics(self.q[good])
+        return found
 
     def pose(self, link: str) -> Array:
         """Return the poses of one link (..., T, 4, 4)."""

@@ -81,6 +81,8 @@ def first_moment(G: Array) -> Array:
 def center(G: Array) -> Array:
     """Return the centre of mass c of a rigid body's inertia (the origin, for a body without mass)."""
     m = mass(G)
+    if ops.graph_of(m) is not None:
+        return first_moment(G) / m
     massless = m == 0
     return first_moment(G) / np.where(massless, 1.0, m)[..., None]
 

@@ -259,7 +259,8 @@ def test_wrench_besides_forces_or_moments(name):
     ("inertia", 0, np.eye(4), "Odd: inertia has shape (4, 4); expected (3, 3) or (6, 6)"),
 ])  # fmt: skip
 def test_functions_that_return_what_they_should_not(name, size, returned, message):
-    odd = type("Odd", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "controls": 1, name: lambda self, x, u, t: returned})()
+    free = {} if name in ("forces", "moments", "wrench") else {"forces": None}
+    odd = type("Odd", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "controls": 1, **free, name: lambda self, x, u, t: returned})()
     x = odd.build_state()
     for call in (lambda: odd.dynamics(x, np.zeros(1), 0.0), lambda: engine.compile(odd).dynamics, lambda: engine.compile(odd).jacobians,
                  lambda: engine.compile(odd).simulate(x, 1.0), lambda: engine.compile(odd).simulate(x, 1.0, compiled=False),

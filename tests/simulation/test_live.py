@@ -71,7 +71,7 @@ def test_a_step_with_other_parameters_is_a_start_with_them(simulator):
     later = simulator.step(state, 10)                                         # and they hold from then on
     np.testing.assert_allclose(later.q, simulator.step(state, 10, wind).q, rtol=0, atol=0)
     assert np.abs(later.q - simulator.step(calm, 70).q).max() > 1e-3
-    assert calm.whole is not state.whole and np.array_equal(simulator.step(calm, 60).v, simulator.step(calm, 60, {}).v)
+    assert calm.origin.x is not state.origin.x and np.array_equal(simulator.step(calm, 60).v, simulator.step(calm, 60, {}).v)
 
 
 def test_where_a_mass_changes_the_velocity_goes_on_and_the_momentum_is_that_of_the_new_mass(simulator):
@@ -176,7 +176,7 @@ def test_nobody_waits_for_it(live):
         assert live.state.t >= 0.0 and live.parameters
         live.set("wind", [k, 0.0, 0.0])
     assert time.perf_counter() - begun < 2.0                                  # 0.05 s alone
-    wait_until(lambda: 1999.0 in live.state.parameters)
+    wait_until(lambda: 1999.0 in live.state.origin.parameters)
 
 
 # ---------------------------------------------------------------- told what to do

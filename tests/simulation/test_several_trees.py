@@ -56,6 +56,7 @@ def state(model, seed=0):
     return q, v
 
 
+@pytest.mark.filterwarnings("ignore:.*errors of momentum:engine.SimulationWarning")        # of methods of order 1
 @pytest.mark.parametrize("method", EACH)
 def test_two_free_bodies_fall_as_each_would_alone(method):
     """1 s in 10 m/s²: −5 m for each centre of mass; and to rounding what each body does in a model of its own."""
@@ -75,6 +76,7 @@ def test_two_free_bodies_fall_as_each_would_alone(method):
         np.testing.assert_allclose(centre[-1] - centre[0], P + [0, 0, -5.0], atol=1e-11 if METHODS[method].order > 1 else 0.11)
 
 
+@pytest.mark.filterwarnings("ignore:.*errors of momentum:engine.SimulationWarning")
 @pytest.mark.parametrize("method", EXPLICIT)
 def test_a_free_body_beside_a_fixed_arm(method):
     """The box keeps to its own momentum, the arm to its own motion, in whichever order they were declared."""
@@ -154,6 +156,7 @@ def test_a_servicer_and_its_target_keep_each_their_own_momentum(method, tmp_path
     np.testing.assert_array_equal(engine.load_trajectory(path).q, batch.q)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond its limits:engine.SimulationWarning")
 def test_momentum_can_be_left_to_the_method():
     """Without the projection the momentum drifts with the method's error; with it the drift is rounding; both move alike to the order."""
     model = servicer_and_target()

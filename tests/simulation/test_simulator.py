@@ -344,7 +344,7 @@ def test_steps_are_the_run_to_the_bit():
     whole = simulator.run(*BEGIN, 0.5)
     state = simulator.start(*BEGIN)
     for k in [0, *range(1, 8), 30, 31, 100]:
-        state = simulator.step(state, k - state.steps) if k > state.steps else state
+        state = simulator.step(state, k - state.origin.steps) if k > state.origin.steps else state
         assert state.t == whole.t[k] and (state.q == whole.q[k]).all() and (state.v == whole.v[k]).all()
         assert (state.vdot == whole.vdot[k]).all() and (state.tau == whole.tau[k]).all()
         assert all((state.signals[n] == whole(n)[k]).all() for n in whole.signals)
@@ -356,6 +356,7 @@ def test_steps_are_the_run_to_the_bit():
             simulator.step(state, wrong)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond its limits:engine.SimulationWarning")
 def test_batches_are_the_single_runs_to_the_bit_on_any_number_of_threads():
     simulator, n = everything(), 67
     gains, speeds = np.linspace(0.0, 1.0, n), BEGIN[1] * np.linspace(0.2, 1.5, n)[:, None]
@@ -549,12 +550,51 @@ def test_forces_that_fail_late_are_named_too():
     assert len(caught.value.trajectory) == 2
 
 
-def test_one_bad_rollout_of_a_batch_stops_it_with_what_all_did_until_then():
+@pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
+def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
+    """NaN from where it diverged on, in every array; the others are the same bits as without it."""
     simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v, gain: -gain * v, parameters={"gain": 0.0})
-    with pytest.raises(engine.SimulationError, match=r"no longer finite .* expected a smaller dt") as caught:
-        simulator.run([0.1], [1.0], 1000.0, parameters={"gain": [0.1, 1e4, 0.2]})
-    kept = caught.value.trajectory
-    assert 2 < len(kept) < 10000 and kept.q.shape[0] == 3 and np.isfinite(kept.q).all()
+    with pytest.warns(engine.SimulationWarning, match=r"1 of 3 rollouts of 'pendulum' failed, the others go on; .* The first is \[1\]"):
+        found = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 1e4, 0.2]})
+    assert found.failed.tolist() == [False, True, False] and list(found.reason[[0, 2]]) == ["", ""]
+    assert re.search(r"no longer finite at t = 1.3 s .*: the motion diverges; expected a smaller dt", found.reason[1])
+    assert np.isfinite(found.q[1, :13]).all() and all(np.isnan(x[1, 13:]).all() for x in (found.q, found.v, found.tau, found.vdot))
+    alone = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 0.2]})
+    np.testing.assert_array_equal(found.q[[0, 2]], alone.q)
+    assert alone.reason is None and not alone.failed.any()
+    assert len(found.rollout(1)) == 13 and "diverges" in found.rollout(1).reason and len(found.rollout(0)) == 1001
+    K, _ = found.energy()
+    assert np.isnan(K[1, 13:]).all() and np.isfinite(K[0]).all() and np.isfinite(found.poses()[[0, 2]]).all()
+    with pytest.warns(engine.SimulationWarning, match="1 of 3 rollouts"):
+        path = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 1e4, 0.2]}, out=tmp_path / "run.h5")
+    loaded = engine.load_trajectory(path)
+    np.testing.assert_array_equal(loaded.q, found.q)
+    assert loaded.failed.tolist() == [False, True, False]
+
+
+@pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
+def test_where_all_rollouts_fail_the_run_ends_as_it_should():
+    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v, gain: -gain * v, parameters={"gain": 0.0})
+    with pytest.warns(engine.SimulationWarning, match="2 of 2 rollouts"):
+        found = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [2e4, 1e4]})
+    assert found.failed.all() and found.t[-1] == 100.0 and len(found) == 1001 and np.isfinite(found.t).all()
+
+
+def test_a_state_with_a_failed_rollout_goes_on_and_the_rollout_begins_anew_where_it_is_given_a_state():
+    simulator = everything()
+    n = 3
+    state = simulator.step(simulator.start(np.stack([BEGIN[0]] * n), np.stack([BEGIN[1]] * n)), 40)
+    broken = dataclasses.replace(state, v=np.where(np.arange(n)[:, None] == 1, 1e200, state.v))
+    state = simulator.step(broken, 5)
+    assert state.failed.tolist() == [False, True, False]
+    q, v = (np.where(state.failed[:, None], new, old) for new, old in zip(BEGIN, (state.q, state.v), strict=True))
+    fresh = dataclasses.replace(state, q=q, v=v)
+    after = simulator.step(fresh, 7)
+    assert not after.failed.any()
+    np.testing.assert_array_equal(after.q[0], after.q[2])
+    again = simulator.step(dataclasses.replace(simulator.start(*BEGIN), t=state.t), 7)
+    np.testing.assert_allclose(after.q[1], again.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(after.signals["wheels.momentum"][1], again.signals["wheels.momentum"], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("duration", "message"), [
@@ -579,12 +619,16 @@ def test_absurd_durations(duration, message):
     ({"mass.bob": -1.0}, {}, "parameter 'mass.bob' is -1; expected a mass above zero"),
     ({"mass.bob": 1.0}, {"mass.bob": [1.0, 0.0]}, "parameter 'mass.bob' is 0; expected a mass above zero"),
     ({"inertia.bob": np.eye(3)}, {}, "expected a 6×6 inertia"),
+    ({"mas.bob": 1.0}, {}, "nothing reads the parameter 'mas.bob' (did you mean 'mass.bob'?); expected one that a force, the"),
+    ({"gravty": (0.0, 0.0, 0.0)}, {}, "nothing reads the parameter 'gravty' (did you mean 'gravity'?)"),
+    ({"mass.bob": 1.0, "inertia.bob": np.eye(6)}, {}, "parameters 'mass.bob' and 'inertia.bob' are both given; expected one of them"),
     ({"inertia.bob": np.eye(6) + np.eye(6, k=1)}, {}, "parameter 'inertia.bob' is not symmetric; expected a 6×6 inertia"),
     ({"gravity": [1.0, 2]}, {}, "parameter 'gravity' has shape (2,); expected (3,)"),
 ])  # fmt: skip
 def test_bad_parameters(given, wanted, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        engine.Simulator(pendulum(), parameters=given).run([0.0], [0.0], 0.01, parameters=wanted)
+        engine.Simulator(pendulum(), controller=lambda t, q, v, gain=1.0: 0.0 * np.ravel(gain)[:1] * v, parameters=given).run(
+            [0.0], [0.0], 0.01, parameters=wanted)  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "message"), [

@@ -120,7 +120,7 @@ def own():
     motors = [Motor(f"j{k}", gear=30.0, rotor=2e-3 * k, effort=4.0) for k in (1, 3)]
     simulator = engine.Simulator(model, dt=1e-3, actuators=motors, joint_dynamics=False,
                                  controller=lambda t, q, v: np.concatenate([np.zeros(6), 3 * np.sin(5 * t) - v[6:]]),
-                                 parameters={"mass.l1": 1.0, "inertia.l2": G, "gravity": (0, 0, -9.81), "gain": 1.0})  # fmt: skip
+                                 parameters={"mass.l1": 1.0, "inertia.l2": G, "gravity": (0, 0, -9.81)})  # fmt: skip
     values = {"mass.l1": np.array([[0.5], [4.0]]), "inertia.l2": G * np.array([1.0, 2.0, 3.0])[:, None, None],
               "gravity": np.array([[0, 0, -9.81], [1.0, 2.0, 3.0], [0, 0, 0]])}  # fmt: skip
     return simulator.run(q, 0.3 * v, 0.4, parameters=values), simulator, (q, 0.3 * v), values

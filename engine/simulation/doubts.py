@@ -1,0 +1,108 @@
+"""What a run does that no robot would do, or that its steps are too long for: said once, when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.checks import warn
+from engine.model import Model
+from engine.simulation.component import SimulationWarning
+
+Array = np.ndarray
+#: velocities and accelerations, in SI units, that are none
+WILD = 1e10
+#: of a joint's range, and where it has one end in rad or m: as far as it may be beyond it
+BEYOND = 0.1
+#: what the steps' errors of momentum may add up to, relative to the largest momentum
+ERROR = 0.01
+
+
+def depths(model: Model, q: Array) -> dict[str, tuple[Array, float]]:
+    """Return how far joints with one coordinate of their own are beyond their limits (...), and the length of their range."""
+    found = {}
+    for b in model.bodies:
+        low, high = b.joint.limits.lower, b.joint.limits.upper
+        if b.kind.nq == b.kind.nv == 1 and not b.mimics and np.isfinite([low, high]).any():
+            x = q[..., b.q.start]
+            found[b.joint.name] = np.maximum(x - high, low - x), high - low
+    return found
+
+
+def require_within(model: Model, q: Array) -> None:
+    """Warn of configurations (..., nq) outside the joints' limits."""
+    outside = {name: float(depth.max(initial=0.0)) for name, (depth, _) in depths(model, q).items()}
+    outside = {name: depth for name, depth in outside.items() if depth > 1e-9}
+    if outside:
+        name, worst = max(outside.items(), key=lambda item: item[1])
+        limits, x = model.joint(name).limits, q[..., model.q_slice(name).start]
+        at = float(np.max(x) if np.max(x) - limits.upper >= worst else np.min(x))
+        more = f", {len(outside) - 1} other joints too" if len(outside) > 1 else ""
+        units = "; expected radians" if worst > 2.0 * np.pi else ""
+        warn(f"'{model.name}' starts outside its limits, joint '{name}' at {at:.6g} with limits {limits.lower:.6g} … {limits.upper:.6g}"
+             f"{more}: stops push it back{units}", SimulationWarning)  # fmt: skip
+
+
+class Doubts:
+    """What is noted of a run's records, block by block.
+
+    Parameters
+    ----------
+    limited : whether the joints' stops hold
+    dt : s
+    """
+
+    def __init__(self, model: Model, limited: bool, dt: float) -> None:
+        self.model, self.dt, self.limited = model, dt, limited
+        self.allowed: dict[str, float] = {}                                    # by joint: as far as it may be beyond its limits
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, str] = {}
+
+    def add(self, t: Array, columns: dict[str, Array]) -> None:
+        """Look at records: times (T), and q, v, vdot and "defect", if there is one, by name (..., T, *shape)."""
+        model, q, v, vdot = self.model, columns["q"], columns["v"], columns["vdot"]
+
+        def moves(k: tuple[int, ...]) -> str:
+            i = int(np.argmax(np.maximum(np.abs(v[k]), np.abs(vdot[k]))))
+            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates at {vdot[k][i]:.3g} (SI units), which nothing "
+                    "does; expected a smaller dt, gentler forces, or another configuration")  # fmt: skip
+
+        def errs(k: tuple[int, ...]) -> str:
+            turn = max(float(np.linalg.norm(v[k][b.v][:3])) for b in (model.bodies[i] for i in model.roots) if b.kind.floats)
+            return (f"the steps' errors of momentum add up to {defect[k]:.2g} of it (dt = {self.dt:g} s, h|ω| = {self.dt * turn:.2g}): it "
+                    "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
+
+        self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
+        for name, (depth, length) in depths(model, q).items() if self.limited else ():
+            if name not in self.allowed:
+                self.allowed[name] = max(BEYOND * min(length, 1.0), float(np.max(depth[..., 0], initial=0.0)))
+
+            def passes(k: tuple[int, ...], name: str = name, depth: Array = depth) -> str:
+                return f"joint '{name}' is {depth[k]:.3g} beyond its limits; expected a smaller dt, for a harder stop, or gentler loads"
+
+            self._note(f"stop {name}", depth > self.allowed[name], t, passes)
+        if "defect" in columns:
+            defect = columns["defect"]
+            self._note("defect", defect > ERROR, t, errs)
+
+    def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str]) -> None:
+        """Note that something is so in records (..., T); ``text`` says it of one of them."""
+        if not where.any():
+            return
+        if what not in self.counts:
+            self.counts[what] = 0
+            moment = int(where.reshape(-1, len(t)).any(axis=0).argmax())
+            row = tuple(int(i) for i in np.unravel_index(where[..., moment].argmax(), where.shape[:-1])) if where.ndim > 1 else ()
+            self.first[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text((*row, moment))}"
+        self.counts[what] += int(where.sum())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was noted, with the number of records in which it is so."""
+        return tuple(f"'{self.model.name}': {text} ({self.counts[what]} records)" for what, text in self.first.items())
+
+    def warn(self) -> None:
+        """Warn of what was noted, of each once."""
+        for text in self.texts:
+            warn(text, SimulationWarning)
