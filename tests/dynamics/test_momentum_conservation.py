@@ -6,7 +6,6 @@ import pytest
 import engine
 from engine import dynamics
 from engine.dynamics.momentum_conservation import central_momentum, floating_trees, with_momentum
-from engine.spatial import quaternion
 from tests.trees import random_tree
 
 KINDS = ("revolute", "prismatic", "screw", "universal", "planar", "spherical")
@@ -29,7 +28,6 @@ def test_momentum_about_the_centre_of_mass_and_the_base_that_has_it(seed):
     other[:6] += rng.standard_normal(6)
     q1, v1, sizes = with_momentum(model, tree, moved, other, found)
     wrong = central_momentum(model, tree, moved, other)
-    R = quaternion.to_matrix(moved[:4])
     np.testing.assert_allclose(sizes[::2], [np.linalg.norm(wrong[:3] - found[:3]), np.linalg.norm(wrong[3:6] - found[3:6])], rtol=1e-10)
     assert np.abs(q1 - q).max() < 1e-11 * scale and np.abs(v1 - v).max() < 1e-10 * scale
 
