@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import dynamics
 from engine.checks import EngineError, EngineWarning, nearest
-from engine.compiler.trace import name_of
+from engine.compiler.trace import name_of, pure
 from engine.model import Model
 
 Array = np.ndarray
@@ -188,7 +188,7 @@ class Called:
 
     def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
-        self.fn, self.name = self.law.fn, name_of(self.law.fn)
+        self.fn, self.name = pure(self.law.fn), name_of(self.law.fn)
         try:
             signature = inspect.signature(self.fn)
         except (TypeError, ValueError):  # a builtin without a signature

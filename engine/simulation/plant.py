@@ -6,13 +6,14 @@ each of them one vector; a :class:`~engine.simulation.layout.Layout` says what l
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics, ops
-from engine.compiler.trace import trace
+from engine.compiler.trace import pure, trace
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
@@ -96,7 +97,7 @@ class Plant:
         effects: dict[str, Effect] = {}
         commands: dict[str, Any] = {}
         for c in self.acting:
-            effects[c.name] = c.act(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
+            effects[c.name] = effect(c, s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
             commands |= effects[c.name].commands
         return effects
 
@@ -207,3 +208,15 @@ class Plant:
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         return signals
+
+
+def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+    """Return what a component does; where it is traced, one of the user's must do the same when it is called again."""
+    if type(c).__module__.startswith("engine."):
+        return c.act(s, state, memory, command)
+
+    @functools.wraps(c.act)
+    def acting(q: Array) -> Effect:
+        return c.act(s, state, memory, command)
+
+    return pure(acting)(s.q)  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
+from engine.simulation.surroundings import changed, surroundings
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -66,7 +68,9 @@ class Simulator:
     Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
     ``poses``, ``twists``, ``pose(link)``, ``twist(link)``, ``jacobian(link)``, ``model``, ``gravity``, ``states``, and the parameters; in a
     :class:`Law` they may have a continuous state of their own, or be held between ticks. They are traced and compiled into the step, and
-    evaluated at every stage. The step and the loop around it are one piece of machine code.
+    evaluated at every stage. The step and the loop around it are one piece of machine code. A function is called twice when it is traced,
+    and must return the same; what it reads besides its arguments (a gain, an attribute) holds as it was then, and a change is an error, at
+    the next run or within a tenth of a second of steps: what shall change belongs among the parameters.
     """
 
     def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: Any = GRAVITY, controller: Any = None,
@@ -109,8 +113,27 @@ class Simulator:
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
         self._process = self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
+        self._surroundings, self._looked = self._read() if compiled else {}, 0.0
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
+
+    def _read(self) -> dict[str, Any]:
+        """Return what the functions and components read besides their arguments, now."""
+        functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
+        others = [(c.name, c) for c in self.components if not isinstance(c, Force)]
+        return surroundings([*((f.name, f.law.fn) for f in functions), *others])
+
+    def _require_unchanged(self) -> None:
+        """Refuse to go on with machine code where what it was made of has changed since."""
+        self._looked = time.perf_counter()
+        if not self.compiled or not (what := changed(self._surroundings, self._read())):
+            return
+        ours = any(what.startswith(f"{c.name}: ") for c in self.components if type(c).__module__.startswith("engine.simulation"))
+        again = Step(self.plant, self.method, self.watch, self.dt, True).process.programs
+        if ours or again != self._process.programs:
+            raise SimulationError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes "
+                                  "from run to run, or a new Simulator")  # fmt: skip
+        self._surroundings = self._read()                       # tracing may have counted on
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -162,6 +185,7 @@ class Simulator:
 
     def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
         """Return the parameters p and the whole state x (..., n) at t = 0."""
+        self._require_unchanged()
         q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
         values = self.parameters | self.values_of(parameters)
         leading = [q0.shape[:-1], v0.shape[:-1], *[x.shape[: x.ndim - np.ndim(self.parameters[n])] for n, x in values.items()]]
@@ -193,7 +217,9 @@ class Simulator:
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        (x, begun, done), p = state.resumed(self._step, self.model), state.origin.parameters
+        if time.perf_counter() - self._looked > 0.1:
+            self._require_unchanged()
+        (x, begun, done), p = state.resumed(self.model), state.origin.parameters
         if parameters:
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():
@@ -286,6 +312,7 @@ class Simulator:
         SimulationError : the file is of another model, or of a simulator that does something else
         StorageError : it is no recording, or damaged
         """
+        self._require_unchanged()
         return resume(self._step, Path(path), duration, progress)
 
     def solve(self, q0: Array, v0: Array, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),

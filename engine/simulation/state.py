@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,23 @@ Array = np.ndarray
 
 
 class Origin(NamedTuple):
-    """Where a state comes from: the whole state x (..., n), its parameters (..., p), and its time, so many steps after ``begun``."""
+    """Where a state comes from: a record (..., m) of a step with parameters (..., p), so many steps after the time ``begun``."""
 
-    x: Array
+    step: Step
+    record: Array
     parameters: Array
-    t: float
     begun: float
     steps: int
+
+    @property
+    def t(self) -> float:
+        """The time, s."""
+        return float(self.record.flat[0])
+
+    @property
+    def x(self) -> Array:
+        """The whole state (..., n)."""
+        return self.record[..., 1 : 1 + self.step.layout.n]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -40,34 +51,38 @@ class State:
     t: float
     q: Array
     v: Array
-    shown: dict[str, Array]
     origin: Origin
 
     @classmethod
-    def of(cls, step: Step, data: Array, p: Array, begun: float, steps: int) -> State:
+    def of(cls, step: Step, record: Array, p: Array, begun: float, steps: int) -> State:
         """Return the state in a record (..., m), so many steps after the time ``begun``."""
-        columns = step.columns(data)
+        origin, at = Origin(step, record, p, begun, steps), step.layout.slices
+        x = origin.x
+        return cls(origin.t, x[..., at["q"]].copy(), x[..., at["v"]].copy(), origin)
+
+    @functools.cached_property
+    def _shown(self) -> dict[str, Array]:
+        """What follows, by name."""
+        columns = self.origin.step.columns(self.origin.record.copy())
         for x in columns.values():
             if isinstance(x, np.ndarray):
                 x.flags.writeable = False
-        q, v = columns.pop("q").copy(), columns.pop("v").copy()
-        t = float(data.flat[0])
-        return cls(t, q, v, columns, Origin(data[..., 1 : 1 + step.layout.n].copy(), p, t, begun, steps))
+        return columns
 
     @property
     def vdot(self) -> Array:
         """Accelerations (..., nv)."""
-        return self.shown["vdot"]
+        return self._shown["vdot"]
 
     @property
     def tau(self) -> Array:
         """The controller's and motors' forces (..., nv)."""
-        return self.shown["tau"]
+        return self._shown["tau"]
 
     @property
     def signals(self) -> dict[str, Array]:
         """What the components say, by name."""
-        return {n: x for n, x in self.shown.items() if n not in ("vdot", "tau")}
+        return {n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")}
 
     @property
     def failed(self) -> Array:
@@ -77,18 +92,20 @@ class State:
     def __repr__(self) -> str:
         return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
 
-    def resumed(self, step: Step, model: Model) -> tuple[Array, float, int]:
+    def resumed(self, model: Model) -> tuple[Array, float, int]:
         """Return the whole state x (..., n) to go on from, and the time and the number of steps that it is counted from."""
-        x, p, t, begun, steps = self.origin
-        at, moved = step.layout.slices, self.t != t
+        step, _, p, begun, steps = self.origin
+        x, at, moved = self.origin.x, step.layout.slices, self.t != self.origin.t
+        if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
+            return x, begun, steps
         if not np.isfinite(self.t):
             raise SimulationError(f"the state's time is {self.t!r}; expected a finite number, s")
         q, v = (shaped(model, n, y, x[..., at[n]].shape) for n, y in (("q", self.q), ("v", self.v)))
         rows = differ(q, x[..., at["q"]]) | differ(v, x[..., at["v"]])
-        if not moved and not rows.any():
-            return x, begun, steps
         alive = np.isfinite(x).all(axis=-1)
         rows = rows | (moved & alive)
+        if not rows.any():
+            return x, begun, steps
         q, v = model.normalized(q[rows]), model.checked("v", v[rows], batched=True)
         kept = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1)
         x = x.copy()
