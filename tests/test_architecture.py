@@ -41,9 +41,9 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot"), ("actuators", "run"),
-    ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"), ("diagnosis", "event_runs"),
-    ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
+    ("layout", "function", "component", "surroundings"), ("checks", "parameters", "forces", "controller", "robot", "doubts"),
+    ("actuators", "run"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window": {"scene", "draw", "files"},
@@ -185,7 +185,7 @@ def test_the_picture_names_every_room():
 
 def test_tests_mirror_the_rooms():
     folders = {path.parent.name for path in (TOP / "tests").glob("*/test_*.py")}
-    assert folders - {"bench", "demos", "assets"} <= {path.name for path in ENGINE.iterdir() if path.is_dir()}
+    assert folders - {"bench", "demos", "assets", "fuzz"} <= {path.name for path in ENGINE.iterdir() if path.is_dir()}
 
 
 # ---------------------------------------------------------------- files

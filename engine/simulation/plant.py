@@ -219,4 +219,4 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
     def acting(q: Array) -> Effect:
         return c.act(s, state, memory, command)
 
-    return pure(acting)(s.q)  # type: ignore[no-any-return]
+    return pure(acting)(s.q)

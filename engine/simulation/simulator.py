@@ -36,7 +36,7 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
-from engine.simulation.surroundings import changed, surroundings
+from engine.simulation.surroundings import changed, same, surroundings
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -126,14 +126,17 @@ class Simulator:
     def _require_unchanged(self) -> None:
         """Refuse to go on with machine code where what it was made of has changed since."""
         self._looked = time.perf_counter()
-        if not self.compiled or not (what := changed(self._surroundings, self._read())):
+        if not self.compiled or not (differs := changed(self._surroundings, now := self._read())):
             return
-        ours = any(what.startswith(f"{c.name}: ") for c in self.components if type(c).__module__.startswith("engine.simulation"))
         again = Step(self.plant, self.method, self.watch, self.dt, True).process.programs
-        if ours or again != self._process.programs:
-            raise SimulationError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes "
-                                  "from run to run, or a new Simulator")  # fmt: skip
-        self._surroundings = self._read()                       # tracing may have counted on
+        self._surroundings.update({n: x for n, x in self._read().items() if n not in now or not same(x, now[n])})  # counted on by tracing
+        ours = [f"{c.name}: " for c in self.components if type(c).__module__.startswith("engine.simulation")]
+        if not any(what.startswith(tuple(ours)) for what in differs) and again == self._process.programs:
+            self._surroundings = self._read()
+            return
+        what = next(iter(changed(self._surroundings, now)), differs[0])
+        raise SimulationError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes "
+                              "from run to run, or a new Simulator")  # fmt: skip
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""

@@ -111,13 +111,10 @@ def joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path and name else path or name
 
 
-def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the first thing that differs, in words, or nothing."""
-    for name in before.keys() | now.keys():
-        a, b = before.get(name, "nothing"), now.get(name, "nothing")
-        if not same(a, b):
-            return f"{name} is {shown(b)}, and was {shown(a)}"
-    return ""
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what differs, in words."""
+    pairs = ((name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**before, **now})
+    return [f"{name} is {shown(b)}, and was {shown(a)}" for name, a, b in pairs if not same(a, b)]
 
 
 def same(a: Any, b: Any) -> bool:

@@ -42,7 +42,7 @@ def test_all_that_a_function_reads_is_found():
     assert {name.partition(": ")[2]: np.ravel(x).tolist() for name, x in surroundings([("f", f)]).items()} == {
         "tuned.base": [1.0], "tuned.gains['d']": [1.0], "tuned.calls": [0], "default 0": [3.0], "default 1": [4.0], "by_global.GAIN": [1.0]}
     assert not changed({"a": np.nan, "b": np.eye(2)}, {"a": np.nan, "b": np.eye(2)})
-    assert changed({"a": 1.0}, {}) == "a is 'nothing', and was 1.0"
+    assert changed({"a": 1.0}, {}) == ["a is 'nothing', and was 1.0"]
 
 
 def test_a_circle_ends():
