@@ -12,7 +12,7 @@ from engine.checks import whole
 from engine.compiler import autodiff
 from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
 from engine.compiler.program import Program, Shape
-from engine.compiler.trace import name_of, trace
+from engine.compiler.trace import name_of, pure, trace
 
 
 class Derivative:
@@ -33,7 +33,7 @@ class Derivative:
         shapes = tuple(self._shape(k, x) for k, x in enumerate(args))
         if shapes not in self._compiled:
             names = [f"argument_{k}" for k in range(len(shapes))]
-            self._compiled[shapes] = compiled(trace(self.fn, shapes), names, self.argument, self.scalar)
+            self._compiled[shapes] = compiled(trace(pure(self.fn), shapes), names, self.argument, self.scalar)
         return self._compiled[shapes]
 
     def _shape(self, k: int, x: Any) -> Shape:
@@ -90,7 +90,7 @@ def jacobian(fn: Callable[..., Any], signature: str | None = None, argument: int
 
     Raises
     ------
-    TraceError : ``fn`` cannot be traced
+    TraceError : ``fn`` cannot be traced, or returns something else when it is called again
     ArgumentError : no such argument, or no function
 
     Notes

@@ -7,6 +7,7 @@ scalar, which makes folding free.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import traceback
@@ -65,7 +66,7 @@ class Graph:
         if not isinstance(x, SCALAR):
             raise refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
-        return self.node(("const", x) if x else ("const", x, repr(x)))
+        return self.node(("const", x if x == x else math.nan) if x else ("const", x, repr(x)))  # NaN is one key only as one object
 
     def make(self, op: str, *operands: Any) -> Any:
         """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""

@@ -25,7 +25,7 @@ from engine.compiler import entry, machine
 from engine.compiler.expr import Expr, TraceError
 from engine.compiler.program import Program, Shape
 from engine.compiler.rollout import rollout
-from engine.compiler.trace import calling, name_of, trace
+from engine.compiler.trace import calling, name_of, pure, trace
 
 #: operations in a batch from which several threads are worth their start
 WORTH_THREADS = 8_000_000
@@ -320,7 +320,8 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
 
     Raises
     ------
-    TraceError : ``fn`` does something that cannot be compiled; the text names the line and what to use instead
+    TraceError : ``fn`` does something that cannot be compiled, or returns something else when it is called again; the text names the line
+        and what to do instead
     ArgumentError : the signature and the function do not agree
 
     Examples
@@ -331,6 +332,13 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
     """
     if not callable(fn):
         raise ArgumentError(f"gufunc got {fn!r}; expected a function")
+    compiled = shaped(pure(fn), signature, **dimensions)
+    functools.update_wrapper(compiled, fn, updated=())
+    return compiled
+
+
+def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> Gufunc:
+    """:func:`gufunc` of a function of this engine's own, which is known to depend on nothing but its arguments."""
     if not isinstance(signature, str) or "->" not in signature:
         raise ArgumentError(f"gufunc got the signature {signature!r}; expected a text such as '(n),(m)->(k)'")
     left, right = signature.replace(" ", "").split("->", 1)
@@ -353,9 +361,7 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
         sizes = tuple(int(d) if d.isdigit() else known.setdefault(d, n) for d, n in zip(promised, found, strict=False))
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
-    f = Gufunc(program, signature, parameters)
-    functools.update_wrapper(f, fn, updated=())
-    return f
+    return Gufunc(program, signature, parameters)
 
 
 def signature_of(program: Program) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.expr import Expr, Graph, refuse
-from engine.compiler.operations import CALLS, Node, operands, renumbered
+from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.program import Program, live
 
 
@@ -35,7 +35,10 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
 
 
 def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -> tuple[Program, list[int]]:
-    """The program of the nodes that depend on ``carry``, and the nodes outside that it reads."""
+    """The program of the nodes that depend on ``carry``, and the nodes outside that it reads, in the order in which it reads them.
+
+    It does not depend on what the graph held before: the same body, traced again, is the same program.
+    """
     inside = {c.i for c in carry}
     for i in range(start, len(graph.nodes)):
         if not inside.isdisjoint(operands(graph.nodes[i])):
@@ -53,25 +56,33 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -
         nodes.append(node)
         return len(nodes) - 1
 
+    def read(i: int) -> None:
+        """Make a node from outside known within."""
+        if i in new:
+            return
+        if graph.nodes[i][0] == "const":
+            new[i] = put(*graph.nodes[i])
+            return
+        new[i] = put("input", len(carry) + len(captured))
+        captured.append(graph.number(i))  # arguments are numbers
+        if i in graph.truths:
+            new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
+
     for k, c in enumerate(carry):
         new[c.i] = put("input", k)
-    for i in sorted(needed - new.keys()):
-        node = graph.nodes[i]
-        if i in inside:
-            if node[0] in CALLS:
-                f = graph.functions[node[1]]
-                if f not in functions:
-                    functions.append(f)
-                node = (node[0], functions.index(f), *node[2:])
-            new[i] = put(*renumbered(node, new))
-        elif node[0] == "const":
-            new[i] = put(*node)
-        else:
-            new[i] = put("input", len(carry) + len(captured))
-            captured.append(graph.number(i))  # arguments are numbers
-            if i in graph.truths:
-                new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
+    for i in sorted(needed & inside - new.keys()):
+        op, *rest = node = graph.nodes[i]
+        for j in operands(node):
+            read(j)
+        if op in CALLS:
+            f = graph.functions[rest[0]]
+            if f not in functions:
+                functions.append(f)
+            node = (op, functions.index(f), *rest[1:])
+        op, *rest = renumbered(node, new)
+        new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
+    for i in outputs:
+        read(i)
     kept, wanted = live(nodes, [new[i] for i in outputs])
     shapes = [()] * (len(carry) + len(captured))
     return Program(kept, wanted, list(shapes), [()] * len(carry), functions, "loop"), captured
-

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+import itertools
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +71,71 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, na
     return program
 
 
+def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``fn`` with a check: on traced arguments it is called twice, each time with arrays of its own, and must return the same nodes.
+
+    Equal computations are the same nodes, loops, roots and calls too: what differs depends on something that tracing would freeze.
+
+    >>> dice = iter([1.0, 6.0])
+    >>> trace(pure(lambda x: np.array([x, x * next(dice)])), [()])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    engine.compiler.expr.TraceError: ...<lambda> returned something else when it was called again, first in entry [1]: it depends on ...
+    """
+
+    def call(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        return fn(*map(own, args), **{n: own(x) for n, x in named.items()})
+
+    @functools.wraps(fn)
+    def checked(*args: Any, **named: Any) -> Any:
+        first = call(args, named)
+        if not any(type(x) is Expr or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
+            return first
+        try:
+            second = call(args, named)
+        except TraceError:
+            raise
+        except Exception as error:
+            raise changing(fn, f"raised {type(error).__name__} ({error}) when it was called again") from error
+        if (place := difference(first, second)) is not None:
+            where = f", first in entry {place}" if place else ""
+            raise changing(fn, f"returned something else when it was called again{where}")
+        return first
+
+    checked.__name__ = name_of(fn)
+    return checked
+
+
+def changing(fn: Callable[..., Any], what: str) -> TraceError:
+    """The error for a function that is not one of its arguments alone."""
+    return TraceError(f"{place_of(fn)}{name_of(fn)} {what}: it depends on something that changes from call to call, such as a counter or "
+                      "random numbers, which machine code would freeze; expected a function of its arguments alone: give what changes as "
+                      "an argument, a parameter, or the state of a Law")  # fmt: skip
+
+
+def own(x: Any) -> Any:
+    """An array copied; anything else as it is."""
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def difference(a: Any, b: Any) -> str | None:
+    """Return where two results differ first, as one writes it after a name; None where they do not."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
+        k = next((k for k, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)) if difference(x, y) is not None), None)
+        return None if k is None else str([int(i) for i in np.unravel_index(k, a.shape)]) if a.ndim else ""
+    if type(a) is Expr and type(b) is Expr:
+        return None if a.g is b.g and a.i == b.i else ""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        parts = [(f"[{n!r}]", a.get(n), b.get(n)) for n in {**a, **b}]
+    elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        parts = [(f"[{k}]", x, y) for k, (x, y) in enumerate(itertools.zip_longest(a, b))]
+    elif dataclasses.is_dataclass(a) and type(a) is type(b):
+        parts = [(f".{n}", x, vars(b)[n]) for n, x in vars(a).items()]
+    else:
+        return None if a is b or (type(a) is type(b) and repr(a) == repr(b)) else ""  # numbers: NaN is itself, and 0.0 is not −0.0
+    return next((place + rest for place, x, y in parts if (rest := difference(x, y)) is not None), None)
+
+
 def calling(program: Program) -> Callable[..., Any]:
     """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
 
@@ -92,7 +161,9 @@ def name_of(fn: Callable[..., Any]) -> str:
 
 
 def place_of(fn: Callable[..., Any]) -> str:
-    code = getattr(fn, "__code__", None)
+    """Return where a function begins, or the method that an object is called by, as errors begin; nothing if it is not in Python."""
+    fn = inspect.unwrap(fn)
+    code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
 
 
@@ -116,4 +187,4 @@ def explained(error: Exception, graph: Graph) -> TraceError | None:
     return None
 
 
-__all__ = ["Program", "Shape", "TraceError", "calling", "name_of", "trace", "verify"]
+__all__ = ["Program", "Shape", "TraceError", "calling", "name_of", "pure", "trace", "verify"]

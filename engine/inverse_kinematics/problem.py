@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.compiler.gufunc import Gufunc, gufunc
+from engine.compiler.gufunc import Gufunc, shaped
 from engine.inverse_kinematics.box_qp import box_qp
 from engine.inverse_kinematics.targets import ASKED, Target
 from engine.model import Model, ModelError
@@ -136,8 +136,8 @@ def compiled(task: Task, name: str) -> Gufunc:
     """Return ``task.descent`` or ``task.slope`` as machine code."""
     nq, n, k, m = task.model.nq, len(task.moving), len(task.asked), sum(3 * len(ASKED[shape]) for _, shape in task.asked)
     if name == "descent":
-        return gufunc(task.descent, f"({nq}),({k},4,4),({k},3),({m}),({nq}),({nq}),()->({nq}),({m}),(),()")
-    return gufunc(task.slope, f"({nq}),({n}),({k},4,4),({k},3),({m})->({nq}),({m}),({n})")
+        return shaped(task.descent, f"({nq}),({k},4,4),({k},3),({m}),({nq}),({nq}),()->({nq}),({m}),(),()")
+    return shaped(task.slope, f"({nq}),({n}),({k},4,4),({k},3),({m})->({nq}),({m}),({n})")
 
 
 class Problem:

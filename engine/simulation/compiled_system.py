@@ -12,7 +12,7 @@ import numpy as np
 from engine import ops
 from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.trace import calling, name_of, trace
+from engine.compiler.trace import calling, name_of, pure, trace
 from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.progress import progress_bar
@@ -20,7 +20,7 @@ from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import reason, watch, watched
+from engine.simulation.diagnosis import changed, reason, watch, watched
 from engine.simulation.function import Function, compiled_attempt
 from engine.simulation.run import Diverged, Process, collected, times
 
@@ -50,6 +50,11 @@ class CompiledSystem:
 
     # ------------------------------------------------------------ functions
 
+    @property
+    def _checked(self) -> ControlSystem:
+        """The system as it is traced: its functions of the user's must return the same when they are called again."""
+        return changed(self.system, lambda name, fn: pure(fn))
+
     def _function(self, fn: Callable[..., Any], arguments: str) -> Function:
         """Return a function of arguments by name, x, x0, u, delta, t and dt, compiled."""
         shapes = {"x": (self.state.n,), "x0": (self.state.n,), "u": (self.controls,), "delta": (self.state.ne,)}
@@ -58,7 +63,7 @@ class CompiledSystem:
 
     @functools.cached_property
     def dynamics(self) -> Gufunc:
-        return self._function(self.system.rate, "x u t")
+        return self._function(self._checked.rate, "x u t")
 
     @functools.cached_property
     def state_plus(self) -> Gufunc:
@@ -71,7 +76,7 @@ class CompiledSystem:
     @functools.cached_property
     def jacobians(self) -> Gufunc:
         def jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
-            return by_state_and_control(self.system.rate(x, u, t), x, u)
+            return by_state_and_control(self._checked.rate(x, u, t), x, u)
 
         return self._function(jacobians, "x u t")
 
@@ -79,7 +84,7 @@ class CompiledSystem:
     def error_jacobians(self) -> Gufunc:
         def error_jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
             """δ̇ = E⁺ ((A E − Ė) δ + B ν), with ẋ = f along which E(x) changes."""
-            xdot = self.system.rate(x, u, t)
+            xdot = self._checked.rate(x, u, t)
             A, B = by_state_and_control(xdot, x, u)
             E, projection = self.state.error_jacobian(x), self.state.error_projection(x)
             Edot = derivative(E, x) @ xdot
@@ -91,7 +96,7 @@ class CompiledSystem:
         """Return discrete_dynamics(x, u, t, dt) -> x⁺ by a method of that name."""
 
         def discrete_dynamics(x: Array, u: Array, t: Any, dt: Any) -> Array:
-            return self.system.discrete_dynamics(x, u, t, dt, integrator)
+            return self._checked.discrete_dynamics(x, u, t, dt, integrator)
 
         return self._stepped(discrete_dynamics, integrator)
 
@@ -103,7 +108,7 @@ class CompiledSystem:
         """Return A (..., n, n) and B (..., n, m) of a step, in coordinates."""
 
         def discrete_jacobians(x: Array, u: Array, t: Any, dt: Any) -> tuple[Array, Array]:
-            return by_state_and_control(self.system.discrete_dynamics(x, u, t, dt, integrator), x, u)
+            return by_state_and_control(self._checked.discrete_dynamics(x, u, t, dt, integrator), x, u)
 
         return self._stepped(discrete_jacobians, integrator)(x, u, t, dt)
 
@@ -111,7 +116,7 @@ class CompiledSystem:
         """Return A (..., ne, ne) and B (..., ne, m) of a step, in errors: δ⁺ = A δ + B ν."""
 
         def discrete_error_jacobians(x: Array, u: Array, t: Any, dt: Any) -> tuple[Array, Array]:
-            after = self.system.discrete_dynamics(x, u, t, dt, integrator)
+            after = self._checked.discrete_dynamics(x, u, t, dt, integrator)
             A, B = by_state_and_control(after, x, u)
             projection = self.state.error_projection(after)
             return projection @ A @ self.state.error_jacobian(x), projection @ B
@@ -134,7 +139,7 @@ class CompiledSystem:
             raise SimulationError(f"{name_of(controller)} takes {inspect.signature(controller)}; expected a function of (x, t)") from None
         except ValueError:  # a builtin without a signature: the call will tell
             pass
-        u = np.asarray(controller(x, t))
+        u = np.asarray(pure(controller)(x, t))
         if u.shape != (self.controls,):
             raise SimulationError(f"{name_of(controller)} returned shape {u.shape}; expected ({self.controls},) for {self.system.name}")
         return u
@@ -156,7 +161,7 @@ class CompiledSystem:
 
         F is in world axes and M in body axes as the body gives them; of a body with a ``wrench`` both are in body axes.
         """
-        body = self.system
+        body = self._checked
         if not isinstance(body, RigidBody):
             raise StateError(f"{body.name} has no wrench; expected a RigidBody")
 
@@ -199,7 +204,8 @@ class CompiledSystem:
         method, x0 = method_named(integrator or self.system.integrator, SimulationError), self.state.checked("x0", x0)
         if not compiled and x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
-        process, there = self._process(self.system, self._controlled(controller), method, compiled)
+        system = self._checked if compiled else self.system
+        process, there = self._process(system, self._controlled(controller), method, compiled)
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
         none = np.zeros(0)
         try:
@@ -223,7 +229,7 @@ class CompiledSystem:
         x0 = self.state.checked("x0", x0)
         if x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")
-        system, there, back = integrated(self.system, self._controlled(controller), method)
+        system, there, back = integrated(self._checked, self._controlled(controller), method)
         convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
         return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
                      checked_tolerance(tolerance), lambda y: (convert(y),), events, checked_max_step(max_step))  # fmt: skip

@@ -80,11 +80,16 @@ def blame(process: Process, plain: Process, stop: Diverged) -> tuple[Array, str]
 
 def watched(system: ControlSystem) -> ControlSystem:
     """Return a copy of a system whose functions of the user's raise NotFinite."""
+    return changed(system, lambda name, fn: watch(f"{system.name}.{name}", fn))
+
+
+def changed(system: ControlSystem, change: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> ControlSystem:
+    """Return a copy of a system in which each function of the user's is ``change(name, function)``."""
     own = copy.copy(system)
     for name in ("forces", "moments", "wrench", "mass", "inertia") if isinstance(system, RigidBody) else ("dynamics",):
         fn = getattr(own, name, None)
         if callable(fn) and getattr(fn, "__func__", fn) is not getattr(RigidBody, name, None):
-            setattr(own, name, watch(f"{system.name}.{name}", fn))
+            setattr(own, name, change(name, fn))
     return own
 
 

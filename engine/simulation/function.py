@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.gufunc import Gufunc, gufunc, signature_of
+from engine.compiler.gufunc import Gufunc, shaped, signature_of
 from engine.compiler.trace import Shape, trace
 from engine.integrate import Method, System, attempt
 from engine.model import StateError
@@ -46,4 +46,4 @@ class Function(Gufunc):
 def compiled_attempt(method: Method, system: System) -> Gufunc:
     """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt`, compiled."""
     n = system.space.nq
-    return gufunc(lambda t, h, y: attempt(method, system, t, h, y), f"(),(),({n})->({n}),()")
+    return shaped(lambda t, h, y: attempt(method, system, t, h, y), f"(),(),({n})->({n}),()")

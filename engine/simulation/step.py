@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.gufunc import gufunc
+from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
@@ -131,7 +131,7 @@ class Step:
             e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
             return self.layout.join({**a, "state": z, "events": e})
 
-        return gufunc(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+        return shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
 
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
