@@ -69,6 +69,9 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "robot"}  # which is found again
+
     @property
     def armature(self) -> tuple[float, ...]:
         """The inertia that motors' rotors add to the joints' (nv), kg·m²: the model's own."""
