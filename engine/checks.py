@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
+import pickle
 import sys
 import traceback
+import types
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -17,6 +20,9 @@ Array = np.ndarray
 
 class EngineError(ValueError):
     """Base of every error that the engine raises on purpose; its text says what is wrong, where, and what was expected."""
+
+    def __reduce__(self) -> Any:
+        return type(self).__new__, (type(self), *self.args), vars(self)        # whatever the constructor takes
 
 
 class EngineWarning(UserWarning):
@@ -83,3 +89,25 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     if not np.isfinite(a).all():
         raise error(f"{what} holds NaN or infinity; expected finite numbers")
     return a
+
+
+def require_importable(what: str, fn: Any) -> None:
+    """Raise pickle.PicklingError for a function that is not found in its module by its name, unless it is pickled as code (cloudpickle).
+
+    >>> require_importable("the controller", lambda t, q, v: q)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    _pickle.PicklingError: the controller, <lambda> (...), cannot be pickled; expected a function that a module has by its name
+    """
+    if not isinstance(fn, types.FunctionType):
+        return
+    try:
+        found = functools.reduce(getattr, fn.__qualname__.split("."), sys.modules[fn.__module__])
+    except (AttributeError, KeyError):
+        found = None
+    if found is fn:
+        return
+    callers = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_stack(None)]
+    if not any("cloudpickle" in name or "dill" in name for name in callers):
+        place = f"{fn.__code__.co_filename}:{fn.__code__.co_firstlineno}"
+        raise pickle.PicklingError(f"{what}, {fn.__name__} ({place}), cannot be pickled; expected a function that a module has by its name")

@@ -21,7 +21,7 @@ from engine import ops
 from engine.compiler.expr import Expr, Graph, refuse
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, live, size
-from engine.compiler.rewrite import RULES
+from engine.compiler.rewrite import RULES, folded
 
 Sparse = dict[int, Any]
 
@@ -63,6 +63,13 @@ def value(graph: Graph, i: int) -> Any:
     return node[1] if node[0] == "const" else Expr(graph, i)
 
 
+def partials(graph: Graph, i: int) -> list[Any]:
+    """Return the derivatives of a node's result by its operands; constants are NumPy's meanwhile, by which 1/0 is infinite."""
+    op, *args = graph.nodes[i]
+    given = [np.float64(x) if isinstance(x := value(graph, j), float) else x for j in args]
+    return [float(p) if isinstance(p, np.floating) else p for p in OPERATIONS[op].partials(Expr(graph, i), *given)]  # type: ignore[misc]
+
+
 @np.errstate(all="ignore")
 def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
     """Return the nonzero entries (result, argument) -> derivative, by tangents from the arguments on."""
@@ -86,8 +93,7 @@ def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
             condition, (a, b) = row.chooses(*[value(graph, j) for j in args]), own[-2:]
             tangent[i] = {j: ops.where(condition, a.get(j, 0.0), b.get(j, 0.0)) for j in sorted({*a, *b})}
         elif row.partials:
-            partials = row.partials(Expr(graph, i), *[value(graph, j) for j in args])
-            tangent[i] = combined(list(zip(partials, own, strict=True)))
+            tangent[i] = combined(list(zip(partials(graph, i), own, strict=True)))
     return {(k, j): t for k, i in enumerate(results) for j, t in tangent.get(i, {}).items() if not zero(t)}
 
 
@@ -123,8 +129,7 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
                 if j in inside:
                     accumulate(j, 1.0, {k: ops.where(condition, a if first else 0.0, 0.0 if first else a) for k, a in own.items()})
         elif row.partials:
-            partials = row.partials(Expr(graph, i), *[value(graph, j) for j in args])
-            for j, p in zip(args, partials, strict=True):
+            for j, p in zip(args, partials(graph, i), strict=True):
                 if j in inside:
                     accumulate(j, p, own)
     return {(k, j): a for j, i in enumerate(arguments) for k, a in adjoint.get(i, {}).items() if not zero(a)}
@@ -175,7 +180,8 @@ def inlined(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
         elif op == "get":
             made.append(made[args[0]][args[1]])
         else:
-            made.append(graph.make(op, *[made[i] for i in args]))
+            xs = [made[i] for i in args]
+            made.append(graph.make(op, *xs) if any(isinstance(x, Expr) for x in xs) else folded(op, *xs))
     return [made[i] for i in program.outputs]
 
 

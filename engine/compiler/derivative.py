@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import whole
+from engine.checks import require_importable, whole
 from engine.compiler import autodiff
 from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
 from engine.compiler.program import Program, Shape
@@ -49,6 +49,16 @@ class Derivative:
         """Boolean array(s): False where the derivative is zero whatever the values."""
         found = autodiff.sparsity(self._of(args).program)
         return found[0] if len(found) == 1 else tuple(found)
+
+    def __reduce__(self) -> Any:
+        require_importable(f"the function of a {self.__name__.split()[0]}", self.fn)
+        return Derivative, (self.fn, self.argument, self.scalar), {"_compiled": self._compiled}
+
+    def __copy__(self) -> Derivative:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Derivative:
+        return self
 
     def __repr__(self) -> str:
         return f"<{self.__name__} by argument {self.argument}>"

@@ -164,16 +164,27 @@ class Expr:
 
     def conjugate(a): return a
 
+    def known(self) -> Any:
+        """The number or truth value that this is known to be, or itself."""
+        op, *rest = self.g.nodes[self.i]
+        return rest[0] if op == "const" else self
+
     # -- what NumPy and Python ask of a number and a traced one cannot give
     def __bool__(self):
+        if (x := self.known()) is not self:
+            return bool(x)
         raise refuse("a decision on a traced value (`if`, `and`, `max`, np.where, `<` on an array)",
                      "use engine.ops.where(condition, a, b), ops.minimum, ops.maximum or ops.less")  # fmt: skip
 
     def __float__(self):
+        if (x := self.known()) is not self:
+            return float(x)
         raise refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
                      "use engine.ops.sin and friends, and build arrays from lists with np.array([...])")  # fmt: skip
 
     def __int__(self):
+        if (x := self.known()) is not self:
+            return int(x)
         self.g.refused = refuse("turning a traced value into an integer", "loop and index over structure, never over values")
         raise self.g.refused
 

@@ -274,7 +274,7 @@ class Gufunc:
             warn(text, RuntimeWarning)
         return args[-1]
 
-    # ------------------------------------------------------------ an instance is one function: it is not copied
+    # ------------------------------------------------------------ an instance is one function, and its program is it
 
     def __copy__(self) -> Gufunc:
         return self
@@ -283,12 +283,22 @@ class Gufunc:
         return self
 
     def __reduce__(self) -> Any:
-        if type(self).__bases__ != (Gufunc,):
-            raise TypeError(f"{self.name} cannot be pickled; expected to be made again where it is needed")
-        return Gufunc, (self.program, self.signature, self.arguments)
+        state = {name: x for name, x in vars(self).items() if name not in ("program", "signature", "arguments", *FOUND_AGAIN)}
+        return restored, (type(self).__bases__[0], self.program, self.signature, self.arguments), state
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature}, {self.operations} operations>"
+
+
+#: attributes of a compiled function that are not pickled: machine code, and the function that was traced
+FOUND_AGAIN = ("ufunc", "_single", "__wrapped__")
+
+
+def restored(kind: type[Gufunc], program: Program, signature: str, arguments: list[str]) -> Gufunc:
+    """Return a compiled function of a kind, out of pickle; its other attributes follow."""
+    f = kind.__new__(kind)
+    Gufunc.__init__(f, program, signature, arguments)
+    return f
 
 
 def expected(shape: Shape) -> str:

@@ -7,7 +7,7 @@ known beforehand. The rules are identities of the real numbers. What they give u
 - the sign of a zero result (``x + 0 → x``, ``−(x − y) → y − x``);
 - the last bits of ``xⁿ → x·x·…``, some n/2 ulp, and that of ``x·(c/x) → c``; ``x^½ → √x`` is NaN at −∞.
 
-All others are exact in floating point too.
+All others are exact in floating point too. What folds to a number goes on by NumPy's arithmetic, not Python's: 1/(x − x) is infinite.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.expr import Expr
+from engine.compiler.operations import OPERATIONS
 
 
 def node(x: Any) -> Any:
@@ -68,7 +69,7 @@ def mul(a: Any, b: Any) -> Any:
     if type(b) is not Expr:
         if b == 0: return 0.0                                                  # x·0 → 0
         if b == 1: return a                                                    # x·1 → x
-        if b < 0: return -(a * -b)                                             # x·(−c) → −(x·c)
+        if b < 0: return -(a * -float(b))                                      # x·(−c) → −(x·c); NumPy's whole numbers wrap around
         if (x := negated(a)) is not None: return -(x * b)                      # (−x)·c → −(x·c)
         return None
     if (x := negated(a)) is not None: return -(x * b)                          # (−x)·y → −(x·y)
@@ -116,6 +117,7 @@ def absolute(a: Any) -> Any:
 
 def power(a: Any, b: Any) -> Any:
     if type(b) is Expr: return None
+    b = float(b)
     if b == 0.5: return a.sqrt()                                               # x^½ → √x
     if abs(b) <= 64 and b == int(b):                                           # xⁿ → x·x·…
         if b < 0:
@@ -152,6 +154,12 @@ def either(a: Any, b: Any) -> Any:
 
 def minmax(a: Any, b: Any) -> Any:
     return a if same(a, b) else None                                           # min(x, x) → x
+
+
+@np.errstate(all="ignore")
+def folded(op: str, *x: Any) -> Any:
+    """An operation on numbers, as NumPy has it: 1/0 is infinite."""
+    return OPERATIONS[op].numpy(*(y if isinstance(y, (bool, np.bool_)) else np.float64(y) for y in x))[()]
 
 
 def operand(x: Expr, k: int) -> Any:

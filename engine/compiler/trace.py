@@ -18,7 +18,7 @@ from engine.compiler.autodiff import derivatives
 from engine.compiler.expr import SCALAR, Expr, Graph, TraceError, located, refuse
 from engine.compiler.loop import while_loop
 from engine.compiler.program import Program, Shape, live, size, verify
-from engine.compiler.rewrite import RULES
+from engine.compiler.rewrite import RULES, folded
 
 
 class Tracer(Graph):
@@ -33,6 +33,15 @@ class Tracer(Graph):
         return derivatives(self, results, arguments)
 
 
+class NumericTracer(Tracer):
+    """A graph in which what folds to a number stays traced, so that NumPy's arithmetic holds for it: 1/(x − x) is infinite."""
+
+    def make(self, op: str, *operands: Any) -> Any:
+        given = [x.known() if type(x) is Expr else x for x in operands]
+        result = super().make(op, *given) if any(type(x) is Expr for x in given) else folded(op, *given)
+        return result if type(result) is Expr else Expr(self, self.index(result))
+
+
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False) -> Program:
     """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
 
@@ -42,7 +51,19 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, na
     >>> p.count(), p.shapes_out
     (5, [()])
     """
-    graph = Tracer(RULES if fold else {})
+    try:
+        return recorded(Tracer(RULES if fold else {}), fn, shapes, named)
+    except Exception as error:
+        if not fold or not (isinstance(error, ArithmeticError) or "complex" in str(error)):  # as Python's 1/0, and (−1)^½
+            raise
+        try:
+            return recorded(NumericTracer(RULES), fn, shapes, named)
+        except Exception:
+            raise error from error.__cause__
+
+
+def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], named: bool) -> Program:
+    """Return the program that ``fn`` makes in an empty graph."""
     arguments, k = [], 0
     for shape in shapes:
         flat = [graph.input(k + j) for j in range(size(shape))]

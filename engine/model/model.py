@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import networkx as nx
@@ -14,7 +14,7 @@ from engine.checks import nearest, numbers
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import Kind
 from engine.model.shown import html
-from engine.model.tree import Joint, Link, frozen
+from engine.model.tree import Joint, Link, ReadOnly, frozen
 from engine.spatial import inertia
 from engine.spatial.manifold import Manifold, product
 
@@ -23,7 +23,7 @@ FLOATING_BASE = "floating_base"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Body:
+class Body(ReadOnly):
     """A body moves as one: a joint that is not fixed, its child link, and every link welded to that child.
 
     Attributes
@@ -87,7 +87,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(ReadOnly):
     """A kinematic tree, frozen. Make one with :func:`engine.load_urdf` or :meth:`Model.from_graph`.
 
     Attributes
@@ -157,6 +157,14 @@ class Model:
             armature[b.v] += b.ratio**2 * b.joint.armature
         return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv,
                    frozen(armature, (nv,), "armature"))  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}           # what is cached besides is found again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for _, T in self.carrier:
+            T.flags.writeable = False
 
     def __repr__(self) -> str:
         return f"<model '{self.name}': {len(self.links)} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"

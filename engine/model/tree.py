@@ -29,6 +29,16 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
     return a
 
 
+class ReadOnly:
+    """Whoever's arrays are read-only, also after pickle, which forgets that."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for x in state.values():
+            if isinstance(x, np.ndarray):
+                x.flags.writeable = False
+
+
 @dataclass(frozen=True, eq=False)
 class Material:
     """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file."""
@@ -58,7 +68,7 @@ class Geometry:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Link:
+class Link(ReadOnly):
     """A rigid link: its name, its spatial inertia G (6×6, about the link's origin) and what it looks like.
 
     >>> Link("tool").mass
@@ -102,7 +112,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Joint:
+class Joint(ReadOnly):
     """A joint from link ``parent`` to link ``child``.
 
     Parameters

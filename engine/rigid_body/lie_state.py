@@ -63,6 +63,9 @@ class LieState:
             raise StateError("a state has no parts; expected at least one vector or rotation")
         self.manifold = manifold.product([a.manifold if a else manifold.vector(int(p)) for a, p in zip(self.attitudes, parts, strict=True)])
 
+    def __reduce__(self) -> Any:
+        return type(self), self.parts
+
     def neutral(self) -> Array:
         """Return the state of no rotation and zero vectors (n)."""
         return np.concatenate([a.neutral() if a else np.zeros(i.stop - i.start) for a, i in zip(self.attitudes, self.x, strict=True)])

@@ -237,7 +237,7 @@ class CompiledSystem:
         system, there, back = integrated(self._checked, self._controlled(controller), method)
         convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
         return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
-                     checked_tolerance(tolerance), lambda y: (convert(y),), events, checked_max_step(max_step))  # fmt: skip
+                     checked_tolerance(tolerance), functools.partial(alone, convert), events, checked_max_step(max_step))  # fmt: skip
 
     def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
         """Return the controller u(x, t), the system's own, or none, checked where it is called."""
@@ -280,6 +280,11 @@ def integrated(system: ControlSystem, control: Callable[..., Any],
     if method.takes is not System:
         raise StateError(f"integrator '{method.name}' is for mechanical systems, which {system.name} is not; expected another")
     return System(system.state.manifold, lambda t, x: system.velocity(x, control(x, t), t)), lambda x: x, lambda y: y  # type: ignore[attr-defined]
+
+
+def alone(convert: Function, y: Array) -> tuple[Array]:
+    """Return the state of y as the one part that it has."""
+    return (convert(y),)
 
 
 def traced_once(system: System) -> System:

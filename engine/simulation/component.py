@@ -259,3 +259,27 @@ class Force(Component):
             wanted = f"({model.nv},) or ({len(model.links)}, 6)"
             raise SimulationError(f"{self.called.name} returned shape {f.shape}; expected {wanted} for '{model.name}'")
         return Effect(tau=f, rate=rate)
+
+
+class Made:
+    """A function that another function has made: it is called like it, and pickled by what it was made of."""
+
+    def __init__(self, fn: Callable[..., Any], again: Callable[[], Made]) -> None:
+        self.fn, self.again = fn, again
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.fn(*args, **named)
+
+    def __reduce__(self) -> Any:
+        return self.again, ()
+
+
+def remade(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+    """Let the functions that ``make`` returns be pickled: they are made again of the same arguments."""
+
+    @functools.wraps(make)
+    def making(*args: Any, **named: Any) -> Made:
+        return Made(make(*args, **named), functools.partial(making, *args, **named))
+
+    return making

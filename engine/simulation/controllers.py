@@ -21,7 +21,7 @@ from engine import dynamics, ops
 from engine.checks import number
 from engine.model import Model
 from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.component import SimulationError
+from engine.simulation.component import SimulationError, remade
 from engine.simulation.forces import checked_vector
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
@@ -45,6 +45,7 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
     return s, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / duration**2
 
 
+@remade
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
     """From one configuration to another (nq) along the manifold, and then at rest."""
     number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
@@ -57,6 +58,7 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
     return reference
 
 
+@remade
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
     """From one pose to another (4×4) along a screw, and then at rest."""
     number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
@@ -76,6 +78,7 @@ def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
 # ---------------------------------------------------------------- joints
 
 
+@remade
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
     require_base(model, "computed_torque")
@@ -91,6 +94,7 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
     return computed_torque
 
 
+@remade
 def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Callable[..., Array]:
     """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv), zero or more."""
     q_d = model.normalized(target)
@@ -105,6 +109,7 @@ def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Cal
 # ---------------------------------------------------------------- links
 
 
+@remade
 def operational_space(model: Model, link: str, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
                       rest: float = 2.0, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with a fixed base (Khatib)::
@@ -130,6 +135,7 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
     return operational_space
 
 
+@remade
 def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5.0, servo: float = 50.0,
                   regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
     """Resolved-motion rate control: joint velocities u = J⁺ (V_d + gain · error), which a servo follows by accelerations servo (u − q̇).
@@ -156,6 +162,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
     return resolved_rate
 
 
+@remade
 def generalized_jacobian_control(model: Model, link: str, reference: Reference, bandwidth: float = 2.0, damping: float = 1.0,
                                  rest: float = 0.5, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with an arm whose base floats freely (resolved acceleration with the generalized Jacobian)::
@@ -182,6 +189,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
     return generalized_jacobian_control
 
 
+@remade
 def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gain: float = 10.0) -> Callable[..., Array]:
     """Joint motion that leaves the attitude of a floating base alone: joint velocities near ``motion(t)`` (nv − 6), ω̇ of the base zero.
 
@@ -206,6 +214,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
 # ---------------------------------------------------------------- the base's attitude
 
 
+@remade
 def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target: Any = (1.0, 0.0, 0.0, 0.0), bandwidth: float = 0.5,
                      damping: float = 1.0, also: Callable[..., Any] | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Hold or follow the attitude of a floating base by reaction wheels or thrusters on it.
@@ -244,6 +253,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     return attitude_control
 
 
+@remade
 def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters, rate: float = 0.05, target: Any = (1.0, 0.0, 0.0, 0.0),
                      bandwidth: float = 0.5, damping: float = 1.0) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that

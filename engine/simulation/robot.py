@@ -21,8 +21,7 @@ Array = np.ndarray
 class RobotFunction(Function):
     """A compiled function of a model's state."""
 
-    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
-        model = robot.model
+    def __init__(self, model: Model, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
         joints = model.nv - (0 if options.get("base") == "flying" else 6)  # of a floating model
         shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "qddot": (max(joints, 0),)}
         names = arguments.split()
@@ -52,9 +51,10 @@ class RobotFunction(Function):
 class Forced(RobotFunction):
     """A function that takes external wrenches after its arguments, or none."""
 
-    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str, **options: Any) -> None:
-        super().__init__(robot, fn, arguments, **options)
-        self.forced = functools.cache(lambda: RobotFunction(robot, fn, arguments + " wrenches", **options))
+    @functools.cached_property
+    def forced(self) -> RobotFunction:
+        """The same function, with wrenches."""
+        return RobotFunction(self.model, self.plain.func, " ".join([*self.arguments, "wrenches"]), **self.plain.keywords)
 
     def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
         if len(args) == len(self.arguments) + 1:
@@ -62,8 +62,8 @@ class Forced(RobotFunction):
         if wrenches is None:
             return super()._general(*args, **kwargs)
         if len(args) == len(self.arguments):
-            return self.forced()(*args, wrenches, **kwargs)
-        return self.forced()(*args, wrenches=wrenches, **kwargs)
+            return self.forced(*args, wrenches, **kwargs)
+        return self.forced(*args, wrenches=wrenches, **kwargs)
 
 
 class compiled:
@@ -87,7 +87,7 @@ class compiled:
             model = robot.model
             q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
             dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
-        made = self.kind(robot, self.fn, self.arguments, **({"gravity": robot.gravity} if self.gravity else {}))
+        made = self.kind(robot.model, self.fn, self.arguments, **({"gravity": robot.gravity} if self.gravity else {}))
         return robot.__dict__.setdefault(self.name, made)                      # found there the next time, before this attribute
 
 
@@ -160,7 +160,7 @@ class Robot:
     def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> RobotFunction:
         key = fn.__name__, str(sorted(options.items()))
         if key not in self._jacobians:
-            self._jacobians[key] = RobotFunction(self, fn, arguments, **options)
+            self._jacobians[key] = RobotFunction(self.model, fn, arguments, **options)
         return self._jacobians[key]
 
     def jacobian(self, q: Array, link: str) -> Array:

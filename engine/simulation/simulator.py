@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import warn, whole
+from engine.checks import require_importable, warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -142,6 +143,19 @@ class Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
         forces, known = [*self._arguments["forces"], force], {**self.parameters, **(parameters or {})}
         return Simulator(self.model, **{**self._arguments, "forces": forces, "parameters": known})
+
+    def __reduce__(self) -> Any:
+        a = self._arguments
+        for what, fn in (("controller", a["controller"]), *(("force", f) for f in a["forces"]),
+                         *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
+            require_importable(f"the {what} of a simulator of '{self.model.name}'", fn.fn if isinstance(fn, Law) else fn)
+        return functools.partial(type(self), **a), (self.model,)
+
+    def __copy__(self) -> Simulator:
+        return self                                             # a state is what changes, and no part of it
+
+    def __deepcopy__(self, memo: Any) -> Simulator:
+        return self
 
     @property
     def limited(self) -> bool:
@@ -353,10 +367,9 @@ class Simulator:
             raise SimulationError("something is held from step to step (a period, pulses, events of run); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
-        nq, nv = self.model.nq, self.model.nv
         method, system = self._step.system(np.zeros(0), p)
         return solve(compiled_attempt(method, system), method.order, x, checked_duration(duration), checked_tolerance(tolerance),
-                     lambda y: (y[..., :nq], y[..., nq : nq + nv]), events, checked_max_step(max_step))  # fmt: skip
+                     functools.partial(parted, self.model.nq, self.model.nv), events, checked_max_step(max_step))  # fmt: skip
 
     # ------------------------------------------------------------ what comes out
 
@@ -380,3 +393,8 @@ def listed(what: str, given: Any) -> list[Any]:
     if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
         return list(given)
     raise SimulationError(f"{what} is {given!r}; expected a list of them")
+
+
+def parted(nq: int, nv: int, y: Array) -> tuple[Array, Array]:
+    """Return q and v of states (..., n) that begin with them."""
+    return y[..., :nq], y[..., nq : nq + nv]

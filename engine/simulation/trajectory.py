@@ -76,6 +76,9 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "robot"}  # which is found again
+
     @property
     def failed(self) -> Array:
         """Whether rollouts (...) stopped being finite; of a single rollout one truth value."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Manifold:
     normalized(q) : q with unit quaternions
     random(rng) : a point; attitudes are uniform, the rest of order one
     factors : what a product is made of: (manifold, where its coordinates lie in q, where its velocities lie in v)
+    origin : where pickle finds it: its name in this module, or (function, arguments) that make it again
     """
 
     name: str
@@ -53,6 +55,10 @@ class Manifold:
     random: Callable[[np.random.Generator], Array]
     attitude: bool = False  # q begins with a unit quaternion
     factors: tuple[tuple[Manifold, slice, slice], ...] = ()
+    origin: str | tuple[Callable[..., Manifold], tuple[Any, ...]] = ""
+
+    def __reduce__(self) -> Any:
+        return self.origin
 
     @property
     def parts(self) -> tuple[tuple[Manifold, slice, slice], ...]:
@@ -76,7 +82,7 @@ def vector(n: int) -> Manifold:
     return Manifold(f"R{n}", n, n, lambda: np.zeros(n), lambda q, d: q + d, lambda q0, q1: q1 - q0, lambda q, d: q + d,
                     lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape)),
                     lambda d, v: np.broadcast_to(v, np.broadcast_shapes(d.shape, v.shape)), lambda q: q,
-                    lambda rng: rng.standard_normal(n))  # fmt: skip
+                    lambda rng: rng.standard_normal(n), origin=(vector, (n,)))  # fmt: skip
 
 
 # ---------------------------------------------------------------- rotations: q the unit quaternion body → world, v = ω in the body
@@ -104,7 +110,7 @@ def rotation_dexp_inv(d: Array, v: Array) -> Array:
 
 
 ROTATION = Manifold("SO(3)", 4, 3, quaternion.identity, rotation_plus, rotation_minus, rotation_cayley, ops.cross,
-                    rotation_dexp_inv, quaternion.normalize, quaternion.random, attitude=True)  # fmt: skip
+                    rotation_dexp_inv, quaternion.normalize, quaternion.random, attitude=True, origin="ROTATION")  # fmt: skip
 
 # ---------------------------------------------------------------- rigid motions: q = [quaternion, p], v = [ω, v] in the body
 
@@ -158,7 +164,7 @@ def motion_normalized(q: Array) -> Array:
 
 MOTION = Manifold("SE(3)", 7, 6, lambda: np.append(quaternion.identity(), np.zeros(3)), motion_plus, motion_minus, motion_cayley,
                   motion_bracket, motion_dexp_inv, motion_normalized,
-                  lambda rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)), attitude=True)  # fmt: skip
+                  lambda rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)), attitude=True, origin="MOTION")  # fmt: skip
 
 # ---------------------------------------------------------------- motions of a plane: q = [x y θ], v = [vx vy ω] in the body
 
@@ -213,7 +219,8 @@ def plane_dexp_inv(d: Array, v: Array) -> Array:
 
 
 PLANE = Manifold("SE(2)", 3, 3, lambda: np.zeros(3), plane_plus, plane_minus, plane_cayley, plane_bracket, plane_dexp_inv,
-                 lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)))  # fmt: skip
+                 lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)),
+                 origin="PLANE")  # fmt: skip
 
 
 # ---------------------------------------------------------------- curves
@@ -274,4 +281,4 @@ def product(manifolds: Sequence[Manifold]) -> Manifold:
 
     return Manifold(" × ".join(m.name for m in merged), nq, nv, lambda: joined([m.neutral() for m, _, _ in factors]),
                     plus, minus, cayley, bracket, dexp_inv, normalized, lambda rng: joined([m.random(rng) for m, _, _ in factors]),
-                    factors=tuple(factors))  # fmt: skip
+                    factors=tuple(factors), origin=(product, (merged,)))  # fmt: skip

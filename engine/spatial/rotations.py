@@ -67,7 +67,7 @@ class Attitude:
 
         return Manifold(f"SO(3) by {self.name}", self.n, 3, self.neutral, through(ROTATION.plus),
                         lambda p0, p1: ROTATION.minus(self.to_quaternion(p0), self.to_quaternion(p1)), through(ROTATION.cayley),
-                        ROTATION.bracket, ROTATION.dexp_inv, self.normalized, self.random)  # fmt: skip
+                        ROTATION.bracket, ROTATION.dexp_inv, self.normalized, self.random, origin=(manifold_of, (self.name,)))  # fmt: skip
 
     def rate(self, p: Array, w: Array) -> Array:
         """Return ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
@@ -111,6 +111,11 @@ class Attitude:
         array([0., 0., 1.])
         """
         return rodrigues_from_quaternion(quaternion.product(quaternion.conjugate(self.to_quaternion(p0)), self.to_quaternion(p1)))
+
+
+def manifold_of(name: str) -> Manifold:
+    """Return the rotations in the parameters of that name."""
+    return ATTITUDES[name].manifold
 
 
 # ---------------------------------------------------------------- what the rows share

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine import ops
-from engine.compiler import interpret, trace, verify
+from engine import gufunc, jacobian, ops
+from engine.compiler import autodiff, interpret, trace, verify
 from engine.compiler.rewrite import RULES
 from tests.compiler.programs import ARITHMETIC, SMOOTH, bits, exact, fractions, random_function
 
@@ -209,3 +209,82 @@ def test_nan_constants_raise_no_flags_while_folding():
     for _ in range(50):  # Python compares in another way once a line is warm
         with np.errstate(all="raise"):
             trace(lambda x: ops.where(x > 1, np.nan, 0.0) + x * np.inf + x / np.nan + np.array([x]) * np.nan + ops.power(x, np.nan), [()])
+
+
+ZERO = np.float64(0.0)
+#: what Python refuses, or makes complex, of numbers that were folded; of constants as they stand; and of those in derivatives
+UNDEFINED = [
+    lambda x: 1.0 / (x - x), lambda x: -2.5 / (x - x), lambda x: (x - x) / (x - x), lambda x: x / (x - x), lambda x: 1.0 / (-(x - x)),
+    lambda x: (0.0 * x) ** -1, lambda x: (0.0 * x) ** -2.5, lambda x: (x - x) ** 0, lambda x: 1.0 / (2.0 * (x - x) + 0.0 * x),
+    lambda x: (x * 0.0 - 1.0) ** 0.5, lambda x: x * (0.0 * x - 1.0) ** 0.5, lambda x: (0.0 * x - 8.0) ** (1 / 3), lambda x: 2.0 ** (x / x),
+    lambda x: (1e300 + 0.0 * x) ** 2, lambda x: (1e300 * (x / x)) ** 1.5, lambda x: (x / x * 1e200) * 1e200 - 1e308 * 1e10,
+    lambda x: ops.sqrt(x - x - 1.0) + x, lambda x: ops.log(0.0 * x), lambda x: ops.arcsin(x / x + 1.0), lambda x: ops.power(x - x, -1.0),
+    lambda x: ops.exp(x / x * 1000.0), lambda x: ops.where(1.0 / (x - x) > 5.0, x, -x), lambda x: ops.arctan2(x - x, -(x / x)),
+    lambda x: ops.minimum(x, 1.0 / (x - x)), lambda x: ops.floor(1.0 / (x - x)), lambda x: ops.c2(x - x) / (x - x),
+    lambda x: x / ZERO, lambda x: x / 0.0, lambda x: 1.0 / (x * ZERO), lambda x: x ** -1 / ZERO, lambda x: np.array([x, x]) / np.zeros(2),
+    lambda x: np.array([[x, 0.0 * x]]) / ops.norm(np.array([0.0 * x, 0.0 * x])), lambda x: ops.where(x > 0.0, x, x / ZERO),
+    lambda x: ops.where(x > 9.0, 1.0 / (x - x), x), lambda x: x * np.inf, lambda x: x - np.inf * (x / x), lambda x: x + np.nan,
+    lambda x: ops.power(ZERO, x), lambda x: ops.power(x, ZERO),
+    lambda x: ops.solve(np.array([[x - x]]), np.array([x]))[0], lambda x: ops.lu_solve(np.array([[0.0 * x]]), np.array([x]))[0],
+    lambda x: ops.while_loop(lambda y: (y / (x - x), y > 9.0), x, 3)[0],
+    lambda x: ops.root(lambda y: y * y - 1.0 / (x - x), np.array([x]))[0],
+    lambda x: x * np.int8(-128), lambda x: np.int8(-128) * x, lambda x: ops.power(x, np.int8(-3)), lambda x: x / np.int8(-128),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", UNDEFINED)
+def test_what_folds_goes_on_by_numpys_arithmetic(f):
+    """Infinity and NaN where NumPy has them, without a warning, and the interpreter and machine code say the same."""
+    x = np.float64(3.5)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(f(x))
+    with np.errstate(all="raise"):
+        program = trace(f, [()])
+    verify(program)
+    with np.errstate(all="ignore"):
+        rtol = 2.0**-50
+        np.testing.assert_allclose(interpret(program, x), expected, rtol=rtol)
+        sizes = ",".join(map(str, expected.shape))
+        compiled = gufunc(f, f"()->({sizes})")
+        np.testing.assert_allclose(compiled(x), expected, rtol=rtol)
+        np.testing.assert_allclose(compiled(np.full(9, x)), np.broadcast_to(expected, (9, *expected.shape)), rtol=rtol)
+
+
+@pytest.mark.parametrize("f", UNDEFINED)
+@pytest.mark.parametrize("walk", [autodiff.forward, autodiff.reverse])
+def test_derivatives_have_infinities_too(f, walk, monkeypatch):
+    monkeypatch.setattr(autodiff, "forward", walk)
+    monkeypatch.setattr(autodiff, "reverse", walk)
+    with np.errstate(all="raise"):
+        J = autodiff.jacobian(trace(f, [()]))
+    verify(J)
+    whole = autodiff.jacobian(trace(f, [()], fold=False))                     # folded where the derivative is made, not before
+    verify(whole)
+
+
+@pytest.mark.parametrize(("f", "x", "slope"), [
+    (lambda x: x / ZERO, 3.5, np.inf), (lambda x: x * x / ZERO, -1.0, -np.inf), (lambda x: ops.where(x > 0.0, x, x / ZERO), 3.5, 1.0),
+    (lambda x: ops.where(x > 0.0, x, x / ZERO), -3.5, np.inf), (lambda x: ops.power(x, ZERO), 2.0, 0.0),
+    (lambda x: ops.power(ZERO, x), 2.0, 0.0), (lambda x: x * np.inf, 1.0, np.inf), (lambda x: ops.arctan2(x, ZERO), 2.0, 0.0),
+    (lambda x: ops.arctan2(ZERO, x), 2.0, 0.0), (lambda x: x + 1.0 / (x - x), 2.0, 1.0),
+])  # fmt: skip
+def test_derivatives_by_hand(f, x, slope):
+    with np.errstate(all="ignore"):
+        assert jacobian(f)(x) == slope
+
+
+def test_a_program_of_numbers_alone_folds_when_it_is_differentiated():
+    """Traced without folding, it is folded where its derivative is made: also where Python's own arithmetic would refuse."""
+    for f in (lambda x: x * (x - x) ** -1, lambda x: x * (0.0 * x - 1.0) ** 0.5, lambda x: x + 1.0 / (0.0 * x)):
+        verify(autodiff.jacobian(trace(f, [()], fold=False)))
+
+
+def test_python_s_own_zero_division_is_the_users():
+    for f in (lambda x: x + 1.0 / 0.0, lambda x: x / (1 - 1) + 1 // 0):
+        with pytest.raises(ZeroDivisionError):
+            trace(f, [()])
+
+
+def test_decisions_on_what_folds_stay_possible():
+    f = lambda x: float(int(x / x)) / ((x - x) if x - x == 0.0 else x)
+    assert interpret(trace(f, [()]), 2.0) == np.inf
