@@ -68,3 +68,34 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     if not np.isfinite(a).all():
         raise error(f"{what} holds NaN or infinity; expected finite numbers")
     return a
+
+
+def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
+    """Return x as an array of floats, or as it stands where its entries are traced; refuse what is ragged, and what is no number.
+
+    >>> array("p", (1, 2))
+    array([1., 2.])
+    """
+    try:
+        a = np.asarray(x)
+    except ValueError:
+        raise error(f"{what} is {x!r}; expected an array of numbers") from None
+    if a.dtype == object:
+        return a
+    if a.dtype.kind not in "fiub":
+        raise error(f"{what} holds {a.dtype}; expected real numbers")
+    return a.astype(float, copy=False)
+
+
+def shaped(what: str, x: Any, *shape: int) -> Array:
+    """Return x as an :func:`array` (..., *shape).
+
+    >>> shaped("p", [1, 2], 3)
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: p has shape (2,); expected (..., 3)
+    """
+    a = x if type(x) is np.ndarray and x.dtype.char in "dO" else array(what, x)
+    if a.shape[a.ndim - len(shape) :] != shape or a.ndim < len(shape):
+        raise EngineError(f"{what} has shape {a.shape}; expected (..., {', '.join(map(str, shape))})")
+    return a

@@ -45,6 +45,16 @@ def normalize(q: Array) -> Array:
     return ops.array([q[..., i] * r for i in range(4)])
 
 
+def is_unit(q: Array) -> Any:
+    """Return whether |q| is 1 within 2 % (...): one rounded to a digit passes, one of another order or kind hardly does. Traceable.
+
+    >>> bool(is_unit(np.array([0.7, 0.0, 0.7, 0.0]))), bool(is_unit(np.array([1.0, 1.0, 0.0, 0.0])))
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        return ops.absolute(np.vecdot(q, q) - 1.0) < 0.04
+
+
 def to_matrix(q: Array) -> Array:
     """Return R(q), shape (..., 3, 3), for unit q.
 

@@ -77,6 +77,12 @@ def twist_to_child(T_PC: Array, V_P: Array) -> Array:
     return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
+def twist_to_parent(T_PC: Array, V_C: Array) -> Array:
+    """Return Ad(T_PC) V_C = [R ω; R v + p × R ω]: a twist given in the child's frame, in the parent's."""
+    w = np.matvec(rotation(T_PC), V_C[..., :3])
+    return np.concatenate([w, np.matvec(rotation(T_PC), V_C[..., 3:]) + ops.cross(position(T_PC), w)], axis=-1)
+
+
 def wrench_to_parent(T_PC: Array, F_C: Array) -> Array:
     """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's."""
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
