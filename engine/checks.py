@@ -70,6 +70,16 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     return a
 
 
+def shown(x: Any, most: int = 80) -> str:
+    """Return a value's repr in one line, cut where it is long.
+
+    >>> shown(np.eye(2))
+    'array([[1., 0.], [0., 1.]])'
+    """
+    text = " ".join(repr(x).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     """Return x as an array of floats, or as it stands where its entries are traced; refuse what is ragged, and what is no number.
 
@@ -79,7 +89,7 @@ def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     try:
         a = np.asarray(x)
     except ValueError:
-        raise error(f"{what} is {x!r}; expected an array of numbers") from None
+        raise error(f"{what} is {shown(x)}; expected an array of numbers") from None
     if a.dtype == object:
         return a
     if a.dtype.kind not in "fiub":
@@ -96,6 +106,6 @@ def shaped(what: str, x: Any, *shape: int) -> Array:
     engine.checks.EngineError: p has shape (2,); expected (..., 3)
     """
     a = x if type(x) is np.ndarray and x.dtype.char in "dO" else array(what, x)
-    if a.shape[a.ndim - len(shape) :] != shape or a.ndim < len(shape):
+    if shape and a.shape[-len(shape) :] != shape:
         raise EngineError(f"{what} has shape {a.shape}; expected (..., {', '.join(map(str, shape))})")
     return a

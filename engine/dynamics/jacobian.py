@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest
+from engine.checks import nearest, shown
 from engine.dynamics.kinematics import body_motion, body_poses, vector
 from engine.model import Model, StateError
 from engine.spatial.se3 import ad, pose, rotation, twist_to_child, twist_to_parent
@@ -98,7 +98,7 @@ def checked_point(frame: str, point: Any) -> Array:
         raise StateError(f"frame is {frame!r}{nearest(str(frame), FRAMES)}; expected one of {', '.join(FRAMES)}")
     p = vector("point", point, 3, "three finite numbers, m in the link's frame")
     if frame == "world" and (p.dtype == object or p.any()):
-        raise StateError(f"point is {point!r}, but the frame 'world' is about the world's origin; expected 'world_aligned', or no point")
+        raise StateError(f"point is {shown(point)}, but the frame 'world' is about the world's origin; expected 'world_aligned', or none")
     return p
 
 

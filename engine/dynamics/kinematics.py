@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import array
+from engine.checks import array, shown
 from engine.model import Body, Model, StateError
 from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
@@ -108,5 +108,5 @@ def vector(name: str, x: Any, n: int, expected: str) -> Array:
     except ValueError:                                                          # ragged
         a = np.zeros(())
     if a.shape != (n,) or a.dtype.kind not in "fiubO" or (a.dtype != object and not np.isfinite(a).all()):
-        raise StateError(f"{name} is {' '.join(repr(x).split())}; expected {expected}")
+        raise StateError(f"{name} is {shown(x)}; expected {expected}")
     return a

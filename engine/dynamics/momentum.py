@@ -61,5 +61,6 @@ def moving_mass(model: Model) -> Any:
     """Return :func:`total_mass`, which is not zero."""
     total = total_mass(model)
     if isinstance(total, (int, float)) and total <= 0:
-        raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass")
+        floating = "" if model.nv else ", or a base that floats, as load_urdf(..., floating_base=True) makes"
+        raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass{floating}")
     return total

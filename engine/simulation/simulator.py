@@ -96,6 +96,9 @@ class Simulator:
                  joint_dynamics: bool = True, events: Iterable[Any] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
+        if not model.nv:
+            raise SimulationError(f"nothing moves in '{model.name}'; expected joints that do, or a base that floats, as "
+                                  "load_urdf(..., floating_base=True) makes")  # fmt: skip
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = checked_parameters(model, parameters or {})
