@@ -68,7 +68,7 @@ class Attitude:
 
         return Manifold(f"SO(3) by {self.name}", self.n, 3, self.neutral, through(ROTATION.plus),
                         lambda p0, p1: ROTATION.minus(self.to_quaternion(p0), self.to_quaternion(p1)), through(ROTATION.cayley),
-                        ROTATION.bracket, ROTATION.dexp_inv, self.normalized, self.random)  # fmt: skip
+                        ROTATION.bracket, ROTATION.dexp_inv, self.rate, self.normalized, self.random)  # fmt: skip
 
     def rate(self, p: Array, w: Array) -> Array:
         """Return ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
