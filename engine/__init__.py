@@ -1,6 +1,20 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
-from engine import compiler, dynamics, integrate, inverse_kinematics, io, model, ops, recording, rigid_body, simulation, spatial, viewer
+from engine import (
+    compiler,
+    convert,
+    dynamics,
+    integrate,
+    inverse_kinematics,
+    io,
+    model,
+    ops,
+    recording,
+    rigid_body,
+    simulation,
+    spatial,
+    viewer,
+)
 from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
@@ -32,7 +46,8 @@ __all__ = [
     "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
     "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "SimulationWarning", "Simulator", "StateError",
-    "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics",
-    "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory",
-    "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "convert",
+    "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh",
+    "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial",
+    "view", "viewer",
 ]  # fmt: skip

@@ -111,3 +111,44 @@ def require_importable(what: str, fn: Any) -> None:
     if not any("cloudpickle" in name or "dill" in name for name in callers):
         place = f"{fn.__code__.co_filename}:{fn.__code__.co_firstlineno}"
         raise pickle.PicklingError(f"{what}, {fn.__name__} ({place}), cannot be pickled; expected a function that a module has by its name")
+
+
+def shown(x: Any, most: int = 80) -> str:
+    """Return a value's repr in one line, cut where it is long.
+
+    >>> shown(np.eye(2))
+    'array([[1., 0.], [0., 1.]])'
+    """
+    text = " ".join(repr(x).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
+    """Return x as an array of floats, or as it stands where its entries are traced; refuse what is ragged, and what is no number.
+
+    >>> array("p", (1, 2))
+    array([1., 2.])
+    """
+    try:
+        a = np.asarray(x)
+    except ValueError:
+        raise error(f"{what} is {shown(x)}; expected an array of numbers") from None
+    if a.dtype == object:
+        return a
+    if a.dtype.kind not in "fiub":
+        raise error(f"{what} holds {a.dtype}; expected real numbers")
+    return a.astype(float, copy=False)
+
+
+def shaped(what: str, x: Any, *shape: int) -> Array:
+    """Return x as an :func:`array` (..., *shape).
+
+    >>> shaped("p", [1, 2], 3)
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: p has shape (2,); expected (..., 3)
+    """
+    a = x if type(x) is np.ndarray and x.dtype.char in "dO" else array(what, x)
+    if shape and a.shape[-len(shape) :] != shape:
+        raise EngineError(f"{what} has shape {a.shape}; expected (..., {', '.join(map(str, shape))})")
+    return a

@@ -27,6 +27,7 @@ ROOMS = {
     "spatial": ({"checks", "ops"}, set()),
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
+    "convert": (PHYSICS, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
@@ -37,7 +38,7 @@ ROOMS = {
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
-    "engine": ({*BELOW, "inverse_kinematics", "simulation", "viewer"}, set()),
+    "engine": ({*BELOW, "convert", "inverse_kinematics", "simulation", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

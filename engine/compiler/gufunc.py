@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import EngineError, warn, whole
+from engine.checks import EngineError, nearest, warn, whole
 from engine.compiler import entry, machine
 from engine.compiler.expr import Expr, TraceError
 from engine.compiler.program import Program, Shape
 from engine.compiler.rollout import rollout
 from engine.compiler.trace import calling, name_of, pure, trace
 
+#: what NumPy's generalized ufuncs take beside their arguments
+KEYWORDS = {"out", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
 #: operations in a batch from which several threads are worth their start
 WORTH_THREADS = 8_000_000
 
@@ -184,6 +186,10 @@ class Gufunc:
             args, positional = args[: len(shapes)], args[len(shapes) :]
             kwargs["out"] = (*positional, *[None] * (count - len(positional)))
         args += tuple(kwargs.pop(name) for name in self.arguments[len(args) :] if name in kwargs)
+        for name in kwargs.keys() - KEYWORDS:
+            names = [*self.__signature__.parameters]
+            how = " twice" if name in names else nearest(name, names)
+            raise ArgumentError(f"{self.name} got '{name}'{how}; expected {', '.join(names)}")
         if len(args) != len(shapes):
             raise ArgumentError(f"{self.name} got {len(args)} arguments; expected {len(shapes)}: {', '.join(self.arguments)}")
         if kwargs.keys() - {"out"}:  # axes, dtype, casting: NumPy knows

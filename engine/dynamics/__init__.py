@@ -2,6 +2,8 @@
 
 from engine.dynamics.aba import aba
 from engine.dynamics.centroidal import (
+    center_of_mass_jacobian,
+    center_of_mass_jacobian_dot,
     centroidal_momentum_matrix,
     centroidal_momentum_matrix_dot,
     momentum_matrix,
@@ -20,15 +22,18 @@ from engine.dynamics.free_floating import (
     free_floating_inertia,
     generalized_jacobian,
     reaction_null_space,
+    velocity_from_momentum,
 )
 from engine.dynamics.friction import damping_matrix, friction_forces
-from engine.dynamics.jacobian import jacobian, jacobian_dot, spatial_jacobian
+from engine.dynamics.jacobian import jacobian, jacobian_dot
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
 from engine.dynamics.momentum import center_of_mass, momentum, total_mass
 from engine.dynamics.rnea import bias, gravity_forces, rnea
 
-__all__ = ["GRAVITY", "aba", "base_reaction", "bias", "center_of_mass", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot",
-           "christoffel", "coriolis", "crba", "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy",
-           "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
-           "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_dot", "momentum", "momentum_matrix", "momentum_matrix_dot",
-           "reaction_null_space", "rnea", "spatial_jacobian", "total_mass", "twists"]  # fmt: skip
+__all__ = [
+    "GRAVITY", "aba", "base_reaction", "bias", "center_of_mass", "center_of_mass_jacobian", "center_of_mass_jacobian_dot",
+    "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "crba", "damping_matrix",
+    "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy", "floating_inverse_dynamics", "forward_kinematics",
+    "free_floating_bias", "free_floating_inertia", "friction_forces", "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_dot",
+    "momentum", "momentum_matrix", "momentum_matrix_dot", "reaction_null_space", "rnea", "total_mass", "twists", "velocity_from_momentum",
+]  # fmt: skip

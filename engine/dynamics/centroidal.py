@@ -1,14 +1,16 @@
-"""Momentum as a matrix: what each velocity adds to the momentum of the whole, about the world's origin and about the centre of mass."""
+"""Momentum as a matrix: what each velocity adds to the momentum of the whole, about the world's origin and about the centre of mass, and
+to the velocity of that centre."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_motion, body_poses
-from engine.dynamics.momentum import center_of_mass, total_mass
+from engine.dynamics.momentum import center_of_mass, moving_mass, total_mass
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass
 from engine.spatial.se3 import ad, wrench_to_parent
@@ -121,6 +123,55 @@ def centroidal_momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
         moment = moment + T_W[i][:3, :3] @ (hat(V[i][:3]) @ first_moment(body.inertia) + mass(body.inertia) * V[i][3:])
     cdot = moment / total_mass(model)
     return np.concatenate([Adot[:3] - hat(c) @ Adot[3:] - hat(cdot) @ A[3:], Adot[3:]])
+
+
+def center_of_mass_jacobian(model: Model, q: Array) -> Array:
+    """Return the Jacobian J_c(q) (3, nv) of the centre of mass: ċ = J_c v, m/s in world axes.
+
+    It is the linear part of the momentum matrix over the mass (of a body with added mass, that of its weight alone). Raises StateError
+    where nothing that moves has mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, 0, 1])
+    >>> center_of_mass_jacobian(arm.model(), np.zeros(1))[:, 0]
+    array([0., 3., 0.])
+    """
+    heavy = weighing(model)
+    return momentum_matrix(heavy, q)[3:] / moving_mass(model)
+
+
+def center_of_mass_jacobian_dot(model: Model, q: Array, v: Array) -> Array:
+    """Return the rate J̇_c(q, v) (3, nv), so that c̈ = J_c v̇ + J̇_c v.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, 0, 1])
+    >>> center_of_mass_jacobian_dot(arm.model(), np.zeros(1), np.array([2.0]))[:, 0]
+    array([-6.,  0.,  0.])
+    """
+    heavy = weighing(model)
+    return momentum_matrix_dot(heavy, q, v)[3:] / moving_mass(model)
+
+
+def weighing(model: Model) -> Model:
+    """Return the model with bodies of which only mass and first moment are left, [[0, [h]], [−[h], m 1]]: their momentum is Σ m ċ."""
+
+    def points(G: Array) -> Array:
+        H = hat(first_moment(G))
+        return np.block([[np.zeros((3, 3)), H], [H.T, mass(G) * np.eye(3)]])
+
+    return replace(model, bodies=tuple(replace(b, inertia=points(b.inertia)) for b in model.bodies))
 
 
 # ---------------------------------------------------------------- sweeps shared with the Coriolis matrix

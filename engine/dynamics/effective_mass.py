@@ -7,7 +7,6 @@ import numpy as np
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
 from engine.model import Model
-from engine.spatial import so3
 
 Array = np.ndarray
 
@@ -25,7 +24,6 @@ def effective_mass(model: Model, q: Array, link: str, point: Array) -> float:
     >>> round(effective_mass(model, model.neutral(), "stone", np.zeros(3)), 12)
     2.0
     """
-    body = jacobian(model, q, link)
-    J = body[3:] - so3.hat(point) @ body[:3]
+    J = jacobian(model, q, link, point=point)[3:]
     mobility = float(np.trace(J @ np.linalg.solve(crba(model, q), J.T)))
     return 3.0 / mobility if mobility > 0 else np.inf

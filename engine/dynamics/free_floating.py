@@ -26,15 +26,15 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest
+from engine.checks import array, nearest
 from engine.dynamics.aba import require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
-from engine.dynamics.kinematics import GRAVITY, falling
+from engine.dynamics.kinematics import GRAVITY, body_wrenches, falling, vector
 from engine.dynamics.rnea import bias, rnea
 from engine.model import Model, ModelError, StateError
 from engine.spatial.inertia import mirrored, wrench
-from engine.spatial.se3 import twist_to_child
+from engine.spatial.se3 import Ad, twist_to_child
 
 Array = np.ndarray
 #: base: the rows e of the base's twist that are free, and the row from which velocities are kept
@@ -98,11 +98,12 @@ def free_floating_inertia(model: Model, q: Array, base: str = "floating") -> Arr
     return mirrored(M[k, k] - M[k, e] @ yielding(model, M, e, M[e, k])).reshape(M[k, k].shape)
 
 
-def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, base: str = "floating") -> Array:
-    """Return the rest b* (nv − 6) of the joints' own equations M* q̈ + b* = tau: b* = b_k − M_ke M_ee⁻¹ b_e with b = C v + g.
+def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, base: str = "floating",
+                       wrenches: Array | None = None) -> Array:  # fmt: skip
+    """Return the rest b* (nv − 6) of the joints' own equations M* q̈ + b* = tau: b* = b_k − M_ke M_ee⁻¹ b_e with b = C v + g − Σ Jᵀ F.
 
     At any momentum: v is the whole velocity (nv), the base's included. A floating base falls with its arm, so that b* does not depend
-    on gravity. Of a flying base it is all of b (nv).
+    on gravity. Of a flying base it is all of b (nv). ``wrenches`` (nlinks, 6) are those of :func:`~engine.dynamics.rnea.rnea`.
 
     Examples
     --------
@@ -121,12 +122,12 @@ def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY,
     array([-1.5])
     """
     e, k = rows(model, base)
-    b, M = bias(model, q, v, gravity), crba(model, q)
+    b, M = bias(model, q, v, gravity, wrenches), crba(model, q)
     return b[k] - M[k, e] @ yielding(model, M, e, b[e])
 
 
 def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gravity: Any = GRAVITY,
-                              base: str = "floating") -> tuple[Array, Array]:  # fmt: skip
+                              base: str = "floating", wrenches: Array | None = None) -> tuple[Array, Array]:  # fmt: skip
     """Return joint forces that make the joints accelerate as wanted while the base moves freely, and how the base then accelerates.
 
     From the forces τ of the same motion with V̇_e = 0 (:func:`~engine.dynamics.rnea.rnea`)::
@@ -137,6 +138,7 @@ def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gr
     ----------
     q, v : configuration (nq) and velocity (nv), the base's included
     qddot : accelerations of the joints (nv − 6), of a flying base those of all velocities (nv)
+    wrenches : [moment; force] acting on each link, in the link's frame about its origin (nlinks, 6), or None
 
     Returns
     -------
@@ -157,20 +159,21 @@ def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gr
     (0.75, -0.25)
     """
     e, k = rows(model, base)
-    wanted = np.asarray(qddot)
+    wanted = array("qddot", qddot, StateError)
     if wanted.shape != (model.nv - k.start,):
         raise StateError(f"qddot has shape {wanted.shape}; expected ({model.nv - k.start},) for '{model.name}' with its base {base}")
     vdot = np.concatenate([np.zeros(k.start), wanted])
-    tau, M = rnea(model, q, v, vdot, gravity), crba(model, q)
+    tau, M = rnea(model, q, v, vdot, gravity, wrenches), crba(model, q)
     V_e = -yielding(model, M, e, tau[e])
     return tau[k] + M[k, e] @ V_e, np.concatenate([vdot[: e.start], V_e, vdot[e.stop : 6]])
 
 
-def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY) -> Array:
+def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
     """Return the wrench [m; f] (6) that all that hangs from the base exerts on it, at its frame's origin in its axes.
 
-    G0 V̇0 − ad(V0)ᵀ G0 V0, what the base's own motion (and weight) takes, less what acts on the base from outside, the first six of
-    :func:`~engine.dynamics.rnea.rnea`. The base is the root link and all that is welded to it.
+    G0 V̇0 − ad(V0)ᵀ G0 V0, what the base's own motion (and weight) takes, less what acts on the base from outside: the first six of
+    :func:`~engine.dynamics.rnea.rnea`, and of the ``wrenches`` (nlinks, 6) those on its links. The base is the root link and all that is
+    welded to it.
 
     Examples
     --------
@@ -190,7 +193,47 @@ def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = 
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     root = model.bodies[0]
     V0dot = twist_to_child(root.pose(q), falling(gravity)) + vdot[:6]
-    return wrench(root.inertia, v[:6], V0dot) + model.armature[:6] * vdot[:6] - rnea(model, q, v, vdot, gravity)[:6]
+    outside = rnea(model, q, v, vdot, gravity, wrenches)[:6] + body_wrenches(model, wrenches)[0]
+    return wrench(root.inertia, v[:6], V0dot) + model.armature[:6] * vdot[:6] - outside
+
+
+def velocity_from_momentum(model: Model, q: Array, P: Array, qdot: Array | None = None) -> Array:
+    """Return the velocity v (nv) at which a floating model has a given momentum: V0 = Hb⁻¹ (Ad(T_WB)ᵀ P − Hbm q̇), the inverse of
+    :func:`~engine.dynamics.momentum.momentum`.
+
+    It is how a run starts from a momentum; of a single free body, which "dqvi" steps, v = G⁻¹ Ad(T_WB)ᵀ P.
+
+    Parameters
+    ----------
+    P : momentum [angular about the world's origin, N·m·s; linear, N·s] in world axes (6)
+    qdot : velocities of the joints (nv − 6); zeros by default
+
+    Raises
+    ------
+    ModelError : the model does not hang from one floating joint
+    StateError : a shape or value that is not what is expected, or a base that moves no mass
+
+    Examples
+    --------
+    A 2 kg ball with 6 N·s along x flies with 3 m/s:
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> stone = Builder()
+    >>> _ = stone.add_link("stone", inertia=inertia.sphere(2.0, 1.0))
+    >>> model = stone.model(floating_base=True)
+    >>> velocity_from_momentum(model, model.neutral(), [0, 0, 0, 6.0, 0, 0])
+    array([0., 0., 0., 3., 0., 0.])
+    """
+    e, k = rows(model)
+    n = model.nv - 6
+    q = model.checked("q", q)
+    P = vector("P", P, 6, "six finite numbers, [angular about the world's origin; linear] in world axes")
+    u = np.zeros(n) if qdot is None else vector("qdot", qdot, n, f"{n} finite numbers, the velocities of the joints")
+    M = crba(model, q)
+    P0 = Ad(model.bodies[0].pose(q)).T @ P
+    return np.concatenate([yielding(model, M, e, P0 - M[e, k] @ u), u])
 
 
 def reaction_null_space(model: Model, q: Array) -> Array:

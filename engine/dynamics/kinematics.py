@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import array, shown
 from engine.model import Body, Model, StateError
 from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
@@ -79,9 +80,7 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
     F: list[Any] = [np.zeros(6) for _ in range(len(model.bodies) + 1)]
     if wrenches is None:
         return F
-    W = np.asarray(wrenches)
-    if W.dtype.kind not in "fiubO":
-        raise StateError(f"wrenches holds {W.dtype}; expected real numbers")
+    W = array("wrenches", wrenches, StateError)
     if W.shape != (len(model.links), 6):
         raise StateError(f"wrenches has shape {W.shape}; expected ({len(model.links)}, 6), one per link of '{model.name}'")
     if W.dtype != object and not np.isfinite(W).all():
@@ -99,7 +98,15 @@ def falling(gravity: Any) -> Array:
 
 def checked_gravity(gravity: Any) -> Array:
     """Return gravity as three numbers; traced ones pass."""
-    g = np.asarray(gravity)
-    if g.shape != (3,) or g.dtype.kind not in "fiubO" or (g.dtype != object and not np.isfinite(g).all()):
-        raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
-    return g
+    return vector("gravity", gravity, 3, "three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
+
+
+def vector(name: str, x: Any, n: int, expected: str) -> Array:
+    """Return x as n numbers, all finite; traced ones pass."""
+    try:
+        a = np.asarray(x)
+    except ValueError:                                                          # ragged
+        a = np.zeros(())
+    if a.shape != (n,) or a.dtype.kind not in "fiubO" or (a.dtype != object and not np.isfinite(a).all()):
+        raise StateError(f"{name} is {shown(x)}; expected {expected}")
+    return a

@@ -44,10 +44,7 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
 
 def center_of_mass(model: Model, q: Array) -> Array:
     """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m."""
-    q = model.checked("q", q)
-    total = total_mass(model)
-    if isinstance(total, (int, float)) and total <= 0:
-        raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass")
+    q, total = model.checked("q", q), moving_mass(model)
     moment: Any = np.zeros(3)
     T_W = body_poses(model, q)
     for i, body in enumerate(model.bodies):
@@ -58,3 +55,12 @@ def center_of_mass(model: Model, q: Array) -> Array:
 def total_mass(model: Model) -> Any:
     """Return Σ m of all moving bodies, kg."""
     return sum(mass(body.inertia) for body in model.bodies)
+
+
+def moving_mass(model: Model) -> Any:
+    """Return :func:`total_mass`, which is not zero."""
+    total = total_mass(model)
+    if isinstance(total, (int, float)) and total <= 0:
+        floating = "" if model.nv else ", or a base that floats, as load_urdf(..., floating_base=True) makes"
+        raise StateError(f"'{model.name}' moves no mass; expected a model with mass for its centre of mass{floating}")
+    return total

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.integrate.method import Method, register
 from engine.integrate.system import System
+from engine.spatial.manifold import Manifold
 
 Array = np.ndarray
 
@@ -45,26 +46,36 @@ class Butcher:
 
     a: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
-    error: tuple[float, ...]  # b less the weights of the embedded method
+    error: tuple[float, ...] = ()  # b less the weights of the embedded method
+
+    def moved(self, space: Manifold, x: Array, u: Array) -> Array:
+        """Return the point at u from x: x ⊕ u."""
+        return space.plus(x, u)
+
+    def landed(self, space: Manifold, x: Array, u: Array) -> Array:
+        """Return the point at u from x where the step ends."""
+        return self.moved(space, x, u)
+
+    def slope(self, space: Manifold, x: Array, u: Array | None, velocity: Array) -> Array:
+        """Return the rate of u where the point x, at u from the step's first, moves with a velocity: u̇ = dexp(−u)⁻¹ ξ."""
+        return velocity if u is None else space.dexp_inv(u, velocity)
 
     def stages(self, system: System, t: Any, h: Any, x: Array, weights: tuple[float, ...]) -> list[Array]:
-        """k_i = h dexp(−u_i)⁻¹ ξ(t + c_i h, x ⊕ u_i), u_i = Σ_j a_ij k_j, as many as the weights need."""
+        """k_i = h u̇(t + c_i h, x_i) with x_i at u_i = Σ_j a_ij k_j from x, as many as the weights need."""
         k: list[Array] = []
         for a_i in self.a[: max(i for i, w in enumerate(weights, 1) if w)]:
-            if not k:
-                k.append(h * system.field(t, x))
-                continue
-            u = weighted(a_i, k)
-            k.append(h * system.space.dexp_inv(u, system.field(t + sum(a_i) * h, system.space.plus(x, u))))
+            u = weighted(a_i, k) if k else None
+            x_i = x if u is None else self.moved(system.space, x, u)
+            k.append(h * self.slope(system.space, x_i, u, system.field(t + sum(a_i) * h, x_i)))
         return k
 
     def __call__(self, system: System, t: Any, h: Any, x: Array) -> Array:
-        return system.space.plus(x, weighted(self.b, self.stages(system, t, h, x, self.b)))
+        return self.landed(system.space, x, weighted(self.b, self.stages(system, t, h, x, self.b)))
 
     def embedded(self, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Array]:
         """The new state, and the difference of the two methods."""
         k = self.stages(system, t, h, x, self.error)
-        return system.space.plus(x, weighted(self.b, k)), weighted(self.error, k)
+        return self.landed(system.space, x, weighted(self.b, k)), weighted(self.error, k)
 
 
 def weighted(weights: tuple[float, ...], k: list[Array]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import nearest, numbers
+from engine.checks import array, nearest, numbers
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import Kind
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
-from engine.spatial import inertia
+from engine.spatial import inertia, quaternion
 from engine.spatial.manifold import Manifold, product
 
 Array = np.ndarray
@@ -292,7 +293,7 @@ class Model(ReadOnly):
         return q, rng.standard_normal(self.nv)
 
     def normalized(self, q: Array) -> Array:
-        """Return q with its quaternions made unit ones; a quaternion of length zero is an error."""
+        """Return q with its quaternions made unit ones; one whose length is not 1 within 2 % is an error."""
         return self.manifold.normalized(self.checked("q", q, batched=True))
 
     def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
@@ -316,11 +317,7 @@ class Model(ReadOnly):
     def checked(self, name: str, x: Any, batched: bool = False) -> Array:
         """Return x as an array of nq (names that begin with q) or nv entries, finite; traced arrays pass by their shape."""
         n = self.nq if name.startswith("q") else self.nv
-        a = np.asarray(x)
-        if a.dtype != object:
-            if a.dtype.kind not in "fiub":
-                raise StateError(f"{name} holds {a.dtype}; expected real numbers")
-            a = a.astype(float, copy=False)
+        a = array(name, x, StateError)
         if a.shape[-1:] != (n,) or (a.ndim > 1 and not batched):
             raise StateError(f"{name} has shape {a.shape}; expected {f'(..., {n})' if batched else f'({n},)'} for '{self.name}'")
         if a.dtype != object and not np.isfinite(a).all():
@@ -329,8 +326,13 @@ class Model(ReadOnly):
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
         if a.dtype != object and name.startswith("q"):
             for b in self._own():
-                if b.kind.manifold.attitude and np.any(np.vecdot(a[..., b.q][..., :4], a[..., b.q][..., :4]) < 1e-12):
-                    raise StateError(f"{name} of joint '{b.joint.name}' has a quaternion of length zero; expected a unit one [qw qx qy qz]")
+                own = a[..., b.q][..., :4]
+                if b.kind.manifold.attitude and not np.all(good := quaternion.is_unit(own)):
+                    where = tuple(int(i) for i in np.argwhere(~good)[0]) if own.ndim > 1 else ()
+                    row = f" in row {', '.join(map(str, where))}" if where else ""
+                    text = f"{np.array2string(own[where], precision=4)} of length {math.hypot(*own[where]):.4g}"
+                    raise StateError(f"{name} of joint '{b.joint.name}'{row} has the quaternion {text}; expected a unit one, "
+                                     "[qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
         return a
 
 

@@ -3,184 +3,377 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from engine import dynamics
-from engine.compiler.gufunc import Gufunc
+from engine import dynamics, ops
+from engine.checks import EngineError
 from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
+from engine.dynamics.jacobian import ORIGIN, checked_point
+from engine.dynamics.kinematics import checked_gravity
 from engine.model import Model, StateError
 from engine.simulation.function import Function
+from engine.spatial import quaternion
 
 Array = np.ndarray
+Frame = Literal["body", "world", "world_aligned"]
+Base = Literal["floating", "fixed", "rotation", "translation", "flying"]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+#: arguments of a robot's functions, for their docstrings
+ARGUMENTS = {
+    "q": "configuration (..., nq), rad and m, in the order of NOTATION.md; quaternions are unit ones, [qw, qx, qy, qz]",
+    "v": "velocity (..., nv), rad/s and m/s; of floating, spherical and planar joints in the child's axes",
+    "vdot": "acceleration (..., nv), rad/s² and m/s²: the rate of v",
+    "tau": "generalized forces (..., nv), N·m and N",
+    "wrenches": "[moment; force] acting on each link, in its frame about its origin (..., nlinks, 6), N·m and N; or None",
+    "P": "momentum [angular about the world's origin; linear] in world axes (..., 6), N·m·s and N·s",
+    "qdot": "velocities of the joints (..., nv − 6), rad/s and m/s; None: zeros",
+    "qddot": "accelerations of the joints (..., nv − 6), rad/s² and m/s²; of a flying base those of all velocities (..., nv)",
+    "link": "the link's name",
+    "frame": 'axes and point: "body" (the link\'s axes, at the point), "world_aligned" (the world\'s axes, at the point), or "world"\n'
+             "        (the world's axes, about the world's origin)",
+    "point": "a point fixed in the link (..., 3), m in its frame; \"world\" takes none",
+    "base": 'how the base moves: "floating" (freely), "rotation" or "translation" (in this way only), "fixed" (not at all), or "flying"\n'
+            "        (driven like a joint: its six rows come before the joints')",
+    "out": "an array for the result (or a tuple, of several), instead of a new one",
+}  # fmt: skip
+RAISES = """ModelError : there is no such link, or the model does not hang from one floating joint where it must
+    StateError : q holds a quaternion that is no unit one, something is not finite, or the result would not be
+    ArgumentError : a shape or type that is not what is expected"""
 
 
-class RobotFunction(Function):
-    """A compiled function of a model's state."""
+def explained(method: Callable[..., Any], *more: str) -> str:
+    """Return a method's docstring with its arguments and errors."""
+    text, given = inspect.cleandoc(method.__doc__ or ""), [*inspect.signature(method).parameters][1:]
+    arguments = "\n".join(f"    {name} : {ARGUMENTS[name]}" for name in (*given, *more))
+    whole = f"    Leading dimensions broadcast.\n\n    Parameters\n    ----------\n{arguments}\n\n    Raises\n    ------\n    {RAISES}\n"
+    return f"{text}\n\n{inspect.cleandoc(whole)}"
 
-    def __init__(self, model: Model, fn: Callable[..., Any], arguments: str, name: str = "", **options: Any) -> None:
-        joints = model.nv - (0 if options.get("base") == "flying" else 6)  # of a floating model
-        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "qddot": (max(joints, 0),)}
-        names = arguments.split()
-        self.model, self.plain = model, functools.partial(fn, **options)
-        super().__init__(lambda *x: fn(model, **dict(zip(names, x, strict=True)), **options), names,
-                         [shapes.get(a, (model.nv,)) for a in names], name or fn.__name__)  # fmt: skip
+
+def documented(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Add its arguments and errors to a method's docstring."""
+    method.__doc__ = explained(method)
+    return method
+
+
+class RobotFunction(Function, Generic[Arguments, Result]):
+    """A compiled function of a model's state: one of a :class:`Robot`'s; ``help`` of one says what it takes and returns."""
+
+    def __init__(self, model: Model, plain: Callable[..., Any], arguments: Sequence[str], name: str, joints: int = 0) -> None:
+        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "P": (6,), "point": (3,), "qddot": (joints,),
+                                    "qdot": (joints,)}  # fmt: skip
+        self.model, self.plain = model, plain
+
+        def traced(*x: Any) -> Any:
+            return poisoned(model, x[0], plain(**dict(zip(arguments, x, strict=True))))
+
+        super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result: ...
+        @overload
+        def __call__(self, *args: Any, out: Array | tuple[Array, ...], **kwargs: Any) -> Result: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> RobotFunction[Arguments, Result]:
+        """Return itself: what has a ``__get__`` is a function to ``help``, which then shows its signature and docstring."""
+        return self
 
     def entry(self, argument: str, where: tuple[int, ...]) -> str:
         if argument == "wrenches":
             return f" (link '{self.model.links[where[-2]].name}')"
-        first = self.model.nv - self.program.shapes_in[self.arguments.index(argument)][-1] if argument == "qddot" else 0
-        return f" (joint '{self.model.entries('v' if argument == 'qddot' else argument)[first + where[-1]]}')"
+        if argument in ("P", "point"):
+            return ""
+        first = self.model.nv - self.program.shapes_in[self.arguments.index(argument)][-1] if argument in ("qddot", "qdot") else 0
+        return f" (joint '{self.model.entries('q' if argument == 'q' else 'v')[first + where[-1]]}')"
 
     def failure(self, given: Sequence[Array], result: Any) -> str:
         """Return why a result is not finite: the first such row is computed again on floats, which raises what it knows better."""
-        first = result[0] if isinstance(result, tuple) else result
-        bad = np.argwhere(~np.isfinite(np.asarray(first)))
-        row = tuple(int(i) for i in bad[0][: bad.shape[1] - len(self.program.shapes_out[0])]) if len(bad) else ()
-        batch = np.shape(first)[: len(row)]
+        results = result if isinstance(result, tuple) else (result,)
+        batch = np.broadcast_shapes(*[x.shape[: x.ndim - len(s)] for x, s in zip(given, self.program.shapes_in, strict=True)])
+        good = [np.isfinite(np.asarray(r)).reshape(*batch, -1).all(axis=-1) for r in results]
+        row = tuple(int(i) for i in np.argwhere(~np.all(good, axis=0))[0])
         one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
-        self.plain(self.model, **dict(zip(self.arguments, one, strict=True)))
-        which = f" for row {', '.join(map(str, row))}" if row else ""
-        return (f"the result{which} is not finite; expected a state within the numbers' range "
+        where = f" for row {', '.join(map(str, row))}" if row else ""
+        try:
+            self.plain(**dict(zip(self.arguments, one, strict=True)))
+        except EngineError as error:
+            raise type(error)(f"{error}{where.replace(' for', ',')}") from None
+        return (f"the result{where} is not finite; expected a state within the numbers' range "
                 "(for aba, a joint-space inertia that is not singular)")  # fmt: skip
 
 
-class Forced(RobotFunction):
+def poisoned(model: Model, q: Array, results: Any) -> Any:
+    """Return the results with NaN for their first number where a quaternion of q is no unit one, as compiled functions do not raise."""
+    units = [quaternion.is_unit(q[i][:4]) for m, i, _ in model.manifold.parts if m.attitude]
+    arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
+    first = next((a.reshape(-1) for a in arrays if a.size), None)
+    if units and first is not None:
+        first[0] = ops.where(functools.reduce(ops.logical_and, units), first[0], np.nan)
+    return tuple(arrays) if isinstance(results, tuple) else arrays[0]
+
+
+class Forced(RobotFunction[Arguments, Result]):
     """A function that takes external wrenches after its arguments, or none."""
 
     @functools.cached_property
-    def forced(self) -> RobotFunction:
+    def forced(self) -> RobotFunction[..., Result]:
         """The same function, with wrenches."""
-        return RobotFunction(self.model, self.plain.func, " ".join([*self.arguments, "wrenches"]), **self.plain.keywords)
+        joints = next((s[0] for n, s in zip(self.arguments, self.program.shapes_in, strict=True) if n in ("qddot", "qdot")), 0)
+        return RobotFunction(self.model, self.plain, [*self.arguments, "wrenches"], self.name, joints)
 
     def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
         if len(args) == len(self.arguments) + 1:
             *args, wrenches = args  # type: ignore[assignment]
         if wrenches is None:
             return super()._general(*args, **kwargs)
-        if len(args) == len(self.arguments):
-            return self.forced(*args, wrenches, **kwargs)
-        return self.forced(*args, wrenches=wrenches, **kwargs)
+        return self.forced(*args, *[kwargs.pop(a) for a in self.arguments[len(args) :] if a in kwargs], wrenches, **kwargs)
 
 
-class compiled:
-    """An attribute of a Robot that is a function of :mod:`engine.dynamics`, traced and compiled when it is first used."""
+class compiled(Generic[Arguments, Result]):
+    """A method of a Robot that is traced and compiled when it is first used, and found in its place from then on."""
 
-    def __init__(self, fn: Callable[..., Any], arguments: str, gravity: bool = False, forced: bool = False) -> None:
-        self.fn, self.arguments, self.gravity, self.kind = fn, arguments, gravity, Forced if forced else RobotFunction
-        self.__doc__ = (fn.__doc__ or "").split("\n\n    Examples")[0]           # those call the plain function
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    def __init__(self, method: Callable[Concatenate[Robot, Arguments], Result]) -> None:
+        self.method, self.__name__, self.__doc__ = method, method.__name__, explained(method, "out")
+        given = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
+        self.__signature__ = inspect.Signature([*given, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)])
 
     @overload
-    def __get__(self, robot: None, owner: type) -> compiled: ...
+    def __get__(self, robot: None, owner: type) -> compiled[Arguments, Result]: ...
     @overload
-    def __get__(self, robot: Robot, owner: type) -> Gufunc: ...
+    def __get__(self, robot: Robot, owner: type) -> RobotFunction[Arguments, Result]: ...
     def __get__(self, robot: Any, owner: type) -> Any:
         if robot is None:
             return self
-        if self.fn is dynamics.aba:                                             # a singular inertia shows at any generic state, on floats
-            model = robot.model
-            q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
-            dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
-        made = self.kind(robot.model, self.fn, self.arguments, **({"gravity": robot.gravity} if self.gravity else {}))
-        return robot.__dict__.setdefault(self.name, made)                      # found there the next time, before this attribute
+        _, *given = self.__signature__.parameters
+        arguments = [a for a in given if a not in ("wrenches", "out")]
+        kind: type[RobotFunction[Arguments, Result]] = Forced if "wrenches" in given else RobotFunction
+        made = kind(robot.model, functools.partial(on_floats, self.__name__, robot), arguments, self.__name__)
+        made.__doc__, made.__signature__ = self.__doc__, inspect.Signature([*self.__signature__.parameters.values()][1:])
+        return robot.__dict__.setdefault(self.__name__, made)                   # found there the next time, before this attribute
+
+    def __call__(self, robot: Robot, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        """Call the robot's function, as ``Robot.aba(robot, q, v, tau)`` does."""
+        return self.__get__(robot, Robot)(*args, **kwargs)
+
+
+def on_floats(name: str, robot: Robot, **given: Any) -> Any:
+    """Call a robot's function as it stands, on floats or on symbols."""
+    return vars(Robot)[name].method(robot, **given)
+
+
+plain: Any = dynamics                                                           # called on symbols, which have no type of their own
 
 
 class Robot:
     """Compiled dynamics of one model in one gravity; every function broadcasts over leading dimensions.
 
-    Each is traced and compiled when it is first used, is a :class:`~engine.compiler.gufunc.Gufunc`, and raises ``StateError``
-    where a result would hold NaN or infinity. Orders, frames and signs are those of NOTATION.md.
+    Each is traced and compiled when it is first used, and raises ``StateError`` where a result would hold NaN or infinity. Functions of
+    arrays alone are :class:`~engine.compiler.gufunc.Gufunc` s, which take ``out=`` too. Orders, frames and signs are those of NOTATION.md;
+    ``help(robot.aba)`` says what a function takes.
 
     Attributes
     ----------
-    rnea(q, v, vdot, wrenches=None) -> tau (..., nv)
-    aba(q, v, tau, wrenches=None) -> vdot (..., nv)
-    bias(q, v, wrenches=None) -> (..., nv); gravity_forces(q) -> (..., nv)
-    crba(q) -> M (..., nv, nv)
-    forward_kinematics(q) -> T (..., nlinks, 4, 4); twists(q, v) -> V (..., nlinks, 6)
-    coriolis(q, v) -> C (..., nv, nv); christoffel(q) -> (..., nv, nv, nv)
-    momentum_matrix(q), momentum_matrix_dot(q, v), centroidal_momentum_matrix(q), centroidal_momentum_matrix_dot(q, v) -> (..., 6, nv)
-    base_reaction(q, v, vdot) -> (..., 6); reaction_null_space(q) -> (..., nv − 6, nv − 6): of floating models
-    energy(q, v) -> K, U; momentum(q, v) -> P (..., 6); center_of_mass(q) -> (..., 3)
+    model, gravity : what it was made of; gravity in world axes (3), m/s²
     """
-
-    rnea = compiled(dynamics.rnea, "q v vdot", gravity=True, forced=True)
-    aba = compiled(dynamics.aba, "q v tau", gravity=True, forced=True)
-    bias = compiled(dynamics.bias, "q v", gravity=True, forced=True)
-    gravity_forces = compiled(dynamics.gravity_forces, "q", gravity=True)
-    crba = compiled(dynamics.crba, "q")
-    forward_kinematics = compiled(dynamics.forward_kinematics, "q")
-    twists = compiled(dynamics.twists, "q v")
-    energy = compiled(dynamics.energy, "q v", gravity=True)
-    momentum = compiled(dynamics.momentum, "q v")
-    center_of_mass = compiled(dynamics.center_of_mass, "q")
-    coriolis = compiled(dynamics.coriolis, "q v")
-    christoffel = compiled(dynamics.christoffel, "q")
-    momentum_matrix = compiled(dynamics.momentum_matrix, "q")
-    momentum_matrix_dot = compiled(dynamics.momentum_matrix_dot, "q v")
-    centroidal_momentum_matrix = compiled(dynamics.centroidal_momentum_matrix, "q")
-    centroidal_momentum_matrix_dot = compiled(dynamics.centroidal_momentum_matrix_dot, "q v")
-    base_reaction = compiled(dynamics.base_reaction, "q v vdot", gravity=True)
-    reaction_null_space = compiled(dynamics.reaction_null_space, "q")
 
     def __init__(self, model: Model, gravity: Any = GRAVITY) -> None:
         if not isinstance(model, Model):
             raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
-        try:
-            g = np.array(gravity, dtype=float)
-        except (TypeError, ValueError):
-            g = np.full(3, np.nan)
-        if g.shape != (3,) or not np.isfinite(g).all():
-            raise StateError(f"gravity is {gravity!r}; expected three finite numbers, m/s² in world axes, such as (0, 0, -9.81)")
-        self.model, self.gravity = model, tuple(float(x) for x in g)
-        self._jacobians: dict[tuple[str, str], RobotFunction] = {}
-
-    def generalized_jacobian(self, q: Array, link: str, base: str = "floating") -> Array:
-        """Generalized Jacobian J* (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""
-        return self._of(dynamics.generalized_jacobian, "q", link=link, base=base)(q)
-
-    def free_floating_inertia(self, q: Array, base: str = "floating") -> Array:
-        """Inertia M* (..., nv − 6, nv − 6) that the joints of a floating model feel when nothing holds its base."""
-        return self._of(dynamics.free_floating_inertia, "q", base=base)(q)
-
-    def free_floating_bias(self, q: Array, v: Array, base: str = "floating") -> Array:
-        """Bias b* (..., nv − 6): M* q̇̇ + b* = tau."""
-        return self._of(dynamics.free_floating_bias, "q v", gravity=self.gravity, base=base)(q, v)
-
-    def floating_inverse_dynamics(self, q: Array, v: Array, qddot: Array, base: str = "floating") -> tuple[Array, Array]:
-        """Joint forces (..., nv − 6) for joint accelerations qddot (..., nv − 6) of a floating model, and the rate of its base's twist."""
-        return self._of(dynamics.floating_inverse_dynamics, "q v qddot", gravity=self.gravity, base=base)(q, v, qddot)
-
-    def _of(self, fn: Callable[..., Any], arguments: str, **options: Any) -> RobotFunction:
-        key = fn.__name__, str(sorted(options.items()))
-        if key not in self._jacobians:
-            self._jacobians[key] = RobotFunction(self.model, fn, arguments, **options)
-        return self._jacobians[key]
-
-    def jacobian(self, q: Array, link: str) -> Array:
-        """Body Jacobian J (..., 6, nv) of a link: V_link = J v, in the link's frame."""
-        return self._of_link(dynamics.jacobian, "q", link)(q)
-
-    def spatial_jacobian(self, q: Array, link: str) -> Array:
-        """Spatial Jacobian (..., 6, nv): the link's twist in world axes about the world's origin."""
-        return self._of_link(dynamics.spatial_jacobian, "q", link)(q)
-
-    def jacobian_dot(self, q: Array, v: Array, link: str) -> Array:
-        """Rate J̇ (..., 6, nv) of the body Jacobian: V̇_link = J v̇ + J̇ v."""
-        return self._of_link(dynamics.jacobian_dot, "q v", link)(q, v)
-
-    def _of_link(self, fn: Callable[..., Any], arguments: str, link: str) -> RobotFunction:
-        self.model.link_index(link)
-        return self._of(fn, arguments, link=link)
+        self.model, self.gravity = model, tuple(checked_gravity(gravity).astype(float).tolist())
+        self._made: dict[tuple[Any, ...], RobotFunction[..., Any]] = {}
 
     def __repr__(self) -> str:
         return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}>"
+
+    # ------------------------------------------------------------ forces and motion
+
+    @compiled
+    def rnea(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
+        """Return the forces tau (..., nv), N·m and N, of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F."""
+        return plain.rnea(self.model, q, v, vdot, self.gravity, wrenches)
+
+    @compiled
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
+        """Return the accelerations v̇ (..., nv), rad/s² and m/s², that forces make (forward dynamics), by the articulated-body algorithm:
+        M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F. A joint that moves no mass is an error."""
+        self._regular  # noqa: B018
+        return plain.aba(self.model, q, v, tau, self.gravity, wrenches)
+
+    @compiled
+    def bias(self, q: ArrayLike, v: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
+        """Return the forces at zero acceleration (..., nv), N·m and N: C(q, v) v + g(q) − Σ Jᵀ F."""
+        return plain.bias(self.model, q, v, self.gravity, wrenches)
+
+    @compiled
+    def gravity_forces(self, q: ArrayLike) -> Array:
+        """Return g(q) (..., nv), N·m and N: the forces that hold the mechanism still."""
+        return plain.gravity_forces(self.model, q, self.gravity)
+
+    @compiled
+    def crba(self, q: ArrayLike) -> Array:
+        """Return the joint-space inertia M(q) (..., nv, nv), symmetric: K = ½ vᵀ M v, rotors' armature on its diagonal."""
+        return plain.crba(self.model, q)
+
+    @compiled
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the Coriolis matrix C(q, v) (..., nv, nv), for which M v̇ + C v + g = tau and Ṁ = C + Cᵀ, so that Ṁ − 2C is skew."""
+        return plain.coriolis(self.model, q, v)
+
+    @compiled
+    def christoffel(self, q: ArrayLike) -> Array:
+        """Return Christoffel's symbols of the first kind Γ(q) (..., nv, nv, nv): C_ij(q, v) = Σ_k Γ_ijk v_k."""
+        return plain.christoffel(self.model, q)
+
+    @compiled
+    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J."""
+        return plain.energy(self.model, q, v, self.gravity)
+
+    # ------------------------------------------------------------ places and velocities
+
+    @compiled
+    def forward_kinematics(self, q: ArrayLike) -> Array:
+        """Return the poses T_WL (..., nlinks, 4, 4) of all links in the world, in the order of ``model.links``; p_W = T_WL p_L."""
+        return plain.forward_kinematics(self.model, q)
+
+    @compiled
+    def twists(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the twists [ω; v] (..., nlinks, 6) of all links, rad/s and m/s, each in its own axes about its own origin."""
+        return plain.twists(self.model, q, v)
+
+    @documented
+    def jacobian(self, q: ArrayLike, link: str, frame: Frame = "body", point: ArrayLike = ORIGIN) -> Array:
+        """Return the Jacobian J(q) (..., 6, nv) of a link: its twist [ω; v] is J v, in the axes and about the point that ``frame`` says."""
+        return self._call(dynamics.jacobian, {"q": q, "point": given_point(frame, point)}, link=link, frame=frame)
+
+    @documented
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str, frame: Frame = "body", point: ArrayLike = ORIGIN) -> Array:
+        """Return the rate J̇(q, v) (..., 6, nv) of the Jacobian: the link's twist changes at J v̇ + J̇ v."""
+        return self._call(dynamics.jacobian_dot, {"q": q, "v": v, "point": given_point(frame, point)}, link=link, frame=frame)
+
+    # ------------------------------------------------------------ momentum and the centre of mass
+
+    @compiled
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the momentum [angular about the world's origin; linear] (..., 6) of the whole in world axes, N·m·s and N·s."""
+        return plain.momentum(self.model, q, v)
+
+    @compiled
+    def momentum_matrix(self, q: ArrayLike) -> Array:
+        """Return the momentum matrix A(q) (..., 6, nv): the momentum [angular about the world's origin; linear] in world axes is A v."""
+        return plain.momentum_matrix(self.model, q)
+
+    @compiled
+    def momentum_matrix_dot(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the rate Ȧ(q, v) (..., 6, nv) of the momentum matrix: Ṗ = A v̇ + Ȧ v."""
+        return plain.momentum_matrix_dot(self.model, q, v)
+
+    @compiled
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
+        """Return the centroidal momentum matrix (..., 6, nv): [angular about the centre of mass; linear] in world axes, per unit of v."""
+        return plain.centroidal_momentum_matrix(self.model, q)
+
+    @compiled
+    def centroidal_momentum_matrix_dot(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the rate (..., 6, nv) of the centroidal momentum matrix."""
+        return plain.centroidal_momentum_matrix_dot(self.model, q, v)
+
+    @compiled
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Return the centre of mass c (..., 3) of all that moves, m in world axes."""
+        return plain.center_of_mass(self.model, q)
+
+    @compiled
+    def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
+        """Return the Jacobian J_c(q) (..., 3, nv) of the centre of mass: ċ = J_c v, m/s in world axes."""
+        return plain.center_of_mass_jacobian(self.model, q)
+
+    @compiled
+    def center_of_mass_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the rate J̇_c(q, v) (..., 3, nv): c̈ = J_c v̇ + J̇_c v."""
+        return plain.center_of_mass_jacobian_dot(self.model, q, v)
+
+    # ------------------------------------------------------------ floating bases
+
+    @documented
+    def generalized_jacobian(self, q: ArrayLike, link: str, base: Base = "floating") -> Array:
+        """Return the generalized Jacobian J*(q) (..., 6, nv − 6) of a link of a floating model: V_link = J* q̇ + J_b Hb⁻¹ P0."""
+        return self._call(dynamics.generalized_jacobian, {"q": q}, link=link, base=base)
+
+    @documented
+    def free_floating_inertia(self, q: ArrayLike, base: Base = "floating") -> Array:
+        """Return the inertia M*(q) (..., nv − 6, nv − 6) that the joints of a floating model feel when nothing holds its base."""
+        return self._call(dynamics.free_floating_inertia, {"q": q}, base=base)
+
+    @documented
+    def free_floating_bias(self, q: ArrayLike, v: ArrayLike, base: Base = "floating", wrenches: ArrayLike | None = None) -> Array:
+        """Return the rest b*(q, v) (..., nv − 6) of the joints' own equations: M* q̈ + b* = tau, N·m and N."""
+        return self._call(dynamics.free_floating_bias, {"q": q, "v": v, "wrenches": wrenches}, base=base, gravity=self.gravity)
+
+    @documented
+    def floating_inverse_dynamics(self, q: ArrayLike, v: ArrayLike, qddot: ArrayLike, base: Base = "floating",
+                                  wrenches: ArrayLike | None = None) -> tuple[Array, Array]:  # fmt: skip
+        """Return the forces of the joints (..., nv − 6), N·m and N, that accelerate them as wanted while the base moves freely, and the
+        rate of the base's twist (..., 6) then, in its axes."""
+        given = {"q": q, "v": v, "qddot": qddot, "wrenches": wrenches}
+        return self._call(dynamics.floating_inverse_dynamics, given, base=base, gravity=self.gravity)
+
+    @compiled
+    def base_reaction(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
+        """Return the wrench [m; f] (..., 6), N·m and N, that all that hangs from a floating base exerts on it, about its origin."""
+        return plain.base_reaction(self.model, q, v, vdot, self.gravity, wrenches)
+
+    @compiled
+    def reaction_null_space(self, q: ArrayLike) -> Array:
+        """Return the projector N(q) (..., nv − 6, nv − 6) onto joint velocities that do not turn a floating base at zero momentum."""
+        return plain.reaction_null_space(self.model, q)
+
+    @documented
+    def velocity_from_momentum(self, q: ArrayLike, P: ArrayLike, qdot: ArrayLike | None = None) -> Array:
+        """Return the velocity v (..., nv) at which a floating model has the momentum P: what undoes :meth:`momentum`."""
+        return self._call(dynamics.velocity_from_momentum, {"q": q, "P": P, "qdot": qdot})
+
+    # ------------------------------------------------------------ functions with options, and what they stand on
+
+    def _call(self, fn: Callable[..., Any], arrays: dict[str, Any], **options: Any) -> Any:
+        """Return a function of :mod:`engine.dynamics` of those arrays that are given, compiled once for the same options."""
+        given = {name: x for name, x in arrays.items() if x is not None}
+        key = (fn, *given, *options.values())
+        try:
+            found = self._made.get(key)
+        except TypeError:                                                       # a list for a name: the function says so
+            found = None
+        if found is None:
+            joints = self.model.nv - (0 if options.get("base") == "flying" else 6)
+            found = RobotFunction(self.model, functools.partial(fn, self.model, **options), [*given], fn.__name__, max(joints, 0))
+            self._made[key] = found
+        return found(*given.values())
+
+    @functools.cached_property
+    def _regular(self) -> None:
+        """Refuse a model whose inertia is singular wherever it stands: that shows at any generic state, on floats."""
+        model = self.model
+        q = model.integrate(model.neutral(), np.random.default_rng(0).standard_normal(model.nv))
+        dynamics.aba(model, q, np.zeros(model.nv), np.zeros(model.nv))
+
+
+def given_point(frame: str, point: Any) -> Any:
+    """Return a point, or None for the link's origin; one together with "world" is refused."""
+    if point is ORIGIN:
+        return None
+    if frame != "world":
+        return point
+    checked_point(frame, point)
+    return None
 
 
 @functools.lru_cache(maxsize=64)

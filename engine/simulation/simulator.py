@@ -50,7 +50,7 @@ class Simulator:
     ----------
     dt : step, s
     integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
+        "cg3", "rk4", "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name

@@ -10,9 +10,12 @@ SE(3)*, IFToMM 2007.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine import ops
+from engine.checks import shaped
 from engine.spatial import quaternion, se3, so3
 
 Array = np.ndarray
@@ -20,11 +23,13 @@ Array = np.ndarray
 
 def joined(q: Array, d: Array) -> Array:
     """Return [q | d], shape (..., 8), from two batches (..., 4)."""
+    q, d = shaped("q", q, 4), shaped("d", d, 4)
     return ops.array([*(q[..., i] for i in range(4)), *(d[..., i] for i in range(4))])
 
 
 def pure(x: Array) -> Array:
     """Return [0; x], shape (..., 4)."""
+    x = shaped("x", x, 3)
     return ops.array([0.0 * x[..., 0], x[..., 0], x[..., 1], x[..., 2]])
 
 
@@ -40,6 +45,7 @@ def product(P: Array, Q: Array) -> Array:
     >>> position(product(shift, shift))
     array([4., 0., 0.])
     """
+    P, Q = shaped("P", P, 8), shaped("Q", Q, 8)
     p, q = rotation(P), rotation(Q)
     return joined(quaternion.product(p, q), quaternion.product(p, dual(Q)) + quaternion.product(dual(P), q))
 
@@ -47,6 +53,17 @@ def product(P: Array, Q: Array) -> Array:
 def conjugate(Q: Array) -> Array:
     """Return Q* = [q* | d*], the inverse of a unit dual quaternion."""
     return joined(quaternion.conjugate(rotation(Q)), quaternion.conjugate(dual(Q)))
+
+
+def transpose(Q: Array) -> Array:
+    """Return the dual transpose [d | q] (..., 8): the parts change places. It moves a factor across the dot product of eight numbers::
+
+        (P ⊗ Q)·R = Q·(P* ⊗ Rᵀ)ᵀ = P·(Rᵀ ⊗ Q*)ᵀ
+
+    >>> transpose(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]))
+    array([5., 6., 7., 8., 1., 2., 3., 4.])
+    """
+    return joined(dual(Q), rotation(Q))
 
 
 def normalize(Q: Array) -> Array:
@@ -70,16 +87,19 @@ def from_pose_parts(q: Array, p: Array) -> Array:
     >>> from_pose_parts(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
     array([ 0.,  0.,  0.,  1.,  0.,  0., -1.,  0.])
     """
+    q, p = shaped("q", q, 4), shaped("p", p, 3)
     return joined(q, 0.5 * quaternion.product(pure(p), q))
 
 
 def rotation(Q: Array) -> Array:
     """Return q, the real part, shape (..., 4)."""
+    Q = shaped("Q", Q, 8)
     return Q[..., :4]
 
 
 def dual(Q: Array) -> Array:
     """Return d, the dual part, shape (..., 4)."""
+    Q = shaped("Q", Q, 8)
     return Q[..., 4:]
 
 
@@ -123,6 +143,7 @@ def exp(V: Array) -> Array:
     >>> position(exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 1.0]))).round(12)[::2]
     array([-2.,  1.])
     """
+    V = shaped("V", V, 6)
     w, v = V[..., :3], V[..., 3:]
     pitch = np.vecdot(w, v)
     c0, c1, c2, c3 = ops.stumpff(0.25 * np.vecdot(w, w))
@@ -138,6 +159,23 @@ def log(Q: Array) -> Array:
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
 
 
+def sclerp(Q0: Array, Q1: Array, s: Any) -> Array:
+    """Return the screw linear interpolation Q0 ⊗ exp(s log(Q0* ⊗ Q1)) (..., 8): from Q0 at s = 0 to Q1 (or −Q1) at s = 1.
+
+    The motion is one screw, at an even rate and by the shorter way round; frames other than the parent's and child's see the same motion.
+    At half a turn between them both ways are as short, and log's choice is taken. s (...) may lie outside of 0 … 1.
+
+    Reference: Kavan et al., *Skinning with dual quaternions*, I3D 2007; Shoemake's slerp, of dual numbers.
+
+    >>> half = from_pose_parts(quaternion.exp(np.array([0.0, 0.0, np.pi / 2])), np.array([2.0, 0.0, 0.0]))
+    >>> position(sclerp(identity(), half, 0.5)).round(12)                      # about (1, 1): a quarter turn's half
+    array([ 1.        , -0.41421356,  0.        ])
+    """
+    Q0, s = shaped("Q0", Q0, 8), shaped("s", s)
+    V = log(product(conjugate(Q0), Q1))
+    return product(Q0, exp(s[..., None] * V))
+
+
 def cayley(V: Array) -> Array:
     """Return Q (..., 8) of the dual Cayley map of V = [ω; v] (..., 6): (1 + ½ (ω + ε v))/|…|. Ad(Q) = (1 − ½ ad V)⁻¹ (1 + ½ ad V).
 
@@ -146,6 +184,7 @@ def cayley(V: Array) -> Array:
     >>> cayley(np.array([0.0, 0.0, 1.5, 0.0, 0.0, 2.5]))
     array([ 0.8 ,  0.  ,  0.  ,  0.6 , -0.48,  0.  ,  0.  ,  0.64])
     """
+    V = shaped("V", V, 6)
     w, v = V[..., :3], V[..., 3:]
     r = 1.0 / ops.sqrt(1.0 + 0.25 * np.vecdot(w, w))                           # 1/s
     k = 0.25 * np.vecdot(w, v) * r * r * r                                     # 1/(s + ε ω·v/(4 s)) = r − ε k
@@ -160,4 +199,5 @@ def rate(Q: Array, V: Array) -> Array:
     >>> rate(identity(), np.array([0.0, 0.0, 2.0, 4.0, 0.0, 0.0]))
     array([0., 0., 0., 1., 0., 2., 0., 0.])
     """
+    Q, V = shaped("Q", Q, 8), shaped("V", V, 6)
     return 0.5 * product(Q, joined(pure(V[..., :3]), pure(V[..., 3:])))

@@ -36,6 +36,7 @@ class Manifold:
     bracket(a, b) : Lie bracket of two velocities, (nv)
     dexp_inv(d, v) : the rate ḋ = dexp(−d)⁻¹ v (nv) at which d changes where q0 ⊕ d moves with the velocity v in its own axes, q0 at rest
         (left-trivialised: exp(d)⁻¹ d/dt exp(d) = dexp(−d) ḋ, with dexp the left Jacobian, as in so3 and se3)
+    rate(q, v) : q̇ (nq), the rate of the coordinates where q moves with the velocity v
     normalized(q) : q with unit quaternions
     random(rng) : a point; attitudes are uniform, the rest of order one
     factors : what a product is made of: (manifold, where its coordinates lie in q, where its velocities lie in v)
@@ -51,6 +52,7 @@ class Manifold:
     cayley: Callable[[Array, Array], Array]
     bracket: Callable[[Array, Array], Array]
     dexp_inv: Callable[[Array, Array], Array]
+    rate: Callable[[Array, Array], Array]
     normalized: Callable[[Array], Array]
     random: Callable[[np.random.Generator], Array]
     attitude: bool = False  # q begins with a unit quaternion
@@ -81,7 +83,8 @@ def vector(n: int) -> Manifold:
     """Return Rⁿ under addition."""
     return Manifold(f"R{n}", n, n, lambda: np.zeros(n), lambda q, d: q + d, lambda q0, q1: q1 - q0, lambda q, d: q + d,
                     lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape)),
-                    lambda d, v: np.broadcast_to(v, np.broadcast_shapes(d.shape, v.shape)), lambda q: q,
+                    lambda d, v: np.broadcast_to(v, np.broadcast_shapes(d.shape, v.shape)),
+                    lambda q, v: np.broadcast_to(v, np.broadcast_shapes(q.shape, v.shape)), lambda q: q,
                     lambda rng: rng.standard_normal(n), origin=(vector, (n,)))  # fmt: skip
 
 
@@ -110,7 +113,8 @@ def rotation_dexp_inv(d: Array, v: Array) -> Array:
 
 
 ROTATION = Manifold("SO(3)", 4, 3, quaternion.identity, rotation_plus, rotation_minus, rotation_cayley, ops.cross,
-                    rotation_dexp_inv, quaternion.normalize, quaternion.random, attitude=True, origin="ROTATION")  # fmt: skip
+                    rotation_dexp_inv, quaternion.rate, quaternion.normalize, quaternion.random, attitude=True,
+                    origin="ROTATION")  # fmt: skip
 
 # ---------------------------------------------------------------- rigid motions: q = [quaternion, p], v = [ω, v] in the body
 
@@ -157,13 +161,18 @@ def motion_dexp_inv(d: Array, v: Array) -> Array:
     return np.matvec(se3.dexp_inv(-d), v)
 
 
+def motion_rate(q: Array, v: Array) -> Array:
+    """Return [½ q ⊗ [0; ω], R(q) v]."""
+    return np.concatenate([quaternion.rate(q[..., :4], v[..., :3]), quaternion.rotate(q[..., :4], v[..., 3:])], axis=-1)
+
+
 def motion_normalized(q: Array) -> Array:
     """Return q with a unit quaternion."""
     return np.concatenate([quaternion.normalize(q[..., :4]), q[..., 4:]], axis=-1)
 
 
 MOTION = Manifold("SE(3)", 7, 6, lambda: np.append(quaternion.identity(), np.zeros(3)), motion_plus, motion_minus, motion_cayley,
-                  motion_bracket, motion_dexp_inv, motion_normalized,
+                  motion_bracket, motion_dexp_inv, motion_rate, motion_normalized,
                   lambda rng: np.append(quaternion.random(rng), rng.uniform(-1, 1, 3)), attitude=True, origin="MOTION")  # fmt: skip
 
 # ---------------------------------------------------------------- motions of a plane: q = [x y θ], v = [vx vy ω] in the body
@@ -218,8 +227,14 @@ def plane_dexp_inv(d: Array, v: Array) -> Array:
     return ops.array([r[..., 3], r[..., 4], r[..., 2]])
 
 
+def plane_rate(q: Array, v: Array) -> Array:
+    """Return [R(θ) (vx, vy), ω]."""
+    c, s = ops.cos(q[..., 2] * 1.0), ops.sin(q[..., 2] * 1.0)
+    return ops.array([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1], v[..., 2]])
+
+
 PLANE = Manifold("SE(2)", 3, 3, lambda: np.zeros(3), plane_plus, plane_minus, plane_cayley, plane_bracket, plane_dexp_inv,
-                 lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)),
+                 plane_rate, lambda q: q, lambda rng: np.append(rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)),
                  origin="PLANE")  # fmt: skip
 
 
@@ -276,9 +291,12 @@ def product(manifolds: Sequence[Manifold]) -> Manifold:
     def dexp_inv(d: Array, v: Array) -> Array:
         return joined([m.dexp_inv(d[..., j], v[..., j]) for m, _, j in factors])
 
+    def rate(q: Array, v: Array) -> Array:
+        return joined([m.rate(q[..., i], v[..., j]) for m, i, j in factors])
+
     def normalized(q: Array) -> Array:
         return joined([m.normalized(q[..., i]) for m, i, _ in factors])
 
     return Manifold(" × ".join(m.name for m in merged), nq, nv, lambda: joined([m.neutral() for m, _, _ in factors]),
-                    plus, minus, cayley, bracket, dexp_inv, normalized, lambda rng: joined([m.random(rng) for m, _, _ in factors]),
+                    plus, minus, cayley, bracket, dexp_inv, rate, normalized, lambda rng: joined([m.random(rng) for m, _, _ in factors]),
                     factors=tuple(factors), origin=(product, (merged,)))  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import shaped
 
 Array = np.ndarray
 
@@ -26,6 +27,7 @@ def product(p: Array, q: Array) -> Array:
     >>> product(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 0.0]))
     array([0., 0., 0., 1.])
     """
+    p, q = shaped("p", p, 4), shaped("q", q, 4)
     pw, px, py, pz = (p[..., i] for i in range(4))
     qw, qx, qy, qz = (q[..., i] for i in range(4))
     return ops.array([pw * qw - px * qx - py * qy - pz * qz,
@@ -36,13 +38,26 @@ def product(p: Array, q: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
+    q = shaped("q", q, 4)
     return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
 
 
 def normalize(q: Array) -> Array:
     """Return q / |q|."""
+    q = shaped("q", q, 4)
     r = 1.0 / ops.norm(q)
     return ops.array([q[..., i] * r for i in range(4)])
+
+
+def is_unit(q: Array) -> Any:
+    """Return whether |q| is 1 within 2 % (...): one rounded to a digit passes, one of another order or kind hardly does. Traceable.
+
+    >>> bool(is_unit(np.array([0.7, 0.0, 0.7, 0.0]))), bool(is_unit(np.array([1.0, 1.0, 0.0, 0.0])))
+    (True, False)
+    """
+    q = shaped("q", q, 4)
+    with np.errstate(over="ignore"):
+        return ops.absolute(np.vecdot(q, q) - 1.0) < 0.04
 
 
 def to_matrix(q: Array) -> Array:
@@ -51,6 +66,7 @@ def to_matrix(q: Array) -> Array:
     >>> to_matrix(np.array([0.0, 0.0, 0.0, 1.0])).diagonal()
     array([-1., -1.,  1.])
     """
+    q = shaped("q", q, 4)
     w, x, y, z = (q[..., i] for i in range(4))
     x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
     xx, yy, zz, xy, yz, zx = x * x2, y * y2, z * z2, x * y2, y * z2, z * x2
@@ -65,6 +81,7 @@ def from_matrix(R: Array) -> Array:
 
     4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
     """
+    R = shaped("R", R, 3, 3)
     r = [[R[..., i, j] for j in range(3)] for i in range(3)]
     d = [1.0 + r[0][0] + r[1][1] + r[2][2], 1.0 + r[0][0] - r[1][1] - r[2][2],
          1.0 - r[0][0] + r[1][1] - r[2][2], 1.0 - r[0][0] - r[1][1] + r[2][2]]  # fmt: skip
@@ -96,12 +113,14 @@ def exp(w: Array) -> Array:
     >>> exp(np.array([0.0, 0.0, 0.0]))
     array([1., 0., 0., 0.])
     """
+    w = shaped("w", w, 3)
     c, s = half_angle(np.vecdot(w, w))
     return ops.array([c, s * w[..., 0], s * w[..., 1], s * w[..., 2]])
 
 
 def log(q: Array) -> Array:
     """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
+    q = shaped("q", q, 4)
     sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
     w, v = sign * q[..., 0], q[..., 1:]
     v2 = np.vecdot(v, v)
@@ -119,6 +138,7 @@ def rotate(q: Array, x: Array) -> Array:
     >>> rotate(np.array([0.0, 0.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     array([-1., -2.,  3.])
     """
+    q, x = shaped("q", q, 4), shaped("x", x, 3)
     u = q[..., 1:]
     t = 2.0 * ops.cross(u, x)
     r = ops.cross(u, t)
@@ -133,5 +153,6 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
 
 def rate(q: Array, w: Array) -> Array:
     """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
+    q, w = shaped("q", q, 4), shaped("w", w, 3)
     zero: Any = 0.0 * w[..., 0]
     return 0.5 * product(q, ops.array([zero, w[..., 0], w[..., 1], w[..., 2]]))

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import shaped
 from engine.spatial import quaternion, so3
 from engine.spatial.manifold import ROTATION, Manifold
 
@@ -67,7 +68,8 @@ class Attitude:
 
         return Manifold(f"SO(3) by {self.name}", self.n, 3, self.neutral, through(ROTATION.plus),
                         lambda p0, p1: ROTATION.minus(self.to_quaternion(p0), self.to_quaternion(p1)), through(ROTATION.cayley),
-                        ROTATION.bracket, ROTATION.dexp_inv, self.normalized, self.random, origin=(manifold_of, (self.name,)))  # fmt: skip
+                        ROTATION.bracket, ROTATION.dexp_inv, self.rate, self.normalized, self.random,
+                        origin=(_manifold_of, (self.name,)))  # fmt: skip
 
     def rate(self, p: Array, w: Array) -> Array:
         """Return ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
@@ -75,6 +77,7 @@ class Attitude:
         >>> ATTITUDES["mrp"].rate(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0]))
         array([0., 0., 1.])
         """
+        w = shaped("w", w, 3)
         return 0.5 * np.matvec(self.error_jacobian(p), w)
 
     def error_jacobian_rate(self, p: Array, b: Array) -> Array:
@@ -84,6 +87,7 @@ class Attitude:
         >>> rodrigues.error_jacobian_rate(np.zeros(3), np.array([0.0, 0.0, 1.0]))[0]
         array([ 0., -1.,  0.])
         """
+        b = shaped("b", b, self.n)
         return self.error_hessian(p, b) + so3.hat(pulled_back(self.error_jacobian(p), b))
 
     def error_projection(self, p: Array) -> Array:
@@ -101,6 +105,7 @@ class Attitude:
 
     def cayley_plus(self, p: Array, delta: Array) -> Array:
         """Return p · cay(2δ) (..., n): the rotation p, then the error δ = tan(θ/2) n (..., 3) in body axes."""
+        delta = shaped("delta", delta, 3)
         return self.from_quaternion(quaternion.product(self.to_quaternion(p), rodrigues_to_quaternion(delta)))
 
     def cayley_minus(self, p0: Array, p1: Array) -> Array:
@@ -113,7 +118,7 @@ class Attitude:
         return rodrigues_from_quaternion(quaternion.product(quaternion.conjugate(self.to_quaternion(p0)), self.to_quaternion(p1)))
 
 
-def manifold_of(name: str) -> Manifold:
+def _manifold_of(name: str) -> Manifold:
     """Return the rotations in the parameters of that name."""
     return ATTITUDES[name].manifold
 
@@ -161,12 +166,14 @@ def unchanged(p: Array) -> Array:
 
 def quaternion_jacobian(q: Array) -> Array:
     """Return the last three columns of L(q), q ⊗ x = L(q) x."""
+    q = shaped("q", q, 4)
     w, x, y, z = (q[..., i] for i in range(4))
     return ops.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
 def quaternion_hessian(q: Array, b: Array) -> Array:
     """Return −(q·b) 1."""
+    q, b = shaped("q", q, 4), shaped("b", b, 4)
     return times(-np.vecdot(q, b), ONE)
 
 
@@ -175,6 +182,7 @@ def quaternion_hessian(q: Array, b: Array) -> Array:
 
 def mrp_to_quaternion(p: Array) -> Array:
     """Return [1 − p², 2 p]/(1 + p²)."""
+    p = shaped("p", p, 3)
     p2 = np.vecdot(p, p)
     r = 1.0 / (1.0 + p2)
     return ops.array([(1.0 - p2) * r, *(2.0 * p[..., i] * r for i in range(3))])
@@ -182,6 +190,7 @@ def mrp_to_quaternion(p: Array) -> Array:
 
 def mrp_from_quaternion(q: Array) -> Array:
     """Return [qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
+    q = shaped("q", q, 4)
     sign = ops.where(ops.less(q[..., 0], 0.0), -1.0, 1.0)
     scale = sign / (1.0 + sign * q[..., 0])
     return ops.array([scale * q[..., 1 + i] for i in range(3)])
@@ -189,11 +198,13 @@ def mrp_from_quaternion(q: Array) -> Array:
 
 def mrp_jacobian(p: Array) -> Array:
     """Return ½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
+    p = shaped("p", p, 3)
     return times(0.5 - 0.5 * np.vecdot(p, p), ONE) + so3.hat(p) + outer(p, p)
 
 
 def mrp_hessian(p: Array, b: Array) -> Array:
     """Return p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
+    p, b = shaped("p", p, 3), shaped("b", b, 3)
     c = pulled_back(mrp_jacobian(p), b)
     return outer(p, c) + outer(c, p) - times(np.vecdot(p, c), ONE)
 
@@ -207,6 +218,7 @@ def rodrigues_to_quaternion(g: Array) -> Array:
     >>> rodrigues_to_quaternion(np.array([0.0, 0.75, 0.0]))
     array([0.8, 0. , 0.6, 0. ])
     """
+    g = shaped("g", g, 3)
     r = 1.0 / ops.sqrt(1.0 + np.vecdot(g, g))
     return ops.array([r, g[..., 0] * r, g[..., 1] * r, g[..., 2] * r])
 
@@ -217,16 +229,19 @@ def rodrigues_from_quaternion(q: Array) -> Array:
     >>> rodrigues_from_quaternion(np.array([0.8, 0.0, 0.6, 0.0]))
     array([0.  , 0.75, 0.  ])
     """
+    q = shaped("q", q, 4)
     return ops.array([q[..., 1 + i] / q[..., 0] for i in range(3)])
 
 
 def rodrigues_jacobian(g: Array) -> Array:
     """Return 1 + [g] + g gᵀ."""
+    g = shaped("g", g, 3)
     return ONE + so3.hat(g) + outer(g, g)
 
 
 def rodrigues_hessian(g: Array, b: Array) -> Array:
     """Return g cᵀ + c gᵀ, c = Eᵀ b."""
+    g, b = shaped("g", g, 3), shaped("b", b, 3)
     c = pulled_back(rodrigues_jacobian(g), b)
     return outer(g, c) + outer(c, g)
 
@@ -236,11 +251,13 @@ def rodrigues_hessian(g: Array, b: Array) -> Array:
 
 def vector_jacobian(phi: Array) -> Array:
     """Return 2 dexp(−φ)⁻¹ = 2 (1 + ½ [φ] + D [φ]²)."""
+    phi = shaped("phi", phi, 3)
     return 2.0 * so3.dexp_inv(-phi)
 
 
 def vector_hessian(phi: Array, b: Array) -> Array:
     """Return 2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
+    phi, b = shaped("phi", phi, 3), shaped("b", b, 3)
     c = pulled_back(vector_jacobian(phi), b)
     theta2, along = np.vecdot(phi, phi), np.vecdot(phi, c)
     D = so3.inverse_coefficient(theta2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine import ops
+from engine.checks import shaped
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -17,6 +18,7 @@ Array = np.ndarray
 
 def pose(R: Array, p: Array) -> Array:
     """Return T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
+    R, p = shaped("R", R, 3, 3), shaped("p", p, 3)
     o = 0.0 * p[..., 0]
     rows = [[*(R[..., i, j] for j in range(3)), p[..., i]] for i in range(3)]
     return ops.array([*rows, [o, o, o, o + 1.0]])
@@ -24,11 +26,13 @@ def pose(R: Array, p: Array) -> Array:
 
 def rotation(T: Array) -> Array:
     """Return R of a pose, shape (..., 3, 3)."""
+    T = shaped("T", T, 4, 4)
     return T[..., :3, :3]
 
 
 def position(T: Array) -> Array:
     """Return p of a pose, shape (..., 3)."""
+    T = shaped("T", T, 4, 4)
     return T[..., :3, 3]
 
 
@@ -44,6 +48,7 @@ def inv(T: Array) -> Array:
 
 def hat(V: Array) -> Array:
     """Return [V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
+    V = shaped("V", V, 6)
     W = so3.hat(V[..., :3])
     o = 0.0 * V[..., 0]
     rows = [[*(W[..., i, j] for j in range(3)), V[..., 3 + i]] for i in range(3)]
@@ -52,6 +57,7 @@ def hat(V: Array) -> Array:
 
 def vee(M: Array) -> Array:
     """Return V of [V], shape (..., 6)."""
+    M = shaped("M", M, 4, 4)
     return np.concatenate([so3.vee(M[..., :3, :3]), M[..., :3, 3]], axis=-1)
 
 
@@ -67,18 +73,28 @@ def Ad(T: Array) -> Array:
 
 def ad(V: Array) -> Array:
     """Return ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
+    V = shaped("V", V, 6)
     W, v = so3.hat(V[..., :3]), so3.hat(V[..., 3:])
     return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
 
 
 def twist_to_child(T_PC: Array, V_P: Array) -> Array:
     """Return Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist given in the parent's frame, in the child's."""
+    T_PC, V_P = shaped("T_PC", T_PC, 4, 4), shaped("V_P", V_P, 6)
     Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
     return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
+def twist_to_parent(T_PC: Array, V_C: Array) -> Array:
+    """Return Ad(T_PC) V_C = [R ω; R v + p × R ω]: a twist given in the child's frame, in the parent's."""
+    T_PC, V_C = shaped("T_PC", T_PC, 4, 4), shaped("V_C", V_C, 6)
+    w = np.matvec(rotation(T_PC), V_C[..., :3])
+    return np.concatenate([w, np.matvec(rotation(T_PC), V_C[..., 3:]) + ops.cross(position(T_PC), w)], axis=-1)
+
+
 def wrench_to_parent(T_PC: Array, F_C: Array) -> Array:
     """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's."""
+    T_PC, F_C = shaped("T_PC", T_PC, 4, 4), shaped("F_C", F_C, 6)
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
     return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + ops.cross(position(T_PC), f), f], axis=-1)
 
@@ -89,6 +105,7 @@ def exp(V: Array) -> Array:
     >>> exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 0.0])).round(12)[:2, 3]
     array([-2.,  0.])
     """
+    V = shaped("V", V, 6)
     w, v = V[..., :3], V[..., 3:]
     A, B, C = so3.coefficients(np.vecdot(w, w))
     u = ops.cross(w, v)
@@ -108,6 +125,7 @@ def dexp(V: Array) -> Array:
 
     [[J, 0], [Q, J]] with J = so3.dexp(ω) and Barfoot's Q(ω, v); Barfoot, *State Estimation for Robotics*, eq. (7.86).
     """
+    V = shaped("V", V, 6)
     w = V[..., :3]
     J = so3.dexp(w)
     return np.block([[J, np.zeros_like(J, dtype=float)], [_Q(V), J]])
@@ -115,6 +133,7 @@ def dexp(V: Array) -> Array:
 
 def dexp_inv(V: Array) -> Array:
     """Return the inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
+    V = shaped("V", V, 6)
     Ji = so3.dexp_inv(V[..., :3])
     return np.block([[Ji, np.zeros_like(Ji, dtype=float)], [-(Ji @ _Q(V) @ Ji), Ji]])
 
@@ -135,6 +154,7 @@ def _Q(V: Array) -> Array:
 
 def determinant(T: Array) -> Array:
     """Return det R (...) of 4×4 matrices: 1 of a pose."""
+    T = shaped("T", T, 4, 4)
     return np.linalg.det(T[..., :3, :3])
 
 
@@ -146,6 +166,7 @@ def distance_to_se3(T: Array) -> Array:
     >>> distance_to_se3(np.diag([2.0, 1.0, 1.0, 1.0]))
     np.float64(1.0)
     """
+    T = shaped("T", T, 4, 4)
     U, s, Vt = np.linalg.svd(T[..., :3, :3])
     reflects = np.linalg.det(U @ Vt) < 0
     s = np.concatenate([s[..., :2], np.where(reflects, -1.0, 1.0)[..., None] * s[..., 2:]], axis=-1)
@@ -155,4 +176,5 @@ def distance_to_se3(T: Array) -> Array:
 
 def point_paths(T: Array, points: Array) -> Array:
     """Return the world positions (..., k, 3) of points (k, 3) that are fixed in the body, of poses (..., 4, 4): the traces they leave."""
+    T, points = shaped("T", T, 4, 4), shaped("points", points, 3)
     return np.asarray(points) @ np.swapaxes(T[..., :3, :3], -1, -2) + T[..., None, :3, 3]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError, array, shaped, shown
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -22,6 +23,7 @@ def hat(w: Array) -> Array:
     >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([1.0, 0.0, 0.0])
     array([ 0.,  3., -2.])
     """
+    w = shaped("w", w, 3)
     x, y, z = w[..., 0], w[..., 1], w[..., 2]
     o = 0.0 * x
     return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
@@ -29,6 +31,7 @@ def hat(w: Array) -> Array:
 
 def vee(W: Array) -> Array:
     """Return ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
+    W = shaped("W", W, 3, 3)
     half = [W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1]]
     return 0.5 * ops.array(half)
 
@@ -72,12 +75,14 @@ def exp(w: Array) -> Array:
     >>> exp(np.array([0.0, 0.0, np.pi / 2])).round(12) @ np.array([1.0, 0.0, 0.0])
     array([0., 1., 0.])
     """
+    w = shaped("w", w, 3)
     A, B, _ = coefficients(np.vecdot(w, w))
     return quadratic(w, A, B)
 
 
 def quadratic(w: Array, a: Any, b: Any) -> Array:
     """Return 1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
+    w = shaped("w", w, 3)
     x, y, z = w[..., 0], w[..., 1], w[..., 2]
     xx, yy, zz, xy, yz, zx = b * x * x, b * y * y, b * z * z, b * x * y, b * y * z, b * z * x
     ax, ay, az = a * x, a * y, a * z
@@ -94,10 +99,49 @@ def about(axis: Array, angle: Any) -> Array:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
+    n = array("axis", axis)
+    if n.shape != (3,) or (n.dtype != object and not abs(n @ n - 1.0) < 1e-6):
+        raise EngineError(f"axis is {shown(axis)}; expected a unit vector (3)")
     s, c = ops.sin(angle), ops.cos(angle)
-    N = np.outer(axis, axis)
-    P, K = np.eye(3) - N, hat(np.asarray(axis, dtype=float))
+    N = np.outer(n, n)
+    P, K = np.eye(3) - N, hat(n)
     return ops.array([[N[i, j] + c * P[i, j] + s * K[i, j] for j in range(3)] for i in range(3)])
+
+
+def from_rpy(rpy: Array) -> Array:
+    """Return the rotation (..., 3, 3) of roll, pitch and yaw (..., 3), rad, as URDF has them: R = R_z(yaw) R_y(pitch) R_x(roll).
+
+    About fixed axes that is roll about x, then pitch about y, then yaw about z; about the body's own it is yaw, pitch, roll.
+
+    >>> from_rpy([0.0, 0.0, np.pi / 2]).round(12) @ np.array([1.0, 0.0, 0.0])
+    array([0., 1., 0.])
+    """
+    rpy = shaped("rpy", rpy, 3)
+    (sr, sp, sy), (cr, cp, cy) = ([f(rpy[..., i] * 1.0) for i in range(3)] for f in (ops.sin, ops.cos))
+    return ops.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                      [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                      [-sp, cp * sr, cp * cr]])  # fmt: skip
+
+
+def to_rpy(R: Array) -> Array:
+    """Return roll, pitch and yaw (..., 3), rad, of a rotation (..., 3, 3), |pitch| ≤ π/2: what :func:`from_rpy` makes it of.
+
+    At gimbal lock, pitch = ±π/2 (to 1e-15), roll and yaw turn about one line: yaw is then 0, and roll all of the turn. Near it the two
+    are as uncertain as the rotation's rounding over cos(pitch), but what they make together is exact. (Turned by yaw back, y and z of
+    the body lie at the angle roll: that holds at gimbal lock too, where atan2(R₃₂, R₃₃) does not.)
+
+    >>> to_rpy(from_rpy([0.1, -0.2, 3.0])).round(12)
+    array([ 0.1, -0.2,  3. ])
+    >>> to_rpy(from_rpy([0.1, np.pi / 2, 0.3])).round(12)
+    array([-0.2       ,  1.57079633,  0.        ])
+    """
+    R = shaped("R", R, 3, 3)
+    level = ops.norm(R[..., :2, 0])                                            # cos(pitch)
+    locked = level < 1e-15
+    yaw = ops.where(locked, 0.0, ops.arctan2(R[..., 1, 0] * 1.0, ops.where(locked, 1.0, R[..., 0, 0])))
+    s, c = ops.sin(yaw), ops.cos(yaw)
+    roll = ops.arctan2(s * R[..., 0, 2] - c * R[..., 1, 2], c * R[..., 1, 1] - s * R[..., 0, 1])
+    return ops.array([roll, ops.arctan2(-R[..., 2, 0], level), yaw])
 
 
 def log(R: Array) -> Array:
@@ -107,16 +151,19 @@ def log(R: Array) -> Array:
 
 def dexp(w: Array) -> Array:
     """Return the left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
+    w = shaped("w", w, 3)
     _, B, C = coefficients(np.vecdot(w, w))
     return quadratic(w, B, C)
 
 
 def dexp_inv(w: Array) -> Array:
     """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
+    w = shaped("w", w, 3)
     D = inverse_coefficient(np.vecdot(w, w))
     return quadratic(w, -0.5 + 0.0 * D, D)
 
 
 def are_rotations(R: Array) -> bool:
     """Return whether all matrices (..., 3, 3) are rotations."""
+    R = shaped("R", R, 3, 3)
     return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())

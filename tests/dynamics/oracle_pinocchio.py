@@ -14,6 +14,7 @@ from tests.dynamics.support import read
 
 Array = np.ndarray
 SWAP = [3, 4, 5, 0, 1, 2]
+FRAMES = {"body": pin.LOCAL, "world": pin.WORLD, "world_aligned": pin.LOCAL_WORLD_ALIGNED}
 
 
 def from_urdf(path: Path, floating_base: bool = False, mimic: bool = False) -> Any:
@@ -97,13 +98,20 @@ class Pinocchio:
         pin.framesForwardKinematics(self.theirs, self.data, self.q(q))
         return self.data.oMf[self.frame(link)].homogeneous
 
-    def jacobian(self, q: Array, link: str) -> Array:
-        return pin.computeFrameJacobian(self.theirs, self.data, self.q(q), self.frame(link), pin.LOCAL)[SWAP][:, self.order]
+    def jacobian(self, q: Array, link: str, frame: str = "body") -> Array:
+        return pin.computeFrameJacobian(self.theirs, self.data, self.q(q), self.frame(link), FRAMES[frame])[SWAP][:, self.order]
 
-    def jacobian_dot(self, q: Array, v: Array, link: str) -> Array:
+    def jacobian_dot(self, q: Array, v: Array, link: str, frame: str = "body") -> Array:
         pin.computeJointJacobiansTimeVariation(self.theirs, self.data, self.q(q), self.v(v))
         pin.updateFramePlacements(self.theirs, self.data)
-        return pin.getFrameJacobianTimeVariation(self.theirs, self.data, self.frame(link), pin.LOCAL)[SWAP][:, self.order]
+        return pin.getFrameJacobianTimeVariation(self.theirs, self.data, self.frame(link), FRAMES[frame])[SWAP][:, self.order]
+
+    def center_of_mass_jacobian(self, q: Array) -> Array:
+        return pin.jacobianCenterOfMass(self.theirs, self.data, self.q(q))[:, self.order]
+
+    def center_of_mass_acceleration(self, q: Array, v: Array, vdot: Array) -> Array:
+        pin.centerOfMass(self.theirs, self.data, self.q(q), self.v(v), self.v(vdot))
+        return self.data.acom[0].copy()
 
     def energy(self, q: Array, v: Array) -> tuple[float, float]:
         K = pin.computeKineticEnergy(self.theirs, self.data, self.q(q), self.v(v))

@@ -80,6 +80,17 @@ def test_centroidal_momentum(name: str) -> None:
     assert np.abs(P[3:]).max() < 1e-13 * np.abs(A).max()
 
 
+@pytest.mark.parametrize("name", HEAVY)
+def test_the_centre_of_mass_moves_as_its_jacobian_says(name: str) -> None:
+    """ċ and c̈ along a motion, of bodies with added mass too."""
+    model, q, v, _ = tree(name)
+    J, Jdot = dynamics.center_of_mass_jacobian(model, q), dynamics.center_of_mass_jacobian_dot(model, q, v)
+    along = rate(lambda t: dynamics.center_of_mass(model, model.integrate(q, v, t)))
+    assert error(J @ v, along, float((np.abs(J) @ np.abs(v)).max())) < 1e-12
+    numerical = rate(lambda t: dynamics.center_of_mass_jacobian(model, model.integrate(q, v, t)))
+    assert error(Jdot, numerical, float(np.abs(J).max() * np.abs(v).max())) < 1e-12
+
+
 # ---------------------------------------------------------------- other routes
 
 
@@ -162,7 +173,8 @@ def test_plain_is_interpreted_is_compiled(name: str) -> None:
     model = with_added_mass(model, rng) if "added" in name else model
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     check_lives(lambda q, v: (dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v),
-                              dynamics.centroidal_momentum_matrix(model, q), dynamics.centroidal_momentum_matrix_dot(model, q, v)),
+                              dynamics.centroidal_momentum_matrix(model, q), dynamics.centroidal_momentum_matrix_dot(model, q, v),
+                              dynamics.center_of_mass_jacobian(model, q), dynamics.center_of_mass_jacobian_dot(model, q, v)),
                 q, v, tolerance=2e-14)  # fmt: skip
 
 
@@ -176,5 +188,6 @@ def test_wrong_arguments() -> None:
             fn(model, q[:3])
     still, none = tree("no joint that moves")[0], np.zeros(0)
     assert dynamics.momentum_matrix(still, none).shape == (6, 0)
-    with pytest.raises(StateError, match="moves no mass"):
-        dynamics.centroidal_momentum_matrix(still, none)
+    for fn in (dynamics.centroidal_momentum_matrix, dynamics.center_of_mass_jacobian):
+        with pytest.raises(StateError, match="moves no mass"):
+            fn(still, none)

@@ -47,8 +47,10 @@ FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "momentum": ("q v", dynamics.momentum),
     "center_of_mass": ("q", dynamics.center_of_mass),
     "jacobian": ("q", lambda m, q: dynamics.jacobian(m, q, m.links[-1].name)),
-    "spatial_jacobian": ("q", lambda m, q: dynamics.spatial_jacobian(m, q, m.links[-1].name)),
+    "jacobian in the world": ("q", lambda m, q: dynamics.jacobian(m, q, m.links[-1].name, "world")),
+    "jacobian of a point": ("q p", lambda m, q, p: dynamics.jacobian(m, q, m.links[-1].name, "world_aligned", p)),
     "jacobian_dot": ("q v", lambda m, q, v: dynamics.jacobian_dot(m, q, v, m.links[-1].name)),
+    "jacobian_dot of a point": ("q v p", lambda m, q, v, p: dynamics.jacobian_dot(m, q, v, m.links[-1].name, "world_aligned", p)),
 }
 
 
@@ -60,7 +62,8 @@ class Case:
         rng = np.random.default_rng(4)
         states = [model.random(rng) for _ in range(ROWS)]
         q, v = (np.array(x) for x in zip(*states, strict=True))
-        self.arrays = {"q": q, "v": v, "a": rng.standard_normal(v.shape), "W": rng.standard_normal((ROWS, len(model.links), 6))}
+        self.arrays = {"q": q, "v": v, "a": rng.standard_normal(v.shape), "W": rng.standard_normal((ROWS, len(model.links), 6)),
+                       "p": rng.standard_normal((ROWS, 3))}  # fmt: skip
 
     def inputs(self, name: str) -> list[Array]:
         return [self.arrays[k] for k in FUNCTIONS[name][0].split()]
@@ -68,8 +71,11 @@ class Case:
     def compiled(self, name: str) -> Callable[..., tuple[Array, ...]]:
         """The function, whose results are a tuple of arrays."""
         function = getattr(self.robot, name.split()[0])
+        link = self.model.links[-1].name
+        if "point" in name:
+            return lambda *x: (function(*x[:-1], link, "world_aligned", x[-1]),)
         if "jacobian" in name:
-            return lambda *x: (function(*x, self.model.links[-1].name),)
+            return lambda *x: (function(*x, link, "world" if "world" in name else "body"),)
         return lambda *x, **options: listed(function(*x, **options))
 
 
@@ -106,14 +112,15 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 #: tested in tests/simulation/test_robot.py
-OF_FREE_BASES = {"base_reaction", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel", "coriolis",
-                 "floating_inverse_dynamics", "free_floating_bias", "free_floating_inertia", "generalized_jacobian", "momentum_matrix",
-                 "momentum_matrix_dot", "reaction_null_space"}  # fmt: skip
+ELSEWHERE = {"base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix",
+             "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "floating_inverse_dynamics", "free_floating_bias",
+             "free_floating_inertia", "generalized_jacobian", "momentum_matrix", "momentum_matrix_dot", "reaction_null_space",
+             "velocity_from_momentum"}  # fmt: skip
 
 
 def test_there_is_no_other_function() -> None:
     public = {name for name in dir(Robot) if not name.startswith("_")}
-    assert public - OF_FREE_BASES == {name.split()[0] for name in FUNCTIONS}
+    assert public - ELSEWHERE == {name.split()[0] for name in FUNCTIONS}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_wrong_configurations(wrong: str) -> None:
     plain = [lambda: dynamics.rnea(MODEL, q, V, V), lambda: dynamics.aba(MODEL, q, V, V), lambda: dynamics.crba(MODEL, q),
              lambda: dynamics.forward_kinematics(MODEL, q), lambda: dynamics.twists(MODEL, q, V), lambda: dynamics.energy(MODEL, q, V),
              lambda: dynamics.momentum(MODEL, q, V), lambda: dynamics.center_of_mass(MODEL, q), lambda: dynamics.jacobian(MODEL, q, "hand"),
-             lambda: dynamics.spatial_jacobian(MODEL, q, "hand"), lambda: dynamics.jacobian_dot(MODEL, q, V, "hand"),
+             lambda: dynamics.jacobian(MODEL, q, "hand", "world"), lambda: dynamics.jacobian_dot(MODEL, q, V, "hand"),
              lambda: dynamics.bias(MODEL, q, V), lambda: dynamics.gravity_forces(MODEL, q)]  # fmt: skip
     for call in plain:
         with pytest.raises(StateError, match=text.replace("{9}", r"\(9,\) for 'arm'")):
@@ -163,9 +164,9 @@ def test_wrong_gravity(gravity: Any) -> None:
 
 
 def test_links_that_are_not_there() -> None:
-    for ask in (lambda link: dynamics.jacobian(MODEL, Q, link), lambda link: dynamics.spatial_jacobian(MODEL, Q, link),
-                lambda link: dynamics.jacobian_dot(MODEL, Q, V, link), lambda link: ROBOT.jacobian(Q, link),
-                lambda link: ROBOT.spatial_jacobian(Q, link), lambda link: ROBOT.jacobian_dot(Q, V, link)):  # fmt: skip
+    for ask in (lambda link: dynamics.jacobian(MODEL, Q, link), lambda link: dynamics.jacobian_dot(MODEL, Q, V, link),
+                lambda link: ROBOT.jacobian(Q, link), lambda link: ROBOT.jacobian_dot(Q, V, link, "world_aligned", (1.0, 0.0, 0.0)),
+                lambda link: ROBOT.generalized_jacobian(Q, link)):  # fmt: skip
         with pytest.raises(ModelError, match=r"no link 'fore_arm' in 'arm' \(did you mean 'forearm'\?\)"):
             ask("fore_arm")
         with pytest.raises(ModelError, match=r"no link 'xyz' in 'arm'$"):
@@ -282,13 +283,96 @@ def test_what_results_do_not_depend_on_is_checked_as_well(value: float) -> None:
         ROBOT.rnea(np.array([Q] * 19 + [q]), V, V)
 
 
-def test_quaternions_of_length_zero() -> None:
-    q = Q.copy()
-    q[:4] = 0.0
-    plain = (lambda: dynamics.rnea(MODEL, q, V, V), lambda: MODEL.integrate(q, V))
-    for call in (*plain, lambda: ROBOT.rnea(q, V, V), lambda: ROBOT.aba(q, V, V)):
-        with pytest.raises(StateError, match="q of joint 'floating_base' has a quaternion of length zero"):
+#: the base's quaternion, and the length that is said
+NO_UNIT = {"zero": ([0, 0, 0, 0], "0"), "long": ([1, 1, 0, 0], "1.414"), "short": ([0.9, 0, 0, 0], "0.9"),
+           "tiny": ([1e-170, 0, 0, 0], "1e-170"), "huge": ([0, 0, 1e200, 0], "1e+200")}  # fmt: skip
+JOINTS = np.zeros(MODEL.nv - 6)
+#: every function of a robot
+EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q), lambda q, f=getattr(ROBOT, name): f(q))
+       for name in ("gravity_forces", "crba", "forward_kinematics", "center_of_mass", "center_of_mass_jacobian", "christoffel",
+                    "momentum_matrix", "centroidal_momentum_matrix", "reaction_null_space", "free_floating_inertia")},
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V), lambda q, f=getattr(ROBOT, name): f(q, V))
+       for name in ("bias", "twists", "energy", "momentum", "coriolis", "center_of_mass_jacobian_dot", "momentum_matrix_dot",
+                    "centroidal_momentum_matrix_dot", "free_floating_bias")},
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V, V), lambda q, f=getattr(ROBOT, name): f(q, V, V))
+       for name in ("rnea", "aba", "base_reaction")},
+    "jacobian": (lambda q: dynamics.jacobian(MODEL, q, "hand"), lambda q: ROBOT.jacobian(q, "hand")),
+    "jacobian_dot": (lambda q: dynamics.jacobian_dot(MODEL, q, V, "hand"), lambda q: ROBOT.jacobian_dot(q, V, "hand")),
+    "generalized_jacobian": (lambda q: dynamics.generalized_jacobian(MODEL, q, "hand"), lambda q: ROBOT.generalized_jacobian(q, "hand")),
+    "floating_inverse_dynamics": (lambda q: dynamics.floating_inverse_dynamics(MODEL, q, V, JOINTS),
+                                  lambda q: ROBOT.floating_inverse_dynamics(q, V, JOINTS)),
+    "velocity_from_momentum": (lambda q: dynamics.velocity_from_momentum(MODEL, q, np.zeros(6)),
+                               lambda q: ROBOT.velocity_from_momentum(q, np.zeros(6))),
+}  # fmt: skip
+
+
+def test_every_function_is_there() -> None:
+    assert set(EVERY) == {name for name in dir(engine.Robot) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("case", NO_UNIT)
+def test_quaternions_that_are_no_unit_ones(name: str, case: str) -> None:
+    """By every function, plain and compiled, alone and in a batch, whether or not its result depends on the attitude."""
+    plain, compiled = EVERY[name]
+    bad, length = NO_UNIT[case]
+    q = np.concatenate([bad, Q[4:]])
+    for call in (lambda: plain(q), lambda: compiled(q), lambda: compiled(np.array([Q, Q, q]))):
+        with pytest.raises(StateError, match=rf"q of joint 'floating_base' has the quaternion .* of length {re.escape(length)}; "
+                                             r"expected a unit one, \[qw, qx, qy, qz\] \(engine\.convert turns xyzw"):  # fmt: skip
             call()
+    with pytest.raises(StateError, match=r"row 2$"):
+        compiled(np.array([Q, Q, q]))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_quaternions_rounded_by_hand_will_do(name: str) -> None:
+    """[0.7, 0.7, 0, 0] is a quarter turn, by every function."""
+    rounded, exact = Q.copy(), Q.copy()
+    rounded[:4], exact[:4] = [0.7, 0.7, 0, 0], [np.sqrt(0.5), np.sqrt(0.5), 0, 0]
+    for f in EVERY[name]:
+        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (f(rounded), f(exact))), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-14, atol=1e-14)
+
+
+def test_the_ball_that_is_not_the_base() -> None:
+    """The joint is named, in a tree of several quaternions, and the row among many."""
+    builder = Builder("two balls")
+    for name in ("base", "one", "two"):
+        builder.add_link(name, inertia=BOX)
+    builder.add_joint("left", "spherical", "base", "one")
+    builder.add_joint("right", "spherical", "base", "two")
+    model = builder.model()
+    q = np.tile(model.neutral(), (5, 1))
+    q[3, 4] = 0.5
+    with pytest.raises(StateError, match=r"q of joint 'right' has the quaternion .* of length 0\.5; .*, row 3"):
+        engine.compile(model).crba(q)
+    with pytest.raises(StateError, match="q of joint 'right' in row 3 has the quaternion"):
+        model.normalized(q)
+
+
+def test_a_controller_that_calls_a_robot_keeps_its_check() -> None:
+    """What is called on traced values is part of their program, with NaN where it would raise."""
+    f = engine.gufunc(lambda q: ROBOT.gravity_forces(q), "(9)->(8)")
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(f(np.concatenate([[0, 0, 0, 1.1], Q[4:]]))[0])
+    assert np.isfinite(f(Q)).all()
+
+
+def test_points_and_frames() -> None:
+    for jacobian in (lambda *a: dynamics.jacobian(MODEL, Q, *a), lambda *a: ROBOT.jacobian(Q, *a),
+                     lambda *a: dynamics.jacobian_dot(MODEL, Q, V, *a), lambda *a: ROBOT.jacobian_dot(Q, V, *a)):  # fmt: skip
+        with pytest.raises(StateError, match=r"frame is 'wordl' \(did you mean 'world'\?\); expected one of body, world, world_aligned"):
+            jacobian("hand", "wordl")
+        with pytest.raises(StateError, match=r"frame is \['body'\] \(did you mean 'body'\?\); expected one of"):
+            jacobian("hand", ["body"])
+        with pytest.raises(StateError, match=r"point is \(1, 0, 0\), but the frame 'world' is about the world's origin"):
+            jacobian("hand", "world", (1, 0, 0))
+        for point in ((1, 2), "tip", np.ones((2, 2))):
+            with pytest.raises((StateError, ArgumentError), match=r"point (is .*; expected three finite numbers|has shape|holds)"):
+                jacobian("hand", "body", point)
+        assert (jacobian("hand", "world", [0, 0, 0]) == jacobian("hand", "world")).all()
 
 
 def test_arguments_by_name() -> None:
@@ -297,3 +381,9 @@ def test_arguments_by_name() -> None:
     assert (ROBOT.aba(Q, V, tau=V, wrenches=wrenches) == ROBOT.aba(Q, V, V, wrenches)).all()
     with pytest.raises(ArgumentError, match="rnea got 2 arguments; expected 3: q, v, vdot"):
         ROBOT.rnea(Q, v=V)
+    with pytest.raises(ArgumentError, match="aba got 'torque'; expected q, v, tau, wrenches, out"):
+        ROBOT.aba(Q, V, torque=V)
+    with pytest.raises(ArgumentError, match=r"aba got 'wrench' \(did you mean 'wrenches'\?\); expected q, v, tau, wrenches, out"):
+        ROBOT.aba(Q, V, V, wrench=wrenches)
+    with pytest.raises(ArgumentError, match="crba got 'q' twice; expected q, out"):
+        ROBOT.crba(Q, q=Q)

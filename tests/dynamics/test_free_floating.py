@@ -149,6 +149,53 @@ def test_base_reaction(name: str) -> None:
     assert error(pushed, vdot[:6], sensitivity(s.model.bodies[0].inertia, reaction, s.b, tau)) < 1e-13
 
 
+@every_model
+@every_base
+def test_wrenches_act_as_joint_forces_do(name: str, base: str) -> None:
+    """Forces from outside are Jᵀ F, on the base too: in the joints' own equations, in inverse dynamics and in what the base feels."""
+    s = State(name, base)
+    W = 10 * s.rng.standard_normal((len(s.model.links), 6))
+    pushed = sum(dynamics.jacobian(s.model, s.q, link.name).T @ F for link, F in zip(s.model.links, W, strict=True))
+    b, H, Hek = s.b - pushed, s.block(s.e, s.e), s.block(s.e, s.k)
+    scale = float(np.abs(s.b).max() + np.abs(pushed).max())
+    rest = b[s.k] - Hek.T @ np.linalg.inv(H) @ b[s.e]
+    assert error(dynamics.free_floating_bias(s.model, s.q, s.v, GRAVITY, base, W), rest, scale) < 1e-13
+    tau, V0dot = dynamics.floating_inverse_dynamics(s.model, s.q, s.v, s.udot, GRAVITY, base, W)
+    vdot = np.concatenate([V0dot, s.udot[-(s.model.nv - 6) :]])
+    forces = s.M @ vdot + b
+    assert error(forces[s.k], tau, scale) < 1e-13 and np.abs(forces[s.e]).max(initial=0.0) < 1e-13 * scale
+    on_base = np.where(np.arange(len(W))[:, None] == 0, W, 0.0)                          # the root link's wrench alone
+    free, loaded = (dynamics.base_reaction(s.model, s.q, s.v, vdot, GRAVITY, F) for F in (None, on_base))
+    assert error(loaded, free, scale) < 1e-13                                            # the motion is given: what hangs on it is the same
+    whole = dynamics.base_reaction(s.model, s.q, s.v, vdot, GRAVITY, W)
+    elsewhere = sum(dynamics.jacobian(s.model, s.q, link.name).T @ F for i, (link, F) in enumerate(zip(s.model.links, W, strict=True))
+                    if s.model.carrier[i][0] != 0)[:6]  # fmt: skip
+    assert error(whole, free + elsewhere, scale) < 1e-13
+
+
+@every_model
+def test_velocity_from_momentum(name: str) -> None:
+    """It undoes momentum, at any velocity of the joints; and a free body started so keeps it, by the variational integrator too."""
+    s = State(name)
+    P = dynamics.momentum(s.model, s.q, s.v)
+    back = dynamics.velocity_from_momentum(s.model, s.q, P, s.v[6:])
+    condition = float(np.linalg.cond(s.M[:6, :6]))
+    assert error(back, s.v) < 1e-14 * condition
+    still = dynamics.velocity_from_momentum(s.model, s.q, P)
+    assert not still[6:].any() and error(dynamics.momentum(s.model, s.q, still), P) < 1e-14 * condition
+
+
+def test_a_run_that_starts_from_a_momentum() -> None:
+    stone = Builder("stone")
+    stone.add_link("stone", inertia=inertia.from_mass(2.0, [0.1, 0.2, -0.1], np.diag([1.0, 2.0, 2.5])))
+    model = stone.model(floating_base=True)
+    q, P = model.random(np.random.default_rng(0))[0], np.array([1.0, -2.0, 0.5, 3.0, 1.0, -1.0])
+    for method in ("dqvi", "rkmk5"):
+        run = engine.Simulator(model, dt=1e-2, gravity=NONE, integrator=method).run(q, dynamics.velocity_from_momentum(model, q, P), 1.0)
+        found = np.array([dynamics.momentum(model, q, v) for q, v in zip(run.q, run.v, strict=True)])
+        assert error(found, np.broadcast_to(P, found.shape)) < 1e-13
+
+
 # ---------------------------------------------------------------- bases that are held: models whose base hangs from another joint
 
 
@@ -491,6 +538,12 @@ def test_wrong_arguments() -> None:
         dynamics.floating_inverse_dynamics(model, q, v, [0.0, np.nan])
     with pytest.raises(StateError, match=r"gravity is 9.81; expected three"):
         dynamics.base_reaction(model, q, v, v, 9.81)
+    with pytest.raises(StateError, match=r"P is \[1, 2, 3\]; expected six finite numbers, \[angular about the world's origin; linear\]"):
+        dynamics.velocity_from_momentum(model, q, [1, 2, 3])
+    with pytest.raises(StateError, match=r"qdot is array\(.*; expected 2 finite numbers, the velocities of the joints"):
+        dynamics.velocity_from_momentum(model, q, np.zeros(6), np.zeros(8))
+    with pytest.raises(StateError, match=r"wrenches has shape \(2, 6\); expected \(4, 6\), one per link of 'planar arm'"):
+        dynamics.free_floating_bias(model, q, v, wrenches=np.zeros((2, 6)))
     with pytest.raises(engine.TraceError, match=r"np\.linalg\.svd of traced values"):
         engine.gufunc(lambda q: dynamics.dynamic_singularity(model, q, "tip"), "(9)->()")
     with pytest.raises(ModelError, match="no link 'top'"):

@@ -49,12 +49,18 @@ def agree(model: Model, theirs: Any, rng: np.random.Generator, tolerance: float,
             assert error(ours, other) < 1e-9
 
     for link in some_links(model, rng, 5):
-        J = reference.jacobian(q, link)
         assert error(dynamics.forward_kinematics(model, q)[model.link_index(link)], reference.pose(q, link)) < tolerance
-        assert error(dynamics.jacobian(model, q, link), J) < tolerance
-        if rates:
-            ours, other = dynamics.jacobian_dot(model, q, v, link), reference.jacobian_dot(q, v, link)
-            assert error(ours, other, float(np.abs(J).max() * np.abs(v).max())) < tolerance
+        for frame in ("body", "world", "world_aligned"):
+            J = reference.jacobian(q, link, frame)
+            assert error(dynamics.jacobian(model, q, link, frame), J) < tolerance
+            if rates:
+                ours, other = dynamics.jacobian_dot(model, q, v, link, frame), reference.jacobian_dot(q, v, link, frame)
+                assert error(ours, other, float(np.abs(J).max() * np.abs(v).max())) < tolerance
+    J, drift = reference.center_of_mass_jacobian(q), reference.center_of_mass_acceleration(q, v, 0 * v)
+    assert error(dynamics.center_of_mass_jacobian(model, q), J) < tolerance
+    if rates:
+        ours = dynamics.center_of_mass_jacobian_dot(model, q, v) @ v
+        assert error(ours, drift, float(np.abs(J).max() * np.abs(v).max() ** 2)) < tolerance
 
     height = float(np.abs(dynamics.forward_kinematics(model, q)[:, :3, 3]).max())  # potential energies of both signs cancel
     for ours, other in zip(dynamics.energy(model, q, v, GRAVITY), reference.energy(q, v), strict=True):

@@ -116,7 +116,7 @@ def test_kinematics(several: Several) -> None:
         J, own = dynamics.jacobian(model, q, f"{k}/{name}"), dynamics.jacobian(m, several.states[k][0], name)
         assert error(several.split(J.T)[k].T, own) < 1e-15 and np.count_nonzero(J) == np.count_nonzero(own)
         at = model.link_index(f"{k}/{name}")
-        assert error(dynamics.spatial_jacobian(model, q, f"{k}/{name}") @ v, se3.Ad(poses[at]) @ twists[at]) < 1e-13
+        assert error(dynamics.jacobian(model, q, f"{k}/{name}", "world") @ v, se3.Ad(poses[at]) @ twists[at]) < 1e-13
 
 
 def test_motion_and_forces(several: Several) -> None:

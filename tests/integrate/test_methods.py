@@ -95,8 +95,9 @@ def test_symplectic(method):
         return
     case = free_body(dense(3), TWIST)
     E = energy(case, start_and(case, run(method, case, 0.05, [20] * 5000)))
-    slope, error = trend(E / E[0] - 1)
-    if method.symplectic or "energy" in method.conserves:
+    keeps = method.symplectic or "energy" in method.conserves
+    slope, error = trend((E if keeps or method.order > 2 else E[:500]) / E[0] - 1)  # later an error of order two feeds on itself
+    if keeps:
         assert abs(slope) < max(4 * error, 5000 * 2.0**-53)                     # a block is 5000 steps, rounded by half an ulp each at most
     else:
         assert abs(slope) > 40 * error
@@ -132,8 +133,8 @@ def test_exponentials(method, monkeypatch):
 
     def counted(fn):
         def call(*arrays):
-            graph = ops.graph_of(*arrays)
-            seen.add((fn.__name__, *(graph.index(x) for a in arrays for x in np.ravel(a))))
+            if (graph := ops.graph_of(*arrays)) is not None:                    # of constants it is one
+                seen.add((fn.__name__, *(graph.index(x) for a in arrays for x in np.ravel(a))))
             return fn(*arrays)
 
         return call

@@ -9,7 +9,10 @@ from scipy.integrate import RK45
 from engine import ops
 from engine.integrate import METHODS, FreeBody, System
 from engine.integrate.commutator_free import Tableau
-from engine.integrate.munthe_kaas import DORMAND_PRINCE
+from engine.integrate.munthe_kaas import DORMAND_PRINCE, Butcher
+from engine.spatial import quaternion
+from engine.spatial.manifold import vector
+from engine.spatial.rotations import ATTITUDES
 from tests.integrate.cases import BODIES, TREES, cases, measured_order, missed
 
 SYSTEMS = (*BODIES, *TREES)
@@ -107,6 +110,46 @@ def test_classical_order_conditions(method):
         for value, expected in pairs:
             assert (abs(value - expected) < 2e-15) or order > method.order
     assert any(abs(value - expected) > 1e-3 for value, expected in conditions.get(method.order + 1, [(0, 1)]))
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if isinstance(m.advance, Butcher)], ids=lambda m: m.name)
+def test_order_conditions_of_butchers_tableaux(method):
+    n = len(method.advance.a)
+    a, b = np.array([np.pad(row, (0, n - len(row))) for row in method.advance.a]), np.array(method.advance.b)
+    c = a.sum(axis=1)
+    conditions = {1: [(b.sum(), 1)], 2: [(b @ c, 1 / 2)], 3: [(b @ c**2, 1 / 3), (b @ a @ c, 1 / 6)],
+                  4: [(b @ c**3, 1 / 4), (b @ (c * (a @ c)), 1 / 8), (b @ a @ c**2, 1 / 12), (b @ a @ a @ c, 1 / 24)]}  # fmt: skip
+    for order in range(1, min(method.order, 4) + 1):
+        assert all(abs(value - expected) < 1e-15 for value, expected in conditions[order])
+    assert any(abs(value - expected) > 1e-3 for value, expected in conditions.get(method.order + 1, [(0, 1)]))
+
+
+def test_rk4_is_the_textbooks_on_vectors():
+    """A pendulum's steps by hand: coordinates of vectors are vectors."""
+    def f(t, y):
+        return np.array([y[1], -np.sin(y[0]) + 0.1 * t])
+
+    y, t, h = np.array([1.0, 0.3]), 0.2, 0.1
+    k1 = f(t, y)
+    k2 = f(t + h / 2, y + h / 2 * k1)
+    k3 = f(t + h / 2, y + h / 2 * k2)
+    k4 = f(t + h, y + h * k3)
+    found = METHODS["rk4"].advance(System(vector(2), f), t, h, y)
+    np.testing.assert_allclose(found, y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["rk4", "ralston2", "ralston3"])
+@pytest.mark.parametrize(("attitude", "t"), [("quaternion", 3.0), ("mrp", 3.0), ("rotation_vector", 3.0), ("rodrigues", 0.3)])
+def test_coordinates_pass_their_jumps(name, attitude, t):
+    """Three turns of an even spin; Rodrigues parameters, which have no jump but a singularity, until just before it."""
+    row, method, h = ATTITUDES[attitude], METHODS[name], 1 / 1000
+    start, spin = quaternion.exp(np.array([0.2, 0.1, -0.3])), np.array([0.6, 0.0, 0.8]) * 2 * np.pi
+    p, system = row.from_quaternion(start), System(row.manifold, lambda t, p: spin)
+    for _ in range(round(t / h)):
+        p = method.advance(system, 0.0, h, p)
+    turned = quaternion.product(start, quaternion.exp(spin * t))
+    missed = quaternion.log(quaternion.product(quaternion.conjugate(turned), row.to_quaternion(p)))
+    assert np.linalg.norm(missed) < {2: 1e-3, 3: 1e-5, 4: 1e-7}[method.order]
 
 
 @pytest.mark.parametrize("method", [m for m in TABLEAUX.values() if m.order > 2], ids=lambda m: m.name)

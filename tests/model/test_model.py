@@ -463,7 +463,7 @@ def test_batches_broadcast(n, floating, rng):
     rows = [[model.integrate(q[i, j], v[i, j], dt[i, j]) for j in range(3)] for i in range(4)]
     close(model.integrate(q, v, dt), rows, 1e-15)
     close(model.difference(q, q1), [[model.difference(q[i, j], q1[i, j]) for j in range(3)] for i in range(4)], 1e-14)
-    close(model.normalized(2 * q), [[model.normalized(2 * x) for x in row] for row in q], 1e-15)
+    close(model.normalized(1.01 * q), [[model.normalized(1.01 * x) for x in row] for row in q], 1e-15)
 
     one = model.integrate(q[0, 0], v, 0.2)                                    # one q, many v
     assert one.shape == (4, 3, model.nq)
@@ -523,7 +523,7 @@ def test_quaternions_are_normalised(rng):
     scaled = q.copy()
     for b in model.bodies:
         if b.kind.manifold.attitude:
-            scaled[b.q.start : b.q.start + 4] *= rng.uniform(0.1, 10)
+            scaled[b.q.start : b.q.start + 4] *= rng.uniform(0.981, 1.019)
     close(model.normalized(scaled), q, 1e-15)
     close(model.integrate(scaled, v, 0.1), model.integrate(q, v, 0.1), 2e-15)
     np.testing.assert_allclose(model.difference(scaled, q), np.zeros(model.nv), rtol=0, atol=1e-15)
@@ -544,13 +544,18 @@ def test_bad_states():
     told("q[0] (joint 'wrist') is nan; expected a finite number", model.difference, [np.nan, 1, 0, 0, 0], q)
     told("q[1, 3] (joint 'ball') is inf", model.normalized, [q, [0, 1, 0, np.inf, 0]])
     told("v[2] (joint 'ball') is -inf", model.integrate, q, [0, 0, -np.inf, 0])
-    told("joint 'ball' has a quaternion of length zero; expected a unit one [qw qx qy qz]", model.integrate, [0.1, 0, 0, 0, 0], v)
+    unit = "expected a unit one, [qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)"
+    told(f"q of joint 'ball' has the quaternion [0. 0. 0. 0.] of length 0; {unit}", model.integrate, [0.1, 0, 0, 0, 0], v)
+    told("q of joint 'ball' in row 1 has the quaternion [1. 1. 0. 0.] of length 1.414; expected a unit one", model.normalized,
+         [q, [0.1, 1, 1, 0, 0]])  # fmt: skip
+    told("of length 1e+200", model.normalized, [0.1, 0, 1e200, 0, 0])
     told("dt is nan; expected finite times", model.integrate, q, v, np.nan)
     told("dt is soon; expected finite times", model.integrate, q, v, "soon")
     told("v holds complex128; expected real numbers", model.integrate, q, v + 1j)
     told("q holds <U", model.normalized, ["a"] * 5)
+    told("q is [[0.1, 1], [0]]; expected an array of numbers", model.normalized, [[0.1, 1], [0]])
     np.testing.assert_array_equal(model.integrate([0, 1, 0, 0, 0], [1, 0, 0, 0], 2), [2, 1, 0, 0, 0])        # whole numbers will do
-    assert model.normalized(np.ones(5, dtype=np.float32)).dtype == np.float64
+    assert model.normalized(np.full(5, 0.5, dtype=np.float32)).dtype == np.float64
 
 
 # ---------------------------------------------------------------- machine code

@@ -55,6 +55,17 @@ def test_the_algebra(rng):
     np.testing.assert_array_equal(dq.product(A[:, :], B)[:, :4], quaternion.product(A[:, :4], B[:, :4]))
 
 
+def test_transpose_moves_factors_across_the_dot_product(rng):
+    """(P ⊗ Q)·R = Q·(P* ⊗ Rᵀ)ᵀ = P·(Rᵀ ⊗ Q*)ᵀ, of any eight numbers; and again it is undone. Whole numbers, so exact."""
+    P, Q, R = rng.integers(-9, 10, (3, 20, 8)).astype(float)
+    dot = np.vecdot(dq.product(P, Q), R)
+    np.testing.assert_array_equal(np.vecdot(Q, dq.transpose(dq.product(dq.conjugate(P), dq.transpose(R)))), dot)
+    np.testing.assert_array_equal(np.vecdot(P, dq.transpose(dq.product(dq.transpose(R), dq.conjugate(Q)))), dot)
+    np.testing.assert_array_equal(dq.transpose(dq.transpose(P)), P)
+    A = np.stack([dq.product(P[0], e) for e in np.eye(8)], axis=-1)                     # P ⊗ as a matrix: its transpose is P's
+    np.testing.assert_array_equal(A.T @ R[0], dq.transpose(dq.product(dq.conjugate(P[0]), dq.transpose(R[0]))))
+
+
 def test_poses_are_a_group(rng):
     A, B, C = random(rng, 60).reshape(3, 20, 8)
     close(dq.product(dq.product(A, B), C), dq.product(A, dq.product(B, C)), 1e-15)
@@ -267,3 +278,42 @@ def test_plain_interpreted_compiled_agree(rng):
     check_lives(lambda P, Q, V, x: (dq.product(P, Q), dq.rate(Q, V), dq.transform(Q, x)), Q[::-1], Q, V, x, tolerance=2e-15)
     check_lives(dq.from_matrix, dq.to_matrix(Q), tolerance=2e-15)
     check_lives(dq.from_pose_parts, Q[:, :4], x, tolerance=1e-15)
+
+
+# ---------------------------------------------------------------- screws between poses
+
+
+def test_sclerp_is_a_screw(rng):
+    """From one pose to the other, at an even rate along one twist, as SE(3)'s exponential has it; beyond the ends too."""
+    A, B = random(rng, 40).reshape(2, 20, 8)
+    T, V = dq.to_matrix(A), se3.log(se3.inv(dq.to_matrix(A)) @ dq.to_matrix(B))
+    for s in (-0.5, 0.0, 0.3, 0.5, 1.0, 1.7):
+        close(dq.to_matrix(dq.sclerp(A, B, s)), T @ se3.exp(s * V), 1e-13)
+        close(lengths(dq.sclerp(A, B, s)), np.tile([1.0, 0.0], (20, 1)), 3e-15)
+    close(dq.to_matrix(dq.sclerp(A, B, 1.0)), dq.to_matrix(B), 4e-15)
+    close(dq.to_matrix(dq.sclerp(A, -B, 0.4)), dq.to_matrix(dq.sclerp(A, B, 0.4)), 4e-15)          # −B is the same pose: the shorter way
+
+
+def test_sclerp_is_slerp_of_rotations_and_a_straight_line_of_shifts(rng):
+    q, s = quaternion.random(rng, (2, 10)), np.linspace(0, 1, 10)
+    q[1] *= np.where(np.vecdot(q[0], q[1]) < 0, -1.0, 1.0)[:, None]
+    angle = np.arccos(np.vecdot(q[0], q[1]))[:, None]
+    slerp = (np.sin((1 - s)[:, None] * angle) * q[0] + np.sin(s[:, None] * angle) * q[1]) / np.sin(angle)
+    zero = np.zeros((10, 3))
+    close(dq.rotation(dq.sclerp(dq.from_pose_parts(q[0], zero), dq.from_pose_parts(q[1], zero), s)), slerp, 2e-15)
+    p = rng.standard_normal((2, 10, 3))
+    shifts = [dq.from_pose_parts(q[0], x) for x in p]
+    close(dq.position(dq.sclerp(*shifts, s)), p[0] + s[:, None] * (p[1] - p[0]), 4e-15)
+
+
+def test_sclerp_is_the_same_motion_from_every_frame(rng):
+    A, B, C, D = random(rng, 80).reshape(4, 20, 8)
+    inside = dq.sclerp(A, B, 0.3)
+    outside = dq.sclerp(dq.product(dq.product(C, A), D), dq.product(dq.product(C, B), D), 0.3)
+    close(dq.to_matrix(outside), dq.to_matrix(dq.product(dq.product(C, inside), D)), 2e-14)
+
+
+def test_sclerp_in_three_lives(rng):
+    A, B = random(rng, 40).reshape(2, 20, 8)
+    check_lives(dq.sclerp, A, B, rng.uniform(0, 1, 20), tolerance=4e-15)
+    check_lives(dq.transpose, A)

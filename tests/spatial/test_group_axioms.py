@@ -108,6 +108,17 @@ def test_rotations_differ_by_at_most_half_a_turn(attitude):
     assert all(np.linalg.norm(d) <= PI + 1e-12 for d in m.minus(points(m, 200), points(m, 200, 9)))
 
 
+@each
+def test_rates_of_coordinates(m):
+    """rate(q, v) is d/dt of q ⊕ t v, away from the jumps of parameters."""
+    rng = np.random.default_rng(8)
+    q = np.array([m.plus(m.neutral(), turning(m, angle, rng)) for angle in np.linspace(0.0, 2.0, 20)])
+    v = rng.uniform(-0.5, 0.5, (20, m.nv))
+    for x, d in zip(q, v, strict=True):
+        close(m.rate(x, d), derivative(lambda t, x=x, d=d: m.plus(x, t * d)), 1e-11)
+    np.testing.assert_array_equal(m.rate(q, v), [m.rate(*row) for row in zip(q, v, strict=True)])
+
+
 # ---------------------------------------------------------------- Cayley's map
 
 

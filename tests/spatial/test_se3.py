@@ -56,6 +56,15 @@ def test_pose_is_made_of_its_parts(rng):
     np.testing.assert_array_equal(se3.pose(R, p[0])[3], se3.pose(R[3], p[0]))
 
 
+def test_twists_go_to_the_parent_and_back(rng):
+    T, V = random_poses(rng, 20), rng.standard_normal((20, 6))
+    close(se3.twist_to_parent(T, V), np.matvec(se3.Ad(T), V), 1e-15)
+    close(se3.twist_to_child(T, se3.twist_to_parent(T, V)), V, 2e-15)
+    F = rng.standard_normal((20, 6))
+    close(np.vecdot(se3.wrench_to_parent(T, F), se3.twist_to_parent(T, V)), np.vecdot(F, V), 1e-14)      # power
+    check_lives(se3.twist_to_parent, T, V, tolerance=1e-15)
+
+
 def test_a_pose_moves_points(rng):
     """p_A = T_AB p_B: rotate first, then shift."""
     T = se3.pose(so3.about(np.array([0.0, 0.0, 1.0]), PI / 2), np.array([10.0, 0.0, 0.0]))

@@ -4,6 +4,7 @@ from fractions import Fraction
 from math import factorial
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
@@ -256,3 +257,58 @@ def test_plain_interpreted_compiled_agree():
 def test_compiled_log_undoes_compiled_exp():
     f = gufunc(lambda w: so3.log(so3.exp(w)), "(3)->(3)")
     close(f(BELOW_PI), BELOW_PI, 2e-15, rows=len(BELOW_PI))
+
+
+# ---------------------------------------------------------------- roll, pitch, yaw
+
+
+#: angles at gimbal lock, near it, and elsewhere
+RPY = np.array([[a, p, c] for p in (0.0, 0.3, -1.2, PI / 2, -PI / 2, PI / 2 - 1e-9, -PI / 2 + 1e-4, PI / 2 - 3e-16)
+                for a, c in ((0.0, 0.0), (0.4, -2.0), (-3.0, 1.1), (PI, -PI / 2), (2.0, 3.1))])  # fmt: skip
+
+
+def test_roll_pitch_yaw_is_scipys_and_pinocchios():
+    """About the fixed axes x, y, z, in this order: SciPy's "xyz"; Pinocchio has it of URDF."""
+    close(so3.from_rpy(RPY), Rotation.from_euler("xyz", RPY).as_matrix(), 1e-15)
+    close(so3.from_rpy(RPY), [pin.rpy.rpyToMatrix(x) for x in RPY], 1e-15)
+    away = RPY[np.abs(np.abs(RPY[:, 1]) - PI / 2) > 1e-3]
+    close(so3.to_rpy(so3.from_rpy(away)), [pin.rpy.matrixToRpy(so3.from_rpy(x)) for x in away], 1e-14)
+
+
+def test_roll_pitch_yaw_are_turns_about_axes():
+    for roll, pitch, yaw in RPY:
+        turns = so3.exp(np.array([0, 0, yaw])) @ so3.exp(np.array([0, pitch, 0])) @ so3.exp(np.array([roll, 0, 0]))
+        close(so3.from_rpy([roll, pitch, yaw]), turns, 1e-15)
+
+
+def test_rpy_undoes_and_is_undone(rng):
+    """Any rotation is made again of its angles, to some ulp, at gimbal lock too; elsewhere the angles come back."""
+    R = np.concatenate([so3.from_rpy(RPY), quaternion.to_matrix(quaternion.random(rng, (200,)))])
+    angles = so3.to_rpy(R)
+    assert np.abs(so3.from_rpy(angles) - R).max() < 2e-15
+    assert (np.abs(angles[:, 1]) <= PI / 2).all() and (np.abs(angles) <= PI).all()
+    again = so3.to_rpy(so3.from_rpy(angles))
+    away = np.abs(np.abs(angles[:, 1]) - PI / 2) > 1e-3
+    assert np.abs(so3.from_rpy(again) - R).max() < 4e-15 and away.sum() > 200
+    turned = np.abs(again - angles)[away]
+    assert np.minimum(turned, np.abs(turned - 2 * PI)).max() < 1e-12               # some ulp over the cosine of the pitch
+
+
+def test_gimbal_lock():
+    """Yaw is 0, roll all of the turn: minus or plus yaw, for the nose up or down."""
+    roll, yaw = np.meshgrid(np.linspace(-1.5, 1.5, 5), np.linspace(-1.5, 1.5, 5))
+    for sign in (1.0, -1.0):
+        angles = np.stack([roll, np.full((5, 5), sign * PI / 2), yaw], axis=-1)
+        found = so3.to_rpy(so3.from_rpy(angles))
+        np.testing.assert_array_equal(found[..., 2], 0.0)
+        assert np.abs(found[..., 0] - (roll - sign * yaw)).max() < 2e-15 and np.abs(found[..., 1] - sign * PI / 2).max() < 2e-16
+
+
+def test_roll_pitch_yaw_in_three_lives(rng):
+    angles = np.concatenate([RPY, rng.uniform(-1.5, 1.5, (20, 3))])
+    check_lives(lambda a: so3.from_rpy(a), angles, tolerance=4e-16)
+    R = so3.from_rpy(angles)
+    check_lives(lambda R: so3.from_rpy(so3.to_rpy(R)), R, tolerance=2e-15)
+    away = R[np.abs(np.abs(angles[:, 1]) - PI / 2) > 1e-3]
+    check_lives(lambda R: so3.to_rpy(R), away, tolerance=1e-14)
+    check_lives(lambda R: so3.to_rpy(R)[2:], so3.from_rpy(RPY[15:25]))             # locked: yaw is 0
