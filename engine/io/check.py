@@ -14,8 +14,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.io.errors import RobotFileError
 from engine.io.mesh import load_mesh
-from engine.io.urdf import Reader, RobotFileError, place
+from engine.io.urdf import Reader, place
 from engine.model import Geometry, Joint, Link, Model
 from engine.spatial import inertia, so3
 
@@ -238,7 +239,7 @@ def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
         return
     axis, limit, own = e.find("axis"), e.find("limit"), joint.limits
     if axis is not None and joint.kind != "floating":
-        length = hypot(*reader.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        length = hypot(*reader.numbers(axis, "xyz", 3))
         if abs(length - 1) > 1e-4:
             yield finding("warning", axis, f"axis '{axis.get('xyz')}' has the length {length:.6g}; expected 1 (the direction counts)")
     if min(joint.damping, joint.friction) < 0:
