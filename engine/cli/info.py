@@ -43,11 +43,11 @@ def info(
             warnings.simplefilter("ignore", engine.RobotFileWarning)        # the report tells of it
             model = engine.load_urdf(file, floating_base=floating, package_dirs=package_dir or ())
     except engine.RobotFileError as problem:
-        report = engine.check(file, package_dir or (), meshes)
+        report = engine.check(file, package_dir or (), meshes, floating)
         if len(report.findings) > 1:
             print(report)
         raise Failure(str(problem)) from None
-    report = engine.check(file, package_dir or (), meshes)
+    report = engine.check(file, package_dir or (), meshes, floating)
     print(*summary_lines(model), sep="\n")
     if tree or len(model.links) <= SMALL:
         print("", *tree_lines(model), sep="\n")

@@ -205,7 +205,7 @@ def test_what_mimics_compose_to_is_finite():
     told("joint 'c' follows 'a' with the ratio 10 and the offset inf; expected finite numbers", Model.from_graph, follower(**far))
     model = Model.from_graph(follower(b=Mimic("a", 1e200)))                  # whose square is not
     assert model.bodies[1].ratio == 1e200 and not model.armature.any()
-    told("armature is [inf", lambda: model.with_armature({"b": 1.0}))
+    told("armature[0] is inf", lambda: model.with_armature({"b": 1.0}))
 
 
 def test_mimics_on_fixed_joints_are_ignored():
