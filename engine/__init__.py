@@ -19,7 +19,7 @@ from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
-from engine.io import RobotFileError, check, load_mesh, load_urdf
+from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
 from engine.recording import StorageError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
@@ -45,9 +45,9 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
     "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
-    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "SimulationWarning", "Simulator", "StateError",
-    "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "convert",
-    "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh",
-    "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial",
-    "view", "viewer",
+    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator",
+    "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
+    "compiler", "convert", "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io",
+    "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
+    "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ ROOMS = {
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
-    "io": ({"checks", "model", "spatial"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "io": ({"checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "xarray"}),

@@ -9,7 +9,7 @@ import typer
 import engine
 from engine.cli.files import say_written, written
 from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout
-from engine.cli.recordings import one_rollout, shown, warnings_as_notes
+from engine.cli.recordings import one_rollout, shown
 from engine.simulation.trajectory import write_columns
 
 PIECE = 10_000            # records that are in memory at a time
@@ -42,7 +42,7 @@ def export(
     """
     if Path(out).suffix.lower() in (".html", ".glb"):
         source = shown(file, floating, rollout, package_dir)
-        with written(out, file, overwrite) as path, warnings_as_notes():
+        with written(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual")
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     count = start = 0

@@ -1,5 +1,6 @@
 """``engine info``: what a file holds."""
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -38,13 +39,15 @@ def info(
                 print("", *tree_lines(model_from_text(recording.header["model"])), sep="\n")
         return
     try:
-        model = engine.load_urdf(file, floating_base=floating, package_dirs=package_dir or ())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", engine.RobotFileWarning)        # the report tells of it
+            model = engine.load_urdf(file, floating_base=floating, package_dirs=package_dir or ())
     except engine.RobotFileError as problem:
-        report = engine.check(file, package_dir or (), meshes)
+        report = engine.check(file, package_dir or (), meshes, floating)
         if len(report.findings) > 1:
             print(report)
         raise Failure(str(problem)) from None
-    report = engine.check(file, package_dir or (), meshes)
+    report = engine.check(file, package_dir or (), meshes, floating)
     print(*summary_lines(model), sep="\n")
     if tree or len(model.links) <= SMALL:
         print("", *tree_lines(model), sep="\n")

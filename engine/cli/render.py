@@ -11,7 +11,7 @@ import engine
 from engine.cli.ending import Failure
 from engine.cli.files import written
 from engine.cli.options import Collision, Environment, Floating, Follow, Overwrite, Packages, Rate, Rollout, Shown, View, above_zero, expect
-from engine.cli.recordings import shown, warnings_as_notes
+from engine.cli.recordings import shown
 from engine.viewer.files import film_times
 
 pixels = expect(lambda text: len(n := text.split("x")) == 2 and all(x.isdecimal() and int(x) >= 2 for x in n),
@@ -63,7 +63,7 @@ def render(
     if at is not None and not span[0] <= at <= span[1]:
         raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")
     width, height = map(int, size.split("x"))
-    with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path, warnings_as_notes():
+    with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path:
         engine.render(source, path, at, (width, height), fps, speed, side, follow=follow, environment=environment, samples=samples,
                       geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty())  # fmt: skip
     frames = len(film_times(span, fps / speed))

@@ -1,8 +1,10 @@
 """Robots from files: URDF, the meshes it names, and a report of what is wrong in it."""
 
 from engine.io.check import Finding, Report, check
+from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.mesh import load_mesh
 from engine.io.text import model_from_text, model_hash, model_text
-from engine.io.urdf import RobotFileError, load_urdf
+from engine.io.urdf import load_urdf
 
-__all__ = ["Finding", "Report", "RobotFileError", "check", "load_mesh", "load_urdf", "model_from_text", "model_hash", "model_text"]
+__all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "load_mesh", "load_urdf", "model_from_text", "model_hash",
+           "model_text"]  # fmt: skip

@@ -14,10 +14,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.dynamics.aba import aba
+from engine.dynamics.rnea import rnea
+from engine.io.errors import RobotFileError
 from engine.io.mesh import load_mesh
-from engine.io.urdf import Reader, RobotFileError, place
-from engine.model import Geometry, Joint, Link, Model
-from engine.spatial import inertia, so3
+from engine.io.urdf import Reader, place
+from engine.model import Geometry, Joint, Link, Model, ModelError, StateError
+from engine.spatial import inertia
 
 SEVERITIES = ("error", "warning", "note")
 MASSES = 1e-6, 1e5             # kg
@@ -53,6 +56,11 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
 )}  # fmt: skip
 #: of what clashes, that many are told
 MOST = 100
+#: seeds of configurations to try besides the neutral one; an error that leaves half of a double's digits
+OTHERS, HALF_OF_ALL_DIGITS = (0, 1), 1e-8
+#: joints of a mechanism with mimics, whose inertia is factored as one matrix
+MANY_COUPLED = 500
+WEIGHTLESS = np.zeros(3)
 MANY = ("link", "joint", "material", "visual", "collision")
 
 
@@ -87,11 +95,17 @@ class Report:
         return "\n".join([f"{self.file}: {found or 'nothing wrong found'}", *(f"  {f}" for f in self.findings)])
 
 
-def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False) -> Report:
-    """Return everything suspicious in a URDF file; an error is what stops it from loading or from moving.
+def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
+          floating_base: bool = False) -> Report:  # fmt: skip
+    """Return everything suspicious in a URDF file or its text; an error is what stops it from loading or from moving.
 
-    ``package_dirs`` are further folders for meshes; with ``meshes`` each of them is read, without they are only looked for.
-    Raises RobotFileError for arguments of the wrong type, never for what the file holds.
+    ``package_dirs`` are further folders for meshes; with ``meshes`` each of them is read, without they are only looked for. With
+    ``floating_base`` the base shall move too. Whether it can move is tried: by forward dynamics of the neutral configuration and of two
+    others. Raises RobotFileError for arguments of the wrong type, never for what the file holds.
+
+    >>> print(check('<robot name="r"><link name="a"/><link name="a"/></robot>'))
+    <string>: 1 error
+      error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
     reader = Reader(path, package_dirs)
     try:
@@ -99,11 +113,11 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     except RobotFileError as problem:
         return Report(reader.file, (finding_of(problem),))
     with np.errstate(all="ignore"):     # absurd numbers overflow
-        findings = sorted(examine(reader, root, meshes), key=lambda f: (SEVERITIES.index(f.severity), f.line))
+        findings = sorted(examine(reader, root, meshes, floating_base), key=lambda f: (SEVERITIES.index(f.severity), f.line))
     return Report(reader.file, tuple(dict.fromkeys(findings)))
 
 
-def examine(reader: Reader, root: Any, meshes: bool) -> Iterator[Finding]:
+def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Iterator[Finding]:
     """Yield all findings: each element by itself, then links and joints together, then the model they make."""
     yield from unknown_parts(root)
     broken = False
@@ -132,7 +146,7 @@ def examine(reader: Reader, root: Any, meshes: bool) -> Iterator[Finding]:
     yield from [*clashes, *loose]
     if not (broken or clashes or loose):
         try:
-            yield from of_motion(reader.model(root, links, joints), {j.name: e for e, j in joints})
+            yield from of_motion(reader.model(root, links, joints, floating_base), {j.name: e for e, j in joints}, root)
         except RobotFileError as problem:
             yield finding_of(problem)
 
@@ -238,7 +252,7 @@ def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
         return
     axis, limit, own = e.find("axis"), e.find("limit"), joint.limits
     if axis is not None and joint.kind != "floating":
-        length = hypot(*reader.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        length = hypot(*reader.numbers(axis, "xyz", 3))
         if abs(length - 1) > 1e-4:
             yield finding("warning", axis, f"axis '{axis.get('xyz')}' has the length {length:.6g}; expected 1 (the direction counts)")
     if min(joint.damping, joint.friction) < 0:
@@ -277,8 +291,8 @@ def of_trees(links: list[tuple[Any, Link]], joints: list[tuple[Any, Joint]]) -> 
             yield finding("error", e, f"no joint connects the link to the tree of '{largest}'; expected one tree")
 
 
-def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
-    """Yield findings about joints whose joint-space inertia is zero or negative: nothing that has inertia moves along with them."""
+def of_motion(model: Model, elements: dict[str, Any], root: Any) -> Iterator[Finding]:
+    """Yield findings about joints whose joint-space inertia is zero or negative, and about forward dynamics that has no answer."""
     inert = [not b.inertia.any() for b in model.bodies]
     leaf = [True] * len(inert)
     for i, body in reversed(list(enumerate(model.bodies))):
@@ -287,13 +301,51 @@ def of_motion(model: Model, elements: dict[str, Any]) -> Iterator[Finding]:
             leaf[body.parent] = False
     busy = {b.v.start for b, idle in zip(model.bodies, inert, strict=True) if not idle}
     q, leading = model.neutral(), {b.v.start for b in model.bodies if b.mimics}
+    found = []
     for i, body in enumerate(model.bodies):
-        e, G, S = elements[body.joint.name], body.inertia, body.subspace(q)
+        e, G, S = elements.get(body.joint.name, root), body.inertia, body.subspace(q)
         if body.v.start not in busy and not body.mimics:
-            yield finding("error", e, "moves no mass: no link that follows has any, so that the joint-space inertia is singular")
+            found.append(finding("error", e, "moves no mass: no link that follows has any, so that the joint-space inertia is singular"))
         elif leaf[i] and body.v.start not in leading and (np.abs(np.diag(S.T @ G @ S)) <= 1e-15 * np.abs(G).max()).any():
-            yield finding("error", e, f"moves {G[5, 5]:g} kg without inertia along its motion, so that the joint-space inertia is singular")
-        C = so3.hat(inertia.center(G))
-        lowest = float(np.linalg.eigvalsh(G[:3, :3] + G[5, 5] * C @ C)[0])
+            lacking = f"moves {G[5, 5]:g} kg without inertia along its motion, so that the joint-space inertia is singular"
+            found.append(finding("error", e, lacking))
+        lowest = float(inertia.principal_moments(G)[0])
         if lowest < -1e-12 * np.abs(G).max():
-            yield finding("error", e, f"what it moves has together a negative moment of inertia, {lowest:.3g} kg·m²; expected positive")
+            wrong = f"what it moves has together a negative moment of inertia, {lowest:.3g} kg·m²; expected positive"
+            found.append(finding("error", e, wrong))
+    yield from found or of_dynamics(model, elements, root)
+
+
+def of_dynamics(model: Model, elements: dict[str, Any], root: Any) -> Iterator[Finding]:
+    """Yield findings about accelerations that cannot be had from forces, or not to half of a double's digits."""
+    if model.nv > MANY_COUPLED and any(b.mimics for b in model.bodies):
+        yield finding("note", root, f"whether {model.nv} coupled joints can move was not tried")
+        return
+    told: list[tuple[str, str, str]] = []
+    for where, q in configurations(model):
+        one, rest = np.ones(model.nv), np.zeros(model.nv)
+        tau = rnea(model, q, rest, one, WEIGHTLESS)
+        try:
+            error = np.abs(aba(model, q, rest, tau, WEIGHTLESS) - one) if np.isfinite(tau).all() else tau
+        except StateError as problem:
+            told.append(("error", "", f"{where}, {problem}"))
+            continue
+        if not np.isfinite(error).all():
+            told.append(("error", "", f"{where}, dynamics is not finite; expected numbers of ordinary size"))
+        elif error.max(initial=0.0) > HALF_OF_ALL_DIGITS:
+            worst = model.entries("v")[int(error.argmax())]
+            told.append(("warning", worst, f"{where}, forward dynamics is right to {error.max():.1g} only, for the joint-space inertia is "
+                                           f"nearly singular; expected inertia along every motion"))  # fmt: skip
+    for severity, joint, text in told[:1]:
+        everywhere = len(told) == 1 + len(OTHERS) or severity == "warning"
+        yield finding(severity if everywhere else "warning", elements.get(joint, root), text)
+
+
+def configurations(model: Model) -> Iterator[tuple[str, Any]]:
+    """Yield configurations to try a model in, and where they are."""
+    yield "at the neutral configuration", model.neutral()
+    for seed in OTHERS:
+        try:
+            yield "at a random configuration", model.random(np.random.default_rng(seed))[0]
+        except ModelError:          # of joints whose limits leave no room, which is an error of its own
+            yield "at the neutral configuration", model.neutral()

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from engine.io.dae import collada_meshes
+from engine.io.errors import RobotFileError, short
 from engine.io.paths import Finder
-from engine.io.urdf import RobotFileError, short
 from engine.model import Geometry
 
 Array = np.ndarray

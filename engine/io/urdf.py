@@ -8,6 +8,7 @@ repaired. What does not touch the motion (a mesh that is not there, an unknown t
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from math import cos, hypot, isfinite, sin
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import EngineError, nearest
+from engine.checks import nearest
+from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
+from engine.io.xml import bytes_of, root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 from engine.spatial import inertia
 
@@ -25,18 +28,12 @@ Array = np.ndarray
 MAX_BYTES = 64 * 2**20
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
-#: a sine or cosine this near to zero was meant to be zero: 1.57079632679 is a quarter turn
-QUARTER_TURN = 1e-11
+XACRO = ("{http://www.ros.org/wiki/xacro}*", "{http://ros.org/wiki/xacro}*", "{http://wiki.ros.org/xacro}*")
+#: where there is no file, its name
+TEXT = "<string>"
+EXPECTED = "a URDF file"
 ZERO = (0.0, 0.0, 0.0)
 UNTURNED = np.eye(3)
-
-
-class RobotFileError(EngineError):
-    """A robot or mesh file that cannot be used: one sentence says which file, where in it, what is wrong and what was expected."""
-
-    def __init__(self, reason: str, file: str = "", line: int = 0, place: str = "") -> None:
-        self.reason, self.file, self.line, self.place = reason, file, line, place
-        super().__init__(": ".join(part for part in (f"{file}:{line}" if line else file, place, reason) if part))
 
 
 def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:
@@ -44,7 +41,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
 
     Parameters
     ----------
-    path : the .urdf file
+    path : the .urdf file; or its text itself, a str that begins with ``<``, which is read as if the file lay in the working folder
     floating_base : whether the root link moves freely in the world; else it is the world
     package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
 
@@ -52,11 +49,21 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     ------
     RobotFileError : the file cannot be read, is no URDF, or describes no mechanism
 
+    Warns
+    -----
+    RobotFileWarning : an inertia is no rigid body's (a negative principal moment, or one larger than the two others together). It is
+        taken as it is written, for many public robots have some; :func:`engine.check` lists them
+
     Notes
     -----
     Children follow the order of the joints in the file, depth first. A revolute or prismatic joint without ``<limit>`` has infinite
-    limits, one whose ``<limit>`` names no bounds has [0, 0], as specified. Sines and cosines of roll, pitch and yaw within 1e-11
-    of zero are zero. Meshes are found here but read only by :func:`engine.io.load_mesh`. Unphysical inertias load, negative masses do not.
+    limits, one whose ``<limit>`` names no bounds has [0, 0], as specified. Numbers are taken as written: 1.57079632679 is no quarter turn.
+    Meshes are found here but read only by :func:`engine.io.load_mesh`. Unphysical inertias load, negative masses do not.
+
+    Examples
+    --------
+    >>> load_urdf('<robot name="stone"><link name="stone"/></robot>', floating_base=True)
+    <model 'stone': 1 links, 1 joints, nq 7, nv 6>
     """
     reader = Reader(path, package_dirs)
     root = reader.root()
@@ -64,24 +71,34 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     with np.errstate(all="ignore"):     # absurd numbers overflow, and are refused by what they make
         links = [(e, reader.link(e)) for e in root.findall("link")]
         joints = [(e, reader.joint(e)) for e in root.findall("joint")]
-        return reader.model(root, links, joints, floating_base)
+        model = reader.model(root, links, joints, floating_base)
+        wrong = inertia.unphysical(np.array([link.inertia for _, link in links]))
+    odd = [link for (_, link), bad in zip(links, wrong, strict=True) if bad]
+    if odd:
+        others = f", nor that of {len(odd) - 1} other{'s' * (len(odd) > 2)} (engine.check tells of each)" if len(odd) > 1 else ""
+        fault = f"link '{short(odd[0].name)}': {inertia.faults(odd[0].inertia)[0]}"
+        warnings.warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning, stacklevel=2)
+    return model
 
 
 class Reader:
-    """Reads the elements of one file; every complaint names the file, the line and the link or joint."""
+    """Reads the elements of one file, or of its text; every complaint names the file, the line and the link or joint."""
 
     def __init__(self, path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
         if not isinstance(path, (str, os.PathLike)):
-            raise RobotFileError(f"the robot file is {path!r}; expected a path (str or pathlib.Path)")
+            raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
-        self.file = os.fsdecode(path)
+        self.given = path if isinstance(path, str) and path.lstrip("\ufeff \t\r\n").startswith("<") else None
+        self.file = TEXT if self.given else os.fsdecode(path)
         if "\0" in self.file:
-            raise RobotFileError(f"the robot file's name {self.file!r} holds a null character; expected a path")
+            raise RobotFileError(f"the robot file's name {short(repr(self.file))} holds a null character; expected a path")
+        if "<" in self.file and "\n" in self.file:
+            raise RobotFileError(f"the robot file is {short(repr(self.file))}; expected a path, or XML text that begins with '<'")
         try:
             self.finder = Finder(self.file, package_dirs)
         except (TypeError, ValueError):
-            raise RobotFileError(f"package_dirs is {package_dirs!r}; expected folders (str or pathlib.Path)") from None
+            raise RobotFileError(f"package_dirs is {short(repr(package_dirs))}; expected folders (str or pathlib.Path)") from None
         self.named: dict[str, Material] = {}
 
     # ------------------------------------------------------------ the file
@@ -90,49 +107,27 @@ class Reader:
         """Return the error that says where: the file, the element's line and the link, joint or material it is in."""
         return RobotFileError(reason, self.file, element.sourceline, place(element))
 
-    def contents(self) -> bytes:
-        if os.path.exists(self.file) and not os.path.isfile(self.file):
-            what = "a folder" if os.path.isdir(self.file) else "no regular file"
-            raise RobotFileError(f"this is {what}; expected a URDF file", self.file)
-        try:
-            with open(self.file, "rb") as file:
-                data = file.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            raise RobotFileError("there is no such file; expected a URDF file", self.file) from None
-        except OSError as e:
-            raise RobotFileError(f"the file cannot be read ({e.strerror}); expected a URDF file", self.file) from None
-        if len(data) > MAX_BYTES:
-            raise RobotFileError(f"the file is larger than {MAX_BYTES >> 20} MiB; expected a URDF file", self.file)
-        if not data.strip():
-            raise RobotFileError("the file is empty; expected a <robot> element", self.file)
-        return data
-
     def root(self) -> Any:
-        """Return the <robot> element of well-formed XML without a document type."""
+        """Return the <robot> element, its parts without a default namespace."""
         from lxml import etree
 
-        data = self.contents()
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, attribute_defaults=False,
-                                 huge_tree=False, recover=False, remove_comments=True, remove_pis=True)  # fmt: skip
-        typed = RobotFileError("the file declares a document type (<!DOCTYPE>), which is not read; expected XML without one", self.file)
-        try:
-            root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError as e:
-            if b"<!DOCTYPE" in data:
-                raise typed from None
-            reason = f"not well-formed XML ({short((e.msg or 'nothing in it').split(', line ')[0])}); expected a complete URDF file"
-            if "depth" in reason:
-                reason = "the elements are nested too deeply; expected a URDF file"
-            raise RobotFileError(reason, self.file, e.lineno or 1) from None
-        except (ValueError, LookupError) as e:
-            raise RobotFileError(f"not readable as XML ({short(str(e))}); expected a URDF file", self.file) from None
-        if root.getroottree().docinfo.doctype:
-            raise typed
+        if self.given:
+            data = self.given.lstrip("\ufeff \t\r\n").encode("utf-8", "surrogatepass")
+            if len(data) > MAX_BYTES:
+                raise RobotFileError(f"the text is larger than {MAX_BYTES >> 20} MiB; expected {EXPECTED}", self.file)
+        else:
+            data = bytes_of(self.file, MAX_BYTES, EXPECTED)
+        if not data.strip():
+            raise RobotFileError("the file is empty; expected a <robot> element", self.file)
+        root = root_of(data, self.file, "a complete URDF file", "utf-8" if self.given else None)
         if space := root.nsmap.get(None):
             for element in root.iter("{" + space + "}*"):
                 element.tag = etree.QName(element).localname
         if root.tag != "robot":
             raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
+        if (macro := next(root.iter(*XACRO), None)) is not None:
+            what = f"<xacro:{short(etree.QName(macro).localname)}> is a macro, which is not read; expected {EXPECTED}, as xacro writes it"
+            raise RobotFileError(what, self.file, macro.sourceline)
         return root
 
     # ------------------------------------------------------------ attributes
@@ -144,16 +139,16 @@ class Reader:
         return str(value)
 
     def numbers(self, e: Any, name: str, count: int, default: Sequence[float] | None = None) -> Sequence[float]:
-        """Return the finite numbers of an attribute."""
+        """Return the finite numbers of an attribute, written as C++ reads them: in ASCII, without underscores."""
         text = e.get(name)
         if text is None and default is not None:
             return default
         try:
-            values = [*map(float, text.split())] if text else ()
+            values = [*map(float, text.split())] if text and text.isascii() else ()
         except ValueError:
             values = ()
         if len(values) != count or not all(map(isfinite, values)) or "_" in text:
-            said = f"has no {name}" if text is None else f"{name} is '{short(text)}'"
+            said = f"has no {name}" if text is None else f"{name} is '{short(text if text.isascii() else ascii(text)[1:-1])}'"
             raise self.error(e, f"<{e.tag}> {said}; expected {'a finite number' if count == 1 else f'{count} finite numbers'}")
         return values
 
@@ -254,7 +249,7 @@ class Reader:
         a = e.find("axis")
         if a is None or kind in ("fixed", "floating"):
             return 1.0, 0.0, 0.0
-        x, y, z = self.numbers(a, "xyz", 3, (1.0, 0.0, 0.0))
+        x, y, z = self.numbers(a, "xyz", 3)
         length = hypot(x, y, z)
         if length < 1e-9 or not isfinite(length):
             raise self.error(a, f"axis is '{short(a.get('xyz'))}'; expected a direction")
@@ -285,7 +280,7 @@ class Reader:
         """Return the links and joints as one tree."""
         for problem in self.clashes(links, joints):
             raise problem
-        graph = nx.DiGraph(name=root.get("name") or Path(self.file).stem)
+        graph = nx.DiGraph(name=root.get("name") or ("" if self.given else Path(self.file).stem))
         graph.add_nodes_from((link.name, {"link": link}) for _, link in links)
         graph.add_edges_from((j.parent, j.child, {"joint": j}) for _, j in joints)
         try:
@@ -325,30 +320,15 @@ def place(element: Any) -> str:
     return f"{element.tag} '{short(element.get('name') or '')}'"
 
 
-def short(text: str) -> str:
-    """Return the text in one line of at most 80 characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
 def rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """Return R = Rz(yaw) Ry(pitch) Rx(roll); a quarter turn to within 1e-11 is one exactly.
+    """Return R = Rz(yaw) Ry(pitch) Rx(roll).
 
-    >>> rotation(0.0, 0.0, 1.57079632679)
+    >>> rotation(0.0, 0.0, 1.57079632679).round(9)
     array([[ 0., -1.,  0.],
            [ 1.,  0.,  0.],
            [ 0.,  0.,  1.]])
     """
-    (sr, cr), (sp, cp), (sy, cy) = (sine_cosine(a) for a in (roll, pitch, yaw))
+    (sr, cr), (sp, cp), (sy, cy) = ((sin(a), cos(a)) for a in (roll, pitch, yaw))
     return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
                      [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
                      [-sp, cp * sr, cp * cr]]) + 0.0  # fmt: skip
-
-
-def sine_cosine(angle: float) -> tuple[float, float]:
-    s, c = sin(angle), cos(angle)
-    if abs(s) < QUARTER_TURN:
-        return 0.0, float(round(c))
-    if abs(c) < QUARTER_TURN:
-        return float(round(s)), 0.0
-    return s, c

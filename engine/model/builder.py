@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from engine.checks import nearest
 from engine.model.errors import ModelError
 from engine.model.model import Model
 from engine.model.tree import Joint, Link
+from engine.spatial import inertia
 
 
 class Builder:
@@ -29,10 +31,24 @@ class Builder:
         self.graph = nx.DiGraph(name=name)
 
     def add_link(self, name: str, **properties: Any) -> Link:
-        """Add a :class:`Link`; properties are its fields."""
+        """Add a :class:`Link`; properties are its fields.
+
+        Its inertia is a rigid body's, or as general as added mass; ModelError says why it is neither.
+
+        >>> Builder().add_link("plate", inertia=np.diag([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]))
+        Traceback (most recent call last):
+            ...
+        engine.model.errors.ModelError: link 'plate': principal moments 1, 1, 3 kg·m² violate the triangle inequality (the largest exceeds \
+the sum of the others); expected a body's inertia
+        """
         if name in self.graph:
             raise ModelError(f"link '{name}' is there twice; expected unique names")
         link = Link(name, **properties)
+        G = link.inertia
+        for fault in inertia.faults(G) if inertia.is_rigid(G) else ():
+            raise ModelError(f"link '{name}': {fault}; expected a body's inertia")
+        if (least := np.linalg.eigvalsh(G)[0]) < -1e-9 * np.abs(G).max():
+            raise ModelError(f"link '{name}': its inertia has the eigenvalue {least:.3g}; expected none below zero")
         self.graph.add_node(name, link=link)
         return link
 

@@ -140,7 +140,7 @@ class Model(ReadOnly):
             joint = above.get(link.name)
             body, T = carrier.get(joint.parent, (-1, np.eye(4))) if joint else (-1, np.eye(4))
             if joint:
-                T = frozen(tidy(T @ joint.placement), (4, 4), "pose")
+                T = frozen(welded_pose(T, joint.placement), (4, 4), f"joint '{joint.name}': the pose in the body that carries it")
             if joint and joint.kind != "fixed":
                 source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
                 bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
@@ -155,7 +155,8 @@ class Model(ReadOnly):
         held = nx.freeze(graph.copy())
         armature = np.zeros(nv)
         for b in bodies:
-            armature[b.v] += b.ratio**2 * b.joint.armature
+            if b.joint.armature:
+                armature[b.v] += b.ratio * b.ratio * b.joint.armature
         return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv,
                    frozen(armature, (nv,), "armature"))  # fmt: skip
 
@@ -241,7 +242,7 @@ class Model(ReadOnly):
                 body = next((b for b in self.bodies if b.joint.name == name), None)
                 if body is None:
                     raise ModelError(f"joint '{name}' is fixed; expected one that moves, for its armature")
-                total[body.v] += body.ratio**2 * _armature(f"armature of joint '{name}'", given, body.kind.nv)
+                total[body.v] += body.ratio * body.ratio * _armature(f"armature of joint '{name}'", given, body.kind.nv)
         else:
             total += _armature("armature", extra, self.nv)
         return replace(self, armature=frozen(total, (self.nv,), "armature"))
@@ -344,14 +345,21 @@ def _armature(what: str, x: Any, n: int) -> Array:
     return a
 
 
-def tidy(A: Array) -> Array:
-    """Return A with entries within 1e-12 of 0, and within 1e-15 of ±1, put there: cos(1.5707963267948966) is no structure, 0 is.
+def welded_pose(T_AB: Array, T_BC: Array) -> Array:
+    """Return T_AB T_BC without the dust of rounding: cos(1.5707963267948966) = 6e-17 is no structure, 0 is.
 
-    The cosine of a small angle is nearer to 1 than its sine to 0: of a turn by 1e-6 rad both are kept.
+    Entries of the rotation within 1e-15 of 0 and ±1 are put there, of the position what is below 1e-15 of the longer one to 0: nothing
+    above rounding moves.
+
+    >>> quarter = np.array([[0.0, -1.0, 0.0, 0.1], [1.0, 6e-17, 0.0, 0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
+    >>> welded_pose(np.eye(4), quarter)[1]
+    array([1. , 0. , 0. , 0.2])
     """
-    A = np.asarray(A, dtype=float)
-    near = np.round(A)
-    return np.where((np.abs(A - near) < np.where(near == 0, 1e-12, 1e-15)) & (np.abs(near) <= 1), near, A) + 0.0
+    T = T_AB @ T_BC
+    reach = max(np.abs(T_AB[:3, 3]).max(), np.abs(T_BC[:3, 3]).max())
+    near, dust = np.round(T), np.array([1.0, 1.0, 1.0, reach]) * 1e-15
+    rotates = np.array([True, True, True, False])
+    return np.where((np.abs(T - near) < dust) & (rotates & (np.abs(near) <= 1) | (near == 0)), near, T) + 0.0
 
 
 def _without_dust(G: Array) -> Array:
@@ -399,21 +407,26 @@ def _validated(graph: Any) -> str:
 def _mimics(joints: list[Joint]) -> dict[str, tuple[str, float, float]]:
     """Return, for each mimic joint that moves, the joint at the end of its chain, and the composed ratio and offset."""
     by_name = {j.name: j for j in joints}
-    result = {}
+    result: dict[str, tuple[str, float, float]] = {}
     for joint in joints:
-        if joint.mimic is None or joint.kind == "fixed":
-            continue
-        source, ratio, offset, chain = joint, 1.0, 0.0, [joint.name]
-        while source.mimic is not None and source.kind != "fixed":
-            name = source.mimic.source
-            offset, ratio = offset + ratio * source.mimic.offset, ratio * source.mimic.ratio
+        chain: dict[str, Joint] = {}
+        while joint.mimic is not None and joint.kind != "fixed" and joint.name not in result:
+            chain[joint.name], name = joint, joint.mimic.source
             if name not in by_name:
-                raise ModelError(f"joint '{source.name}' mimics '{name}', which is not there{nearest(name, by_name)}")
+                raise ModelError(f"joint '{joint.name}' mimics '{name}', which is not there{nearest(name, by_name)}")
             if name in chain:
-                raise ModelError(f"joints {' → '.join([*chain, name])} mimic one another in a circle")
-            chain.append(name)
-            source = by_name[name]
-        if source.kind == "fixed" or source.type.nv != 1:
-            raise ModelError(f"joint '{joint.name}' mimics '{source.name}', which is {source.kind}; expected a joint with one coordinate")
-        result[joint.name] = (source.name, ratio, offset)
+                loop = [*list(chain)[list(chain).index(name) :], name]
+                raise ModelError(f"joints {' → '.join(loop)} mimic one another in a circle")
+            joint = by_name[name]
+        if chain and (joint.kind == "fixed" or joint.type.nv != 1):
+            raise ModelError(f"joint '{[*chain][-1]}' mimics '{joint.name}', which is {joint.kind}; expected a joint with one coordinate")
+        end, ratio, offset = result.get(joint.name, (joint.name, 1.0, 0.0))
+        for name, follower in reversed(chain.items()):
+            rule = follower.mimic
+            assert rule is not None
+            ratio, offset = rule.ratio * ratio, rule.ratio * offset + rule.offset
+            if not np.isfinite([ratio, offset]).all():
+                what = f"with the ratio {ratio:g} and the offset {offset:g}"
+                raise ModelError(f"joint '{name}' follows '{end}' {what}; expected finite numbers")
+            result[name] = end, ratio, offset
     return result

@@ -24,7 +24,8 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
     if a.shape != shape:
         raise ModelError(f"{what} has shape {a.shape}; expected {shape}")
     if not np.isfinite(a).all():
-        raise ModelError(f"{what} is {a.tolist()}; expected finite numbers")
+        first = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
+        raise ModelError(f"{what}[{', '.join(map(str, first))}] is {a[first]}; expected finite numbers")
     a.flags.writeable = False
     return a
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError
+from engine.checks import EngineError, number, numbers
 from engine.spatial import se3, so3
 
 Array = np.ndarray
@@ -22,39 +22,98 @@ Array = np.ndarray
 def from_mass(mass: float, center: Array, tensor: Array) -> Array:
     """Return G of a rigid body: mass (kg), centre of mass c (3, m) and tensor about the **centre of mass** (3×3, kg·m²).
 
+    Raise EngineError for a negative mass, and for what is not finite or of another shape; whether a body can have such a tensor is told by
+    :func:`faults`.
+
     >>> from_mass(2.0, np.array([0.0, 0.0, 1.0]), np.eye(3))[:3, :3].diagonal()
     array([3., 3., 1.])
     """
-    C = so3.hat(np.asarray(center, dtype=float))
-    m = float(mass)
-    return np.block([[np.asarray(tensor, dtype=float) - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
+    m = number("mass", mass, "a mass in kg, zero or more", least=0.0)
+    c, I = numbers("center", center), numbers("tensor", tensor)
+    if c.shape != (3,) or I.shape != (3, 3):
+        raise EngineError(f"center has shape {c.shape} and tensor {I.shape}; expected (3,) and (3, 3)")
+    C = so3.hat(c)
+    return np.block([[I - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
 
 
-def box(mass: float, size: Array) -> Array:
+def box(mass: float | None = None, size: Any = None, density: float | None = None) -> Array:
     """Return G of a solid box with full edge lengths (3, m), about its centre: m (w² + h²)/12.
+
+    Of this and the other solids either the mass (kg) is given or the density (kg/m³). Raise EngineError for both or neither, and for
+    numbers that are negative or not finite.
 
     >>> box(12.0, [1.0, 2.0, 3.0]).diagonal()
     array([13., 10.,  5., 12., 12., 12.])
+    >>> box(size=[1.0, 2.0, 3.0], density=2.0).diagonal()
+    array([13., 10.,  5., 12., 12., 12.])
     """
-    x, y, z = (float(s) ** 2 for s in size)
-    return from_mass(mass, np.zeros(3), mass / 12 * np.diag([y + z, z + x, x + y]))
+    x, y, z = _lengths("size", size, 3)
+    return _solid(mass, density, x * y * z, np.array([y * y + z * z, z * z + x * x, x * x + y * y]) / 12)
 
 
-def cylinder(mass: float, radius: float, length: float) -> Array:
-    """Return G of a solid cylinder along z, about its centre: Ixx = Iyy = m (3r² + H²)/12, Izz = m r²/2."""
-    across = mass * (3 * radius**2 + length**2) / 12
-    return from_mass(mass, np.zeros(3), np.diag([across, across, mass * radius**2 / 2]))
+def cylinder(mass: float | None = None, radius: Any = None, length: Any = None, density: float | None = None) -> Array:
+    """Return G of a solid cylinder along z, about its centre: Ixx = Iyy = m (3r² + H²)/12, Izz = m r²/2; mass or density as of :func:`box`.
+
+    >>> cylinder(12.0, 2.0, 3.0).diagonal()
+    array([21., 21., 24., 12., 12., 12.])
+    """
+    r, h = *_lengths("radius", radius), *_lengths("length", length)
+    across = (3 * r**2 + h**2) / 12
+    return _solid(mass, density, np.pi * r**2 * h, np.array([across, across, r**2 / 2]))
 
 
-def ellipsoid(mass: float, semiaxes: Array) -> Array:
-    """Return G of a solid ellipsoid with semi-axes (3, m), about its centre: m (b² + c²)/5."""
-    a, b, c = (float(s) ** 2 for s in semiaxes)
-    return from_mass(mass, np.zeros(3), mass / 5 * np.diag([b + c, c + a, a + b]))
+def capsule(mass: float | None = None, radius: Any = None, length: Any = None, density: float | None = None) -> Array:
+    """Return G of a solid capsule along z, about its centre: a cylinder (length without the ends) and half a ball at either end.
+
+    With the share s = 3H / (3H + 4r) of the mass in the cylinder: Izz/m = s r²/2 + (1 − s) 2r²/5,
+    Ixx/m = Iyy/m = s (3r² + H²)/12 + (1 − s) (2r²/5 + 3rH/8 + H²/4). Mass or density as of :func:`box`.
+
+    >>> capsule(5.0, 1.0, 0.0).diagonal()
+    array([2., 2., 2., 5., 5., 5.])
+    """
+    r, h = *_lengths("radius", radius), *_lengths("length", length)
+    s = 3 * h / (3 * h + 4 * r) if h else 0.0
+    across = s * (3 * r**2 + h**2) / 12 + (1 - s) * (2 * r**2 / 5 + 3 * r * h / 8 + h**2 / 4)
+    along = s * r**2 / 2 + (1 - s) * 2 * r**2 / 5
+    return _solid(mass, density, np.pi * r**2 * (h + 4 * r / 3), np.array([across, across, along]))
 
 
-def sphere(mass: float, radius: float) -> Array:
-    """Return G of a solid sphere about its centre: 2 m r²/5."""
-    return ellipsoid(mass, np.full(3, radius))
+def ellipsoid(mass: float | None = None, semiaxes: Any = None, density: float | None = None) -> Array:
+    """Return G of a solid ellipsoid with semi-axes (3, m), about its centre: m (b² + c²)/5; mass or density as of :func:`box`.
+
+    >>> ellipsoid(5.0, [1.0, 2.0, 3.0]).diagonal()
+    array([13., 10.,  5.,  5.,  5.,  5.])
+    """
+    a, b, c = _lengths("semiaxes", semiaxes, 3)
+    return _solid(mass, density, 4 * np.pi / 3 * a * b * c, np.array([b * b + c * c, c * c + a * a, a * a + b * b]) / 5)
+
+
+def sphere(mass: float | None = None, radius: Any = None, density: float | None = None) -> Array:
+    """Return G of a solid sphere about its centre: 2 m r²/5; mass or density as of :func:`box`.
+
+    >>> sphere(5.0, 3.0).diagonal()
+    array([18., 18., 18.,  5.,  5.,  5.])
+    """
+    (r,) = _lengths("radius", radius)
+    return _solid(mass, density, 4 * np.pi / 3 * r**3, np.full(3, 2 * r**2 / 5))
+
+
+def _lengths(what: str, x: Any, n: int = 1) -> list[float]:
+    """Return n lengths, zero or more."""
+    a = numbers(what, [] if x is None else x)
+    if a.size != n or a.ndim > 1 or (a < 0).any():
+        raise EngineError(f"{what} is {x!r}; expected {f'{n} lengths' if n > 1 else 'a length'} in m, zero or more")
+    return [float(y) for y in a.reshape(n)]
+
+
+def _solid(mass: float | None, density: float | None, volume: float, moments: Array) -> Array:
+    """Return G of a solid about its centre, of its moments (3) per kg."""
+    if (mass is None) == (density is None):
+        raise EngineError(f"mass is {mass!r} and density {density!r}; expected one of them")
+    if density is not None:
+        mass = volume * number("density", density, "a density in kg/m³, zero or more", least=0.0)
+    m = number("mass", mass, "a mass in kg, zero or more", least=0.0)
+    return from_mass(m, np.zeros(3), m * np.diag(moments))
 
 
 def from_mesh(mesh: Any, density: float) -> Array:
@@ -156,6 +215,36 @@ def wrench(G: Array, V: Array, Vdot: Array) -> Array:
     return np.concatenate([I @ wdot + ops.cross(w, I @ w) + ops.cross(h, a), f])
 
 
+def principal_moments(G: Array) -> Array:
+    """Return the principal moments about the centre of mass (..., 3), kg·m², the least first, of inertias G (..., 6, 6).
+
+    >>> principal_moments(from_mass(2.0, [5.0, 0.0, 0.0], np.diag([3.0, 1.0, 2.0])))
+    array([1., 2., 3.])
+    """
+    return np.linalg.eigvalsh(_about_center(G))
+
+
+def _about_center(G: Array) -> Array:
+    C = so3.hat(center(G))
+    return G[..., :3, :3] + mass(G)[..., None, None] * C @ C
+
+
+def unphysical(G: Array) -> Array:
+    """Return whether no rigid body has the inertias G (..., 6, 6), all finite and symmetric, but for rounding; :func:`faults` says why.
+
+    >>> unphysical(np.array([from_mass(1.0, np.zeros(3), np.diag([1.0, 1.0, z])) for z in (2.0, 3.0)]))
+    array([False,  True])
+    """
+    m, moments, slack = mass(G), principal_moments(G), _slack(G)
+    apart = (moments[..., 0] < -slack) | (moments[..., :2].sum(axis=-1) < moments[..., 2] - slack)
+    return (m < 0) | np.where(m == 0, G.any(axis=(-2, -1)), apart)
+
+
+def _slack(G: Array) -> Array:
+    """Return what rounding may take from principal moments: it is of m c², which may be larger than they are."""
+    return 1e-9 * np.abs(_about_center(G)).max(axis=(-2, -1)) + 1e-14 * np.abs(G[..., :3, :3]).max(axis=(-2, -1))
+
+
 def faults(G: Array) -> list[str]:
     """Return the reasons in words why G is no rigid body's inertia; an empty list if it may be one.
 
@@ -169,21 +258,19 @@ def faults(G: Array) -> list[str]:
         return ["inertia holds NaN or infinity"]
     if not np.allclose(G, G.T, rtol=1e-9, atol=1e-12 * np.abs(G).max()):
         return [f"inertia is not symmetric (by up to {np.abs(G - G.T).max():.3g})"]
-    m = float(mass(G))
-    if m < 0:
-        return [f"mass is {m:g} kg; expected a positive one"]
-    if m == 0:
-        return ["mass is zero but the rotational inertia is not"] if np.any(G) else []
-    c = center(G)
-    C = so3.hat(c)
-    moments = np.linalg.eigvalsh(G[:3, :3] + m * C @ C)                        # about the centre of mass
-    slack = 1e-9 * abs(moments).max() + 1e-14 * abs(G[:3, :3]).max()           # rounding is of m c², which may be the larger
+    if mass(G) < 0:
+        return [f"mass is {mass(G):g} kg; expected a positive one"]
+    if not is_rigid(G):
+        return ["inertia has not the form [[I, [h]], [−[h], m 1]] of a rigid body's"]
+    if not unphysical(G):
+        return []
+    if mass(G) == 0:
+        return ["mass is zero but the rotational inertia is not"]
+    moments = principal_moments(G)
     text = ", ".join(f"{x:.6g}" for x in moments)
-    if moments[0] < -slack:
+    if moments[0] < -_slack(G):
         return [f"principal moments {text} kg·m² are not all positive"]
-    if moments[0] + moments[1] < moments[2] - slack:
-        return [f"principal moments {text} kg·m² violate the triangle inequality (the largest exceeds the sum of the others)"]
-    return []
+    return [f"principal moments {text} kg·m² violate the triangle inequality (the largest exceeds the sum of the others)"]
 
 
 def equivalent_box(G: Array) -> tuple[Array, Array]:
@@ -194,7 +281,7 @@ def equivalent_box(G: Array) -> tuple[Array, Array]:
     [0.1, 0.2, 0.3]
     """
     m, c = mass(G), center(G)
-    moments, axes = np.linalg.eigh(G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3)))           # about the centre of mass
+    moments, axes = np.linalg.eigh(_about_center(G))
     size = np.sqrt(np.maximum(6.0 / m * (moments.sum() - 2.0 * moments), 1e-12))
     return size, se3.pose(axes * np.sign(np.linalg.det(axes)), c)
 

@@ -12,7 +12,6 @@ import numpy as np
 from engine import Model
 from engine.model.joint_types import plane
 from engine.spatial import inertia, quaternion, se3, so3
-from tests.dynamics.support import read
 
 Array = np.ndarray
 OPTIONS = """<mujoco><compiler discardvisual="true" fusestatic="false" strippath="true"/></mujoco>"""
@@ -21,7 +20,7 @@ WORLD = """<link name="world"/><joint name="the free joint" type="floating"><par
 
 def from_urdf(path: Path, root: str = "") -> Any:
     """MuJoCo's own reading of a file, without shapes; the link ``root`` moves freely if one is named."""
-    text = read(path)
+    text = path.read_text(encoding="utf-8")
     for tag in ("visual", "collision", "gazebo", "transmission", "mimic"):
         text = re.sub(rf"<{tag}\b[^>]*/>", "", text)
         text = re.sub(rf"<{tag}\b.*?</{tag}>", "", text, flags=re.DOTALL)

@@ -10,7 +10,6 @@ import pinocchio as pin
 
 from engine import Model
 from engine.model.joint_types import plane
-from tests.dynamics.support import read
 
 Array = np.ndarray
 SWAP = [3, 4, 5, 0, 1, 2]
@@ -20,7 +19,7 @@ FRAMES = {"body": pin.LOCAL, "world": pin.WORLD, "world_aligned": pin.LOCAL_WORL
 def from_urdf(path: Path, floating_base: bool = False, mimic: bool = False) -> Any:
     """Pinocchio's own reading of a file."""
     root = [pin.JointModelFreeFlyer()] if floating_base else []
-    return pin.buildModelFromXML(read(path), *root, mimic=mimic)
+    return pin.buildModelFromXML(path.read_text(encoding="utf-8"), *root, mimic=mimic)
 
 
 class Pinocchio:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-import re
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -42,22 +40,6 @@ def file(name: str) -> Path:
 @functools.cache
 def robot(name: str, floating_base: bool = False) -> Model:
     return engine.load_urdf(file(name), floating_base=floating_base)
-
-
-def read(path: Path) -> str:
-    """A file's text, with all the digits of quarter turns: to others, 1.57079632679 is what it says."""
-    return re.sub(r"""rpy=["']([^"']*)["']""", quarter_turns, path.read_text(encoding="utf-8"))
-
-
-def quarter_turns(match: re.Match[str]) -> str:
-    """rpy="0 0 1.57079632679" with all the digits that a double has."""
-    try:
-        angles = [float(x) for x in match[1].split()]
-    except ValueError:  # in a comment
-        return match[0]
-    turns = [round(a / (math.pi / 2)) for a in angles]
-    exact = [n * (math.pi / 2) if abs(a - n * (math.pi / 2)) < 1e-11 else a for a, n in zip(angles, turns, strict=True)]
-    return 'rpy="' + " ".join(map(repr, exact)) + '"'
 
 
 def without_mimics(model: Model) -> Model:

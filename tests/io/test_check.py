@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pinocchio as pin
 import pytest
 
+from engine.dynamics import aba, rnea
 from engine.io import Finding, Report, RobotFileError, check, load_urdf
+from engine.model import StateError
 
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 
@@ -136,6 +139,47 @@ def test_a_mimic_that_follows_a_moving_mass_is_no_singularity(tmp_path):
     more = '<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/>' + LIMIT + '<mimic joint="j"/></joint>'
     assert report(tmp_path, robot(more=more)).findings == ()
     assert report(tmp_path, robot("", more=more.replace('"c"/>', f'"c">{GOOD}</link>', 1))).findings == ()
+
+
+# ---------------------------------------------------------------- can it move?
+
+
+def chain(*links: str, axes: tuple[str, ...] = ("0 0 1", "0 0 1"), base: str = "") -> str:
+    """A base and links that turn one on another, 0.1 m apart along x."""
+    text = f'<link name="l0">{base}</link>' + "".join(f'<link name="l{i}">{link}</link>' for i, link in enumerate(links, 1))
+    for i, axis in enumerate(axes[: len(links)], 1):
+        text += (f'<joint name="j{i}" type="continuous"><parent link="l{i - 1}"/><child link="l{i}"/><origin xyz="{0.1 * (i > 1)} 0 0"/>'
+                 f'<axis xyz="{axis}"/></joint>')  # fmt: skip
+    return f'<robot name="r">{text}</robot>'
+
+
+@pytest.mark.parametrize("text, floating_base, severity, said", [
+    (chain("", GOOD, axes=("1 0 0", "1 0 0")), False, "error", "joint 'j1' moves no mass: the joint-space inertia is singular"),
+    (chain(GOOD, GOOD), False, "", ""),
+    (chain(GOOD, GOOD, base=GOOD), True, "", ""),
+    (chain(GOOD), True, "error", "joint 'floating_base' moves no mass"),
+    (chain(GOOD, base=inertial("1", "0 0 0")), True, "error", "joint 'floating_base' moves no mass"),
+    (chain(inertial("1e-12", "1e-14 1e-14 1e-14"), GOOD, axes=("1 0 0", "1 0 0")), False, "warning", "forward dynamics is right to"),
+    (chain(*[inertial("1e308", "1e308 1e308 1e308")] * 2), False, "error", "dynamics is not finite"),
+    (chain(GOOD, GOOD).replace("</joint></robot>", '<mimic joint="j1" multiplier="1e200"/></joint></robot>'), False, "error", "not finite"),
+    (chain("", inertial("1", "0 0 0", "-0.1 0 0.1"), axes=("0 0 1", "0 1 0")), False, "warning",
+     "at the neutral configuration, joint 'j1' moves no mass"),
+], ids=["in line", "sound", "floats", "no base", "a point for a base", "nearly", "absurd", "steep mimic", "only here"])  # fmt: skip
+def test_what_has_no_forward_dynamics_is_found(tmp_path, text, floating_base, severity, said):
+    """And what has is not: then rnea and aba are each other's inverses."""
+    found = report(tmp_path, text, floating_base=floating_base)
+    moving = [f for f in found.findings if "moves" in f.message or "dynamics" in f.message]
+    assert [f.severity for f in moving] == [severity] * bool(said), str(found)
+    assert said in str(found)
+    model = load_urdf(found.file, floating_base=floating_base)
+    q, one = model.neutral(), np.ones(model.nv)
+    with np.errstate(all="ignore"):
+        try:
+            wrong = np.abs(aba(model, q, 0 * one, rnea(model, q, 0 * one, one)) - one).max()
+        except StateError:
+            assert said
+        else:
+            assert (wrong < 1e-8) == (not said)
 
 
 def test_a_finding_prints_in_one_line():

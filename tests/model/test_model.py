@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.model import KINDS, Builder, Joint, Limits, Link, Mimic, Model, ModelError, StateError
-from engine.model.model import tidy
+from engine.model.model import welded_pose
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.numeric import PI, check_lives, close, derivative
 from tests.trees import random_inertia, random_placement, random_tree
@@ -188,6 +188,26 @@ def test_mimics_of_mimics_compose():
     assert all(model.q_slice(n) == slice(0, 1) for n in "abde")
 
 
+def test_long_chains_of_mimics_take_no_longer_than_others():
+    """3000 joints, each after the one before it, or the one behind: composed once for each."""
+    n = 3000
+    for step, end in ((-1, 0), (1, n - 1)):
+        rules = [Mimic(f"j{i + step}", -1.0, 1.0) if i != end else None for i in range(n)]
+        joints = [(f"j{i}", "revolute", "0", f"l{i}", {"mimic": rule}) for i, rule in enumerate(rules)]
+        model = Model.from_graph(graph_of(["0", *(f"l{i}" for i in range(n))], joints))
+        assert model.nv == 1 and [(b.ratio, b.offset) for b in model.bodies][:: n - 1] == [((1, 0), (-1, 1))[:: -step][k] for k in (0, 1)]
+
+
+def test_what_mimics_compose_to_is_finite():
+    big = {"b": Mimic("a", 1e200), "c": Mimic("b", 1e200)}
+    told("joint 'c' follows 'a' with the ratio inf and the offset 0; expected finite numbers", Model.from_graph, follower(**big))
+    far = {"b": Mimic("a", 1.0, 1e308), "c": Mimic("b", 10.0)}
+    told("joint 'c' follows 'a' with the ratio 10 and the offset inf; expected finite numbers", Model.from_graph, follower(**far))
+    model = Model.from_graph(follower(b=Mimic("a", 1e200)))                  # whose square is not
+    assert model.bodies[1].ratio == 1e200 and not model.armature.any()
+    told("armature[0] is inf", lambda: model.with_armature({"b": 1.0}))
+
+
 def test_mimics_on_fixed_joints_are_ignored():
     for source in ("b", "nobody", "a"):
         graph = graph_of(["0", "1", "2"], [("a", "fixed", "0", "1", {"mimic": Mimic(source)}), ("b", "revolute", "1", "2")])
@@ -200,6 +220,7 @@ def test_bad_mimics():
     told("joint 'c' mimics 'nobody', which is not there", Model.from_graph, follower(b=Mimic("c"), c=Mimic("nobody")))
     told("joints b → d → c → b mimic one another in a circle", Model.from_graph, follower(b=Mimic("d"), d=Mimic("c"), c=Mimic("b")))
     told("joints b → b mimic one another in a circle", Model.from_graph, follower(b=Mimic("b")))
+    told("joints c → d → c mimic one another in a circle", Model.from_graph, follower(b=Mimic("c"), c=Mimic("d"), d=Mimic("c")))
     for kind in ("spherical", "universal", "planar", "floating", "fixed"):
         more = {"axis2": [1, 0, 0], "mimic": Mimic("b")} if kind == "fixed" else {"axis2": [1, 0, 0]}
         graph = graph_of(["0", "1", "2"], [("a", kind, "0", "1", more), ("b", "revolute", "1", "2", {"mimic": Mimic("a")})])
@@ -385,7 +406,15 @@ def test_small_turns_are_kept_rigid(angle):
     (body,) = Model.from_graph(graph_of(["a", "b"], [("j", "revolute", "a", "b", {"placement": T})])).bodies
     close(body.placement, T, 1e-15)
     close(body.placement[:3, :3] @ body.placement[:3, :3].T, np.eye(3), 1.5e-15)
-    np.testing.assert_array_equal(tidy(np.array([1e-13, -1e-17, 1 - 2e-16, -1 + 2e-16, 0.5, 2 + 1e-14])), [0, 0, 1, -1, 0.5, 2 + 1e-14])
+
+
+def test_nothing_above_rounding_is_tidied():
+    """Of a rotation's entries what is within 1e-15 of 0 and ±1, of a position what is 1e-15 of its reach."""
+    T = np.eye(4)
+    T[:3] = [[1 - 2e-16, 2e-15, -1e-17, 1e-16], [-2e-15, -1 + 2e-16, 0.5, -1 - 1e-13], [1e-12, 4e-16, 1 - 3e-15, 3e-15]]
+    expected = [[1, 2e-15, 0, 0], [-2e-15, -1, 0.5, -1 - 1e-13], [1e-12, 0, 1 - 3e-15, 3e-15]]
+    np.testing.assert_array_equal(welded_pose(np.eye(4), T)[:3], expected)
+    np.testing.assert_array_equal(welded_pose(se3.pose(np.eye(3), np.array([0, 4.0, 0])), T)[:3, 3], [0, 3 - 1e-13, 0])
 
 
 @trees

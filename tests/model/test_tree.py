@@ -95,8 +95,8 @@ def test_bad_links():
         told(f"a link is named {name!r}", Link, name)
     told("link 'a': inertia has shape (3, 3); expected (6, 6)", Link, "a", np.eye(3))
     told("link 'a': inertia is 'heavy'", Link, "a", "heavy")
-    told("link 'a': inertia is [[nan", Link, "a", np.full((6, 6), np.nan))
-    told("link 'a': mass is -2 kg", Link, "a", inertia.from_mass(-2.0, np.zeros(3), np.eye(3)))
+    told("link 'a': inertia[0, 0] is nan; expected finite numbers", Link, "a", np.full((6, 6), np.nan))
+    told("link 'a': mass is -2 kg", Link, "a", np.diag([1.0, 1, 1, -2, -2, -2]))
     told("link 'a': inertia is not symmetric (by up to 0.5)", Link, "a", np.eye(6) + np.diag([0.5], 5))
     Link("a", np.eye(6) * (1 + 1e-12 * np.tri(6)))                            # rounding is no asymmetry
 
@@ -117,14 +117,14 @@ SHEARED[0, 1], NO_ROW[3, 0] = 1e-6, 1e-6
     ({"kind": None}, "kind is None; expected one of"),
     ({"kind": ["revolute"]}, "kind is ['revolute']"),
     ({"axis": [0, 0, 0]}, "axis is [0.0, 0.0, 0.0]; expected a direction"),
-    ({"axis": [0, np.inf, 0]}, "axis is [0.0, inf, 0.0]; expected finite numbers"),
+    ({"axis": [0, np.inf, 0]}, "axis[1] is inf; expected finite numbers"),
     ({"axis": [1, 0]}, "axis has shape (2,); expected (3,)"),
     ({"axis": "z"}, "axis is 'z'"),
     ({"axis": [[1, 0], [0]]}, "axis is [[1, 0], [0]]"),
     ({"axis2": [0, 0, 0]}, "axis2 is [0.0, 0.0, 0.0]; expected a direction"),
     ({"kind": "universal", "axis": [0, 0, 1], "axis2": [0, 0, -2]}, "axis and axis2 are parallel"),
     ({"placement": np.eye(3)}, "placement has shape (3, 3); expected (4, 4)"),
-    ({"placement": np.full((4, 4), np.nan)}, "placement is [[nan"),
+    ({"placement": np.full((4, 4), np.nan)}, "placement[0, 0] is nan; expected finite numbers"),
     ({"placement": SHEARED}, "placement is no pose"),
     ({"placement": MIRRORED}, "placement is no pose"),
     ({"placement": NO_ROW}, "placement is no pose"),
@@ -180,6 +180,11 @@ def test_builder_says_what_it_cannot_take():
     builder.add_joint("wrist", "revolute", "base", "hand")
     told("link 'hand' is there twice", builder.add_link, "hand")
     told("link 'x': inertia has shape", builder.add_link, "x", inertia=np.eye(3))
+    thin = inertia.from_mass(1.0, [0, 0, 0.3], np.diag([0.01, 0.01, 0.03]))
+    told("link 'x': principal moments 0.01, 0.01, 0.03 kg·m² violate the triangle inequality", builder.add_link, "x", inertia=thin)
+    told("link 'x': mass is zero but the rotational inertia is not", builder.add_link, "x", inertia=np.diag([1.0, 1, 1, 0, 0, 0]))
+    added = np.diag([1.0, -1, 1, 1, 1, 2])
+    told("link 'x': its inertia has the eigenvalue -1; expected none below zero", builder.add_link, "x", inertia=added)
     builder.add_link("thumb")
     for joint, words in (
         (("knuckle", "fixed", "hant", "base"), "joint 'knuckle' names the link 'hant', which is not there (did you mean 'hand'?)"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from engine.checks import EngineError
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.numeric import check_lives, close
 
@@ -69,6 +70,77 @@ def test_solids_are_gauss_integrals_of_their_volume():
     weights = np.array([3 * r * r * w / 7 * v / 2 for r, w in zip(u, wu, strict=True) for _ in phi for v in wx])
     close(inertia.ellipsoid(2.5, axes), cloud(2.5 * weights, points), 2e-15)
     close(inertia.sphere(2.5, 0.4), inertia.ellipsoid(2.5, [0.4] * 3), 0.0)
+
+    half = np.array([[radius * r * np.cos(p), radius * r * np.sin(p), radius * z] for r, z in ball(u, x) for p in phi])
+    weights = np.array([2 * np.pi * w / 7 * radius**3 for w in ball_weights(u, wu, x, wx) for _ in phi])
+    tube = np.array([[radius * r * np.cos(p), radius * r * np.sin(p), length * z / 2] for r in u for p in phi for z in x])
+    shell = np.array([np.pi * radius**2 * length * 2 * r * w / 7 * v / 2 for r, w in zip(u, wu, strict=True) for _ in phi for v in wx])
+    points = np.concatenate([tube, half + [0, 0, length / 2], half * [1, 1, -1] - [0, 0, length / 2]])
+    close(inertia.capsule(radius=radius, length=length, density=3.0), cloud(3.0 * np.concatenate([shell, weights, weights]), points), 3e-15)
+
+
+def ball(u, x):
+    """Distances from the axis and heights of points in the upper half of a unit ball, at fractions u of the radius."""
+    return [(r * (1 - z * z) ** 0.5, r * z) for r in u for z in (x + 1) / 2]
+
+
+def ball_weights(u, wu, x, wx):
+    return [r * r * w * v / 2 for r, w in zip(u, wu, strict=True) for v in wx]
+
+
+SOLIDS = [(inertia.box, ([0.3, 0.4, 0.5],), 0.06), (inertia.cylinder, (0.3, 0.8), np.pi * 0.072),
+          (inertia.capsule, (0.3, 0.8), np.pi * (0.072 + 0.036)), (inertia.ellipsoid, ([0.3, 0.4, 0.5],), np.pi * 0.08),
+          (inertia.sphere, (0.3,), np.pi * 0.036)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("solid", "lengths", "volume"), SOLIDS)
+def test_a_density_is_a_mass_by_volume(solid, lengths, volume):
+    close(solid(None, *lengths, density=2700.0), solid(2700.0 * volume, *lengths), 1e-15)
+    with pytest.raises(EngineError, match=r"mass is 1\.0 and density 2\.0; expected one of them"):
+        solid(1.0, *lengths, density=2.0)
+    with pytest.raises(EngineError, match="mass is None and density None; expected one of them"):
+        solid(None, *lengths)
+
+
+@pytest.mark.parametrize(("solid", "lengths", "volume"), SOLIDS)
+def test_solids_that_cannot_be(solid, lengths, volume):
+    with pytest.raises(EngineError, match="mass is -1; expected a mass in kg, zero or more"):
+        solid(-1, *lengths)
+    with pytest.raises(EngineError, match="density is nan; expected a density in kg/m³, zero or more"):
+        solid(None, *lengths, density=np.nan)
+    for wrong in ("x", np.nan, -0.1, [1.0, 2.0], None):
+        with pytest.raises(EngineError, match=r"(size|radius|semiaxes) (is|holds) "):
+            solid(1.0, wrong, *lengths[1:])
+
+
+def test_no_body_has_a_negative_mass_or_numbers_that_are_none():
+    for args, said in (((-1.0, np.zeros(3), np.eye(3)), "mass is -1.0"), ((1.0, np.zeros(2), np.eye(3)), "center has shape"),
+                       ((1.0, [np.nan, 0, 0], np.eye(3)), "center holds NaN"), ((1.0, np.zeros(3), np.eye(2)), "tensor"),
+                       (("1", np.zeros(3), np.eye(3)), "mass is '1'")):  # fmt: skip
+        with pytest.raises(EngineError, match=said):
+            inertia.from_mass(*args)
+
+
+def test_solids_are_mujocos():
+    """Its compiler's masses and inertias of a density, of every shape that both have."""
+    import mujoco
+    shapes = {"box": ("0.15 0.2 0.25", inertia.box(size=[0.3, 0.4, 0.5], density=700.0)),
+              "sphere": ("0.3", inertia.sphere(radius=0.3, density=700.0)),
+              "cylinder": ("0.3 0.4", inertia.cylinder(radius=0.3, length=0.8, density=700.0)),
+              "capsule": ("0.3 0.4", inertia.capsule(radius=0.3, length=0.8, density=700.0)),
+              "ellipsoid": ("0.3 0.4 0.5", inertia.ellipsoid(semiaxes=[0.3, 0.4, 0.5], density=700.0))}  # fmt: skip
+    for shape, (size, G) in shapes.items():
+        body = f'<body><freejoint/><geom type="{shape}" size="{size}" density="700"/></body>'
+        theirs = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        assert np.isclose(theirs.body_mass[1], inertia.mass(G), rtol=1e-14), shape
+        np.testing.assert_allclose(np.sort(theirs.body_inertia[1]), inertia.principal_moments(G), rtol=1e-13, err_msg=shape)
+
+
+def test_principal_moments_stay_in_every_frame(rng):
+    for T in random_poses(rng, 10):
+        G = inertia.transformed(T, inertia.from_mass(2.0, [0.1, 0.2, 0.3], np.diag([1.0, 1.5, 2.0])))
+        np.testing.assert_allclose(inertia.principal_moments(G), [1.0, 1.5, 2.0], rtol=1e-14)
+        np.testing.assert_allclose(inertia.principal_moments(np.array([G, G])), [[1.0, 1.5, 2.0]] * 2, rtol=1e-14)
 
 
 def test_printed_values():
@@ -191,7 +263,8 @@ def test_mirrored_and_rotated(rng):
     (np.eye(5), "shape (5, 5); expected (6, 6)"),
     (np.full((6, 6), np.nan), "NaN or infinity"),
     (np.eye(6) + np.diag([0.5], 5), "not symmetric (by up to 0.5)"),
-    (inertia.from_mass(-2.0, np.zeros(3), np.eye(3)), "mass is -2 kg"),
+    (-2.0 * np.eye(6), "mass is -2 kg"),
+    (np.diag([1.0, 1, 1, 1, 1, 2]), "has not the form"),
     (inertia.from_mass(0.0, np.zeros(3), np.eye(3)), "mass is zero but"),
     (inertia.from_mass(1.0, np.ones(3), np.diag([1, -1, 1])), "principal moments -1, 1, 1 kg·m² are not all positive"),
     (inertia.from_mass(1.0, np.ones(3), np.diag([1, 3, 1])), "principal moments 1, 1, 3 kg·m² violate the triangle inequality"),
@@ -199,6 +272,8 @@ def test_mirrored_and_rotated(rng):
 def test_faults_say_what_is_wrong(G, words):
     (fault,) = inertia.faults(G)
     assert words in fault
+    if G.shape == (6, 6) and np.isfinite(G).all() and inertia.is_rigid(G) and (G == G.T).all():
+        assert inertia.unphysical(np.array([G, np.zeros((6, 6))])).tolist() == [True, False]
 
 
 def test_bodies_at_the_edge_have_no_faults(rng):

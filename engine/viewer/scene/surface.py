@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.io import RobotFileError
+from engine.io.errors import short
 from engine.io.mesh import file_of, read, suffix
-from engine.io.urdf import short
 from engine.model import Geometry
 from engine.viewer.scene.triangles import corner_normals, crossed, distinct, inside_out, packed, welded
 

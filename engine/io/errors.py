@@ -1,0 +1,27 @@
+"""What is said of a file that cannot be used, or that can but should not have been written so."""
+
+from __future__ import annotations
+
+from engine.checks import EngineError
+
+
+class RobotFileError(EngineError):
+    """A robot or mesh file that cannot be used: one sentence says which file, where in it, what is wrong and what was expected."""
+
+    def __init__(self, reason: str, file: str = "", line: int = 0, place: str = "") -> None:
+        self.reason, self.file, self.line, self.place = reason, file, line, place
+        super().__init__(": ".join(part for part in (f"{file}:{line}" if line else file, place, reason) if part))
+
+
+class RobotFileWarning(UserWarning):
+    """A robot or mesh file is used though something is wrong in it: an inertia that no body has, a mesh that is not there."""
+
+
+def short(text: str) -> str:
+    """Return the text in one line of at most 80 characters.
+
+    >>> short("two\\n  lines")
+    'two lines'
+    """
+    text = " ".join(text[:1000].split()) + text[1000:][:1]
+    return text if len(text) <= 80 else text[:77] + "..."
