@@ -31,9 +31,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
-    "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
-    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "SimulationWarning", "Simulator", "StateError",
-    "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics",
-    "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory",
-    "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "RigidBody",
+    "RigidBodyState", "Robot", "RobotFileError", "SimulationError", "SimulationWarning", "Simulator", "StateError", "StateTrajectory",
+    "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile", "compiler", "dynamics", "example", "export",
+    "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf",
+    "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

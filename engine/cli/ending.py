@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -27,6 +28,15 @@ def note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
+@contextlib.contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings, such as of a mesh that is not there, as notes on stderr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(" ".join(str(message).split()))
+        yield
+
+
 def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
     """Return the command as one that leaves with its exit code; whatever goes wrong is one line on stderr."""
 
@@ -34,7 +44,8 @@ def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
     def finishes(*arguments: Any, **options: Any) -> NoReturn:
         code, text = 0, ""
         try:
-            command(*arguments, **options)
+            with warnings_as_notes():
+                command(*arguments, **options)
             sys.stdout.flush()
         except BrokenPipeError:                       # the reader, as in `engine info FILE | head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,6 +70,13 @@ def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
         raise typer.Exit(code)
 
     return finishes
+
+
+def refuse_unread(why: str, **options: object) -> None:
+    """Refuse options that have been given although nothing would read them."""
+    for name, given in options.items():
+        if given:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
 
 
 @contextlib.contextmanager

@@ -6,15 +6,14 @@ import math
 import shlex
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import engine
-from engine.cli.ending import Failure, calm, note
+from engine.cli.ending import Failure, calm
 from engine.recording import Recording
 
 PLOTTED = 100_000         # records; of more, a picture shows every second, third, …
@@ -70,15 +69,6 @@ def shown(file: str, floating: bool, rollout: int | None, package_dirs: list[str
     if follow is not None:
         getattr(source, "model", source).link_index(follow)
     return source
-
-
-@contextlib.contextmanager
-def warnings_as_notes() -> Iterator[None]:
-    """Print warnings, such as of a texture that is not there, as notes on stderr."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(" ".join(str(message).split()))
-        yield
 
 
 def last_time(recording: Recording) -> float:

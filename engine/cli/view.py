@@ -2,7 +2,7 @@
 
 import engine
 from engine.cli.options import Collision, Environment, Floating, Follow, Packages, Rollout, Shown, View
-from engine.cli.recordings import shown, warnings_as_notes
+from engine.cli.recordings import shown
 
 
 def view(
@@ -30,5 +30,4 @@ def view(
     A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a browser.
     """
     source = shown(file, floating, rollout, package_dir, follow)
-    with warnings_as_notes():
-        engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)
+    engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)
