@@ -22,7 +22,7 @@ import engine
 from engine.simulation.controllers import blend, generalized_jacobian_control
 from engine.spatial import quaternion, se3, so3
 
-SERVICER = Path(__file__).parent.parent / "assets" / "free_flyer" / "free_flyer.urdf"
+SERVICER = engine.example("free_flyer")
 START = {"shoulder_yaw": 0.3, "shoulder_pitch": -0.2, "shoulder_roll": 0.2, "elbow_pitch": 1.4, "wrist_yaw": 0.1, "wrist_pitch": 0.6,
          "wrist_roll": 0.2}  # fmt: skip
 MEET, HOLD = 25.0, 10.0                                                        # s: until the gripper is on the handle, and along with it

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +22,7 @@ from engine import dynamics, ops
 from engine.simulation.actuators import Thrusters
 from engine.spatial import quaternion, so3
 
-ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-FILE = ROBOTS / "hextilt_description/urdf/hextilt_flying_arm_5.urdf"
+FILE = "hextilt_description/urdf/hextilt_flying_arm_5.urdf"
 RADIUS, TILT, MOST = 0.25, np.radians(20.0), 8.0                               # of the rotors: m, rad, N
 BANDWIDTH, SWING = 4.0, 0.3                                                    # rad/s, Hz
 
@@ -69,7 +67,7 @@ def main() -> None:
     show.add_options(parser)
     options = parser.parse_args()
 
-    model = engine.load_urdf(FILE, floating_base=True)
+    model = engine.load_urdf(show.robot(FILE), floating_base=True)
     thrusters = rotors(model.links[0].name)
     start = model.neutral()
     start[6] = 1.5

@@ -1,6 +1,6 @@
 """A servicer satellite slews its seven-joint arm in free flight: how does its base react?
 
-    python demos/free_flyer.py                        # the servicer of assets/free_flyer
+    python demos/free_flyer.py                        # the servicer that comes with the engine
     python demos/free_flyer.py --urdf panda.urdf      # any robot, floating freely
     python demos/free_flyer.py --video slew.mp4       # or --view, in a window
 
@@ -22,7 +22,7 @@ import engine
 from engine import ops
 from engine.spatial import quaternion
 
-SERVICER = Path(__file__).parent.parent / "assets" / "free_flyer" / "free_flyer.urdf"
+SERVICER = engine.example("free_flyer")
 STOWED = {"shoulder_pitch": -np.pi / 2, "elbow_pitch": 3.1}
 EXTENDED = {"shoulder_yaw": 0.5, "shoulder_pitch": 0.9, "shoulder_roll": 0.3, "elbow_pitch": 0.6,
             "wrist_yaw": -0.2, "wrist_pitch": 0.4, "wrist_roll": 0.8}  # fmt: skip

@@ -1,9 +1,10 @@
-"""What the demos share to be looked at: the options --view and --video, and shapes for rigid bodies."""
+"""What the demos share: the options --view and --video, shapes for rigid bodies, and robots of example-robot-data."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,14 @@ def body(motion: engine.BodyTrajectory, name: str, shapes: list[engine.Geometry]
     builder = engine.Builder(name)
     builder.add_link(name, inertia=motion.model.links[0].inertia, visuals=tuple(shapes))
     return replace(motion, model=builder.model(floating_base=True), tau=None, vdot=None)
+
+
+def robot(path: str) -> Path:
+    """The file of a robot of example-robot-data, by its path there."""
+    file = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / path
+    if not file.exists():
+        sys.exit(f"error: '{path}' is a file of example-robot-data, which is not installed; expected it: pip install example-robot-data")
+    return file
 
 
 def shape(kind: str, size: Any, color: tuple[float, ...], at: Any = (0.0, 0.0, 0.0), along: str = "z") -> engine.Geometry:

@@ -22,7 +22,7 @@ from engine import ops
 from engine.simulation.controllers import driven, reaction_null_space_motion
 from engine.spatial import quaternion
 
-SERVICER = Path(__file__).parent.parent / "assets" / "free_flyer" / "free_flyer.urdf"
+SERVICER = engine.example("free_flyer")
 ANGLES = np.array([0.3, 0.5, 0.2, 1.2, 0.1, 0.6, 0.2])                         # of the joints at first, rad
 RATES, PHASES = np.array([0.11, 0.17, 0.13, 0.19, 0.23, 0.29, 0.31]), np.arange(7.0)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,7 @@ import engine
 from engine import ops
 from engine.simulation.controllers import computed_torque
 
-ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-FILES = [ROBOTS / "panda_description/urdf/panda.urdf", ROBOTS / "ur_description/urdf/ur5_robot.urdf"]
+FILES = "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"
 DURATION, SWINGS = 8.0, 2.0
 
 
@@ -49,12 +47,12 @@ def path_of(model: engine.Model):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--urdf", type=Path, nargs="+", default=FILES, help="arms with one coordinate a joint (default: Panda and UR5)")
+    parser.add_argument("--urdf", type=Path, nargs="+", help="arms with one coordinate a joint (default: Panda and UR5)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for trajectories and plots (default: out)")
     show.add_options(parser)
     options = parser.parse_args()
     motions = []
-    for file in options.urdf:
+    for file in options.urdf or map(show.robot, FILES):
         model = engine.load_urdf(file)
         path, start = path_of(model)
         controller = computed_torque(model, path, bandwidth=20.0)

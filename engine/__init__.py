@@ -19,6 +19,7 @@ from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
+from engine.examples import example
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
 from engine.recording import StorageError
@@ -47,7 +48,7 @@ __all__ = [
     "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator",
     "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
-    "compiler", "convert", "dynamics", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io",
-    "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
+    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
+    "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
     "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -32,13 +32,14 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
     "io": ({"checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "xarray"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
-    "engine": ({*BELOW, "convert", "inverse_kinematics", "simulation", "viewer"}, set()),
+    "engine": ({*BELOW, "convert", "examples", "inverse_kinematics", "simulation", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
@@ -186,7 +187,7 @@ def test_the_picture_names_every_room():
 
 def test_tests_mirror_the_rooms():
     folders = {path.parent.name for path in (TOP / "tests").glob("*/test_*.py")}
-    assert folders - {"bench", "demos", "assets", "fuzz"} <= {path.name for path in ENGINE.iterdir() if path.is_dir()}
+    assert folders - {"bench", "demos", "fuzz"} <= {path.name for path in ENGINE.iterdir() if path.is_dir()}
 
 
 # ---------------------------------------------------------------- files

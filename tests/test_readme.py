@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_examples(monkeypatch, tmp_path):
-    (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
     assert len(blocks) == 5

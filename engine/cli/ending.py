@@ -72,6 +72,13 @@ def finishing(command: Callable[..., None]) -> Callable[..., NoReturn]:
     return finishes
 
 
+def refuse_unread(why: str, **options: object) -> None:
+    """Refuse options that have been given although nothing would read them."""
+    for name, given in options.items():
+        if given:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt; a bit later where Python would drop it, in finalizers."""

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 import engine
-from engine.cli.files import say_written, written
+from engine.cli.ending import refuse_unread
+from engine.cli.files import require_ending, say_written, written
 from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout
 from engine.cli.recordings import one_rollout, shown
 from engine.simulation.trajectory import write_columns
@@ -17,7 +18,7 @@ PIECE = 10_000            # records that are in memory at a time
 
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A recording (HDF5); for a page or glTF also a URDF file.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), or else a CSV file.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), or a CSV file (.csv).")],
     rollout: Rollout = None,
     every: Annotated[int, typer.Option(metavar="N", help="CSV: write every N-th record.", min=1)] = 1,
     fps: Rate = 30.0,
@@ -40,11 +41,15 @@ def export(
     Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT and signals; every number to its last bit. A page needs no server
     and no network.
     """
+    require_ending(out, ".csv", ".html", ".glb")
     if Path(out).suffix.lower() in (".html", ".glb"):
+        refuse_unread(f"is for a CSV file, and '{out}' is none; expected .csv, or the option left out", every=every != 1)
         source = shown(file, floating, rollout, package_dir)
         with written(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual")
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
+    refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected .html or .glb, or the option left out", fps=fps != 30,
+                  environment=environment, collision=collision, floating=floating, package_dir=package_dir)  # fmt: skip
     count = start = 0
     with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole

@@ -42,6 +42,14 @@ def written(name: str, source: str, overwrite: bool) -> Iterator[Path]:
             new.unlink()
 
 
+def require_ending(name: str, *endings: str) -> None:
+    """Refuse a file to write whose ending says that it should hold something else; a folder or a stream, such as /dev/stdout, has none."""
+    ending = Path(name).suffix
+    if ending.lower() not in endings and (os.path.isfile(name) or not os.path.exists(name)):
+        has = f"ends in '{ending}'" if ending else "has no ending"
+        raise Failure(f"'{name}' {has}; expected {', '.join(endings[:-1])}{' or ' * (len(endings) > 1)}{endings[-1]}")
+
+
 def say_written(name: str, text: str) -> None:
     """Say what a file holds, unless it may be the very stream to say it on."""
     if os.path.isfile(name):

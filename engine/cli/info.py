@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import engine
-from engine.cli.ending import Failure
+from engine.cli.ending import Failure, refuse_unread
 from engine.cli.options import Floating, Packages, Shown
 from engine.cli.recordings import is_recording
 from engine.cli.tables import contents_lines, summary_lines, tree_lines
@@ -33,6 +33,8 @@ def info(
     engine info run.h5                              a recording: complete or not
     """
     if is_recording(file):
+        refuse_unread(f"is for a robot's file, and '{file}' is a recording, which holds its robot; expected the option left out",
+                      floating=floating, meshes=meshes, package_dir=package_dir)  # fmt: skip
         with Recording.open(file) as recording:
             print(file, *contents_lines(recording), sep="\n")
             if tree and "model" in recording.header:

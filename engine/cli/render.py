@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import engine
-from engine.cli.ending import Failure
-from engine.cli.files import written
+from engine.cli.ending import Failure, refuse_unread
+from engine.cli.files import require_ending, written
 from engine.cli.options import Collision, Environment, Floating, Follow, Overwrite, Packages, Rate, Rollout, Shown, View, above_zero, expect
 from engine.cli.recordings import shown
 from engine.viewer.files import film_times
@@ -56,8 +56,10 @@ def render(
     moves = ending.lower() != ".png" or numbered
     if at is not None and moves:
         raise typer.BadParameter(f"--time is for a picture, and '{out}' is a film; expected .png, or no --time")
-    if ending.lower() not in (".png", ".mp4", ".gif"):
-        raise Failure(f"'{out}' ends in '{ending}'; expected .png, .mp4 or .gif")
+    require_ending(out, ".png", ".mp4", ".gif")
+    if not moves:
+        refuse_unread(f"is for a film, and '{out}' is a picture; expected .mp4 or .gif, or the option left out",
+                      fps=fps != 30, speed=speed != 1)  # fmt: skip
     source = shown(file, floating, rollout, package_dir, follow)
     span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
     if at is not None and not span[0] <= at <= span[1]:

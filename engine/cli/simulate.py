@@ -10,7 +10,8 @@ import typer
 
 import engine
 from engine.checks import nearest
-from engine.cli.ending import Failure, note
+from engine.cli.ending import Failure
+from engine.cli.files import require_ending
 from engine.cli.motion import motion_of, read_table
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
 from engine.cli.recordings import record
@@ -28,7 +29,7 @@ Ideal = Annotated[bool, typer.Option("--ideal-joints", help="Without the damping
 def simulate(
     robot: Robot,
     duration: Annotated[float, typer.Option(metavar="S", help="How long, s.", callback=seconds)],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The HDF5 file to write.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The recording to write (HDF5: .h5, .hdf5).")],
     floating: Floating = False,
     dt: Annotated[float, typer.Option(metavar="S", help="The step, s.", callback=seconds)] = 1e-3,
     integrator: Integrator = "cg4",
@@ -60,12 +61,11 @@ def simulate(
     if seed is not None and start != "random" and velocity != ["random"]:
         raise typer.BadParameter("--seed is given but nothing is random; expected --start random or --velocity random with it")
     g = chosen_gravity(gravity, zero_gravity)
+    require_ending(out, ".h5", ".hdf5")
     if os.path.isdir(out) or (os.path.exists(out) and not overwrite):
         raise Failure(f"'{out}' exists; expected a new path{'' if os.path.isdir(out) else ', or --overwrite'}")
     model = engine.load_urdf(robot, floating_base=floating)
     q0, v0, said = first_state(model, start, seed or 0, velocity or [])
-    if not ideal_joints:
-        warn_of_limits(model, q0)
     simulator = engine.Simulator(model, dt, integrator, GRAVITY if g is None else g, joint_dynamics=not ideal_joints)
     notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),
              "joint_dynamics": not ideal_joints, "begun": datetime.datetime.now(datetime.timezone.utc).isoformat()}  # fmt: skip
@@ -110,13 +110,3 @@ def named_velocities(model: engine.Model, texts: Sequence[str]) -> Array:
         except ValueError:
             raise Failure(f"--velocity {text}: '{value}' is no number", 2) from None
     return model.checked("v0", v)
-
-
-def warn_of_limits(model: engine.Model, q: Array) -> None:
-    """Say which joints begin outside of their limits, where the stops will push them."""
-    for b in model.bodies:
-        if b.kind.nq == 1 and not b.mimics:
-            x, limits = float(q[b.q][0]), b.joint.limits
-            if not limits.lower - 1e-9 <= x <= limits.upper + 1e-9:
-                note(f"joint '{b.joint.name}' starts at {x:g}, outside of its limits {limits.lower:g} … {limits.upper:g}; its stop "
-                     "pushes it back (--start and --ideal-joints change that)")  # fmt: skip

@@ -7,8 +7,8 @@ import numpy as np
 import typer
 
 import engine
-from engine.cli.ending import Failure
-from engine.cli.files import say_written, written
+from engine.cli.ending import Failure, note
+from engine.cli.files import require_ending, say_written, written
 from engine.cli.motion import DEGREE, derivatives, motion_of, read_table, warn_of_jumps
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Rollout, Weightless, chosen_gravity, expect
 from engine.cli.tables import gravity_text, print_peaks
@@ -24,7 +24,7 @@ Smooth = Annotated[int, typer.Option(metavar="N", help="Differentiate quartics f
 def torques(
     robot: Robot,
     trajectory: Annotated[str, typer.Argument(metavar="TRAJECTORY", help="A CSV file, or a recording (HDF5).")],
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="A CSV file for the torques over time.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="A CSV file (.csv) for the torques over time.")] = None,
     floating: Floating = False,
     gravity: Gravity = None,
     zero_gravity: Weightless = False,
@@ -47,6 +47,8 @@ def torques(
     Damping and friction are not part of the torques.
     """
     chosen = chosen_gravity(gravity, zero_gravity)
+    if out is not None:
+        require_ending(out, ".csv")
     model = engine.load_urdf(robot, floating_base=floating)
     table, recorded = read_table(trajectory, rollout)
     if "t" not in table:
@@ -55,6 +57,8 @@ def torques(
     found, ignored = motion_of(model, table, trajectory)
     q = model.normalized(found["q"])
     v, vdot, how = rates(model, t, q, found, smooth, trajectory)
+    if smooth != DEGREE + 1 and {"v", "vdot"} <= {*found}:
+        note(f"--smooth {smooth} is not read: '{trajectory}' has columns v.… and vdot.…, and nothing is differentiated")
     g = chosen or recorded or GRAVITY
     tau = engine.compile(model, g).rnea(q, v, vdot)
     if out is not None:

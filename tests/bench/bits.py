@@ -19,13 +19,12 @@ from engine.simulation.forces import JointSpring, PointForce
 from tests.bench.robots import FILES
 
 Array = np.ndarray
-FLYER = Path(__file__).parents[2] / "assets/free_flyer/free_flyer.urdf"
 ZERO = (0.0, 0.0, 0.0)
 METHODS = ("lie_euler", "lie_euler_world", "semi_implicit_euler", "cg3", "cg4", "cf4", "rkmk4", "rkmk5", "implicit_midpoint")
 
 
 def flyer() -> engine.Model:
-    return engine.load_urdf(FLYER, floating_base=True)
+    return engine.load_urdf(engine.example("free_flyer"), floating_base=True)
 
 
 def load(name: str) -> engine.Model:

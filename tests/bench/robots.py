@@ -14,7 +14,7 @@ import pinocchio as pin
 import engine
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-FREE_FLYER = Path(__file__).parents[2] / "assets" / "free_flyer" / "free_flyer.urdf"
+FREE_FLYER = engine.example("free_flyer")
 FILES = {
     "UR5": (ROBOTS / "ur_description/urdf/ur5_robot.urdf", False),
     "Panda": (ROBOTS / "panda_description/urdf/panda.urdf", False),

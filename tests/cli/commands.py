@@ -4,7 +4,6 @@ import csv
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +11,7 @@ import engine
 from engine import load_trajectory, load_urdf
 from engine.cli import main
 
-FLYER = Path(__file__).parents[2] / "assets/free_flyer/free_flyer.urdf"
+FLYER = engine.example("free_flyer")
 SHARE = '<inertial><origin xyz="0.2 0 0.1"/><mass value="{}"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial>'
 SHAPE = '<visual><origin xyz="0.2 0 0"/><geometry><box size="0.4 0.1 0.1"/></geometry></visual>'
 SHAPE += SHAPE.replace("visual", "collision").replace("0.1 0.1", "0.12 0.12")

@@ -67,6 +67,11 @@ WRONG = [
     ("render run.h5 x.mp4 --time 1", "--time is for a picture, and 'x.mp4' is a film"),
     ("export run.h5 x.html --fps nan", "'--fps': nan; expected a number greater than zero"),
     ("export run.h5", "Missing argument"),
+    ("export run.h5 x.html --every 2", "--every is for a CSV file, and 'x.html' is none"),
+    ("export run.h5 x.csv --fps 60", "--fps is for what is looked at, and 'x.csv' is a CSV file"),
+    ("export run.h5 x.csv --package-dir .", "--package-dir is for what is looked at"),
+    ("render run.h5 x.png --speed 2", "--speed is for a film, and 'x.png' is a picture"),
+    ("info run.h5 --meshes", "--meshes is for a robot's file, and 'run.h5' is a recording"),
     ("info", "Missing argument 'FILE'"),
 ]  # fmt: skip
 
@@ -95,6 +100,7 @@ def broken(here, monkeypatch) -> Path:
     q = np.array([[0.0, 0.0], [np.nan, 0.0]])
     engine.Trajectory(load_urdf("robot.urdf"), (0, 0, -9.81), np.array([0.0, 1.0]), q, 0 * q, 0 * q, 0 * q).save("nan.h5")
     run("simulate", "robot.urdf", "--duration", 0.01, "--out", "run.h5")
+    Path("run.csv").write_bytes(Path("run.h5").read_bytes())
     Path("cut.h5").write_bytes(Path("run.h5").read_bytes()[:3000])
     import h5py
 
@@ -109,6 +115,9 @@ FAULTS = [
     ("simulate robot.urdf --duration 1 --out run.h5", "'run.h5' exists; expected a new path, or --overwrite"),
     ("simulate robot.urdf --duration 1 --out folder", "'folder' exists; expected a new path\n"),
     ("simulate robot.urdf --duration 1 --out folder --overwrite", "'folder' exists; expected a new path\n"),
+    *[(f"simulate robot.urdf --duration 1 --out {x}", f"'{x}' ends in '.csv'; expected .h5 or .hdf5") for x in ("t.csv", "binary.csv")],
+    ("simulate robot.urdf --duration 1 --out binary.csv --overwrite", "'binary.csv' ends in '.csv'; expected .h5 or .hdf5"),
+    ("simulate robot.urdf --duration 1 --out x", "'x' has no ending; expected .h5 or .hdf5"),
     ("simulate robot.urdf --duration 1 --out /proc/x.h5", "'/proc/x.h5' cannot be created"),
     ("simulate robot.urdf --duration 1 --out x.h5 --integrator dqvi", "integrator 'dqvi' is for a single free body"),
     ("simulate robot.urdf --duration 1 --out x.h5 --start binary.csv", "'binary.csv' is no text"),
@@ -118,16 +127,18 @@ FAULTS = [
     ("torques robot.urdf folder", "'folder' is a folder"),
     ("torques robot.urdf binary.csv", "'binary.csv' is no text"),
     ("torques robot.urdf run.h5 --floating", "has no column 'q.floating_base.qw' (a base that does not move has none"),
-    ("torques robot.urdf run.h5 --out robot.urdf", "'robot.urdf' exists; expected a new path, or --overwrite"),
-    ("torques robot.urdf run.h5 --out run.h5 --overwrite", "'run.h5' is the file to read"),
+    ("torques robot.urdf run.h5 --out binary.csv", "'binary.csv' exists; expected a new path, or --overwrite"),
+    ("torques robot.urdf run.h5 --out run.h5 --overwrite", "'run.h5' ends in '.h5'; expected .csv"),
     ("torques robot.urdf run.h5 --rollout 0 --out folder", "'folder' is a folder"),
     ("torques robot.urdf run.h5 --rollout 1", "'run.h5' holds a single one"),
     ("plot run.h5 --out picture", "'picture' has no ending"),
     ("plot run.h5 --out picture.pgn", "'picture.pgn' cannot be drawn"),
     ("plot run.h5 --out robot.urdf", "'robot.urdf' exists"),
     ("plot run.h5 --out /proc/x.png", "'/proc/x.png' cannot be written"),
-    ("export run.h5 robot.urdf", "'robot.urdf' exists"),
-    ("export run.h5 run.h5 --overwrite", "'run.h5' is the file to read"),
+    ("export run.h5 binary.csv", "'binary.csv' exists"),
+    ("export run.h5 run.foo", "'run.foo' ends in '.foo'; expected .csv, .html or .glb"),
+    ("export run.h5 run", "'run' has no ending; expected .csv, .html or .glb"),
+    ("export run.csv run.csv --overwrite", "'run.csv' is the file to read"),
     ("view robot.urdf", "there is no display"),
     ("view robot.urdf --follow upr", "no link 'upr' in 'arm' (did you mean 'upper'?)"),
     ("view lost.urdf", "mesh 'lost.stl' is not there"),
@@ -136,7 +147,7 @@ FAULTS = [
     ("render lost.urdf x.png", "mesh 'lost.stl' is not there"),
     ("render robot.urdf x.avi", "'x.avi' ends in '.avi'; expected .png, .mp4 or .gif"),
     ("render robot.urdf robot.png", "'robot.png' exists; expected a new path, or --overwrite"),
-    ("render robot.urdf folder", "'folder' ends in ''"),
+    ("render robot.urdf folder", "'folder' is a folder"),
     ("render robot.urdf /proc/x.mp4", "'/proc/x.mp4' cannot be written"),
     ("render run.h5 x.gif --fps 90", "at most 50 in a .gif"),
     ("render run.h5 x.mp4 --follow fort", "no link 'fort' in 'arm' (did you mean 'fore'?)"),

@@ -76,7 +76,7 @@ def test_start_from_a_file(here, capsys):
 def test_a_start_outside_of_the_limits_is_told(here, capsys):
     Path("start.csv").write_text("shoulder,elbow\n0,2.5\n")
     assert run("simulate", "robot.urdf", "--duration", 0.01, "--out", "a.h5", "--start", "start.csv") == 0
-    assert "note: joint 'elbow' starts at 2.5, outside of its limits -2 … 2" in capsys.readouterr().err
+    assert "note: 'arm' starts outside its limits, joint 'elbow' at 2.5 with limits -2 … 2" in capsys.readouterr().err
     assert run("simulate", "robot.urdf", "--duration", 0.01, "--out", "b.h5", "--start", "start.csv", "--ideal-joints") == 0
     assert capsys.readouterr().err == ""
 

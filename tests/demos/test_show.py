@@ -1,6 +1,7 @@
 """What the demos share: rigid bodies that can be looked at, and the options that show them."""
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
@@ -92,3 +93,12 @@ def test_the_handle_balances_and_its_middle_axis_is_the_stem(show):
     G = demo["T_HANDLE"]
     assert inertia.mass(G) == pytest.approx(0.52) and np.abs(inertia.first_moment(G)).max() < 1e-12
     assert G[0, 0] < G[1, 1] < G[2, 2] and np.abs(G - np.diag(np.diag(G))).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", ["tracking", "drone_arm"])
+def test_a_demo_of_robots_that_are_not_there_says_what_to_install(name, tmp_path):
+    code = ("import runpy, sys, sysconfig; sysconfig.get_path = lambda name: '/nowhere'; "
+            f"sys.argv = ['{name}.py']; runpy.run_path('demos/{name}.py', run_name='__main__')")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], cwd=DEMOS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("error: '") and done.stderr.endswith("expected it: pip install example-robot-data\n")

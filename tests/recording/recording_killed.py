@@ -35,7 +35,7 @@ def twenty(records: int) -> Iterator[tuple[int, int]]:
 
 def memory(path: str, rollouts: str, steps: str, every: str) -> None:
     """Print the peak of the process's memory, MiB, after a batch of the free-flyer's motions onto disk, every few steps."""
-    model = engine.load_urdf(Path(engine.__file__).parents[1] / "assets/free_flyer/free_flyer.urdf", floating_base=True)
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     q, v = model.random(np.random.default_rng(0))
     run.pieces = twenty  # not of a tenth of a second each
     scale = np.linspace(0.0, 0.1, int(rollouts))[:, None]

@@ -1,6 +1,5 @@
 """Several trees in one model: free bodies, one beside a fixed arm, a servicer and its target; by every method, alone and in batch."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from engine.integrate import METHODS, FreeBody
 from engine.spatial import inertia, se3, so3
 from tests.trees import random_inertia
 
-FLYER = Path(__file__).parents[2] / "assets/free_flyer/free_flyer.urdf"
+FLYER = engine.example("free_flyer")
 EACH = [name for name, m in METHODS.items() if m.takes is not FreeBody]
 EXPLICIT = [name for name in EACH if not METHODS[name].implicit]
 DOWN = (0.0, 0.0, -10.0)

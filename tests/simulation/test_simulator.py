@@ -23,7 +23,7 @@ from tests.dynamics.oracle_pinocchio import built as from_builder
 from tests.dynamics.support import file, robot
 from tests.trees import random_tree
 
-ASSET = Path(__file__).parents[2] / "assets" / "free_flyer" / "free_flyer.urdf"
+ASSET = engine.example("free_flyer")
 
 
 def pendulum(length=1.0, mass=2.0) -> engine.Model:

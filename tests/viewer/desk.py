@@ -22,7 +22,7 @@ SIZE = (480, 360)
 
 
 def servicer():
-    return engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True)
+    return engine.load_urdf(engine.example("free_flyer"), floating_base=True)
 
 
 def motion(model, duration=2.0):

@@ -87,7 +87,7 @@ def test_silhouette(draw, name, samples):
     if name == "panda":
         model = engine.load_urdf(ROBOTS / "panda_description/urdf/panda.urdf")
     else:
-        model = engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True)
+        model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     scene = Scene(Actor(model, q=model.random(rng)[0], color=(0.9, 0.1, 0.1)), environment="plain")
     size = (480, 360) if samples else (960, 720)
     camera = camera_for(scene, size, azimuth=float(rng.uniform(-3, 3)), elevation=0.3)
@@ -222,7 +222,7 @@ def test_instances_are_as_robots_one_by_one(draw):
 
 
 def test_the_same_picture_twice_and_after_another_size(draw):
-    scene = Scene(engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True))
+    scene = Scene(engine.load_urdf(engine.example("free_flyer"), floating_base=True))
     camera = camera_for(scene)
     first = draw(scene, camera)
     assert draw(scene, camera, (200, 100)).shape == (100, 200, 3)

@@ -25,7 +25,7 @@ def test_at_the_window(scenario):
 
 PICTURE = """
 import sys, numpy as np, engine
-model = engine.load_urdf("assets/free_flyer/free_flyer.urdf", floating_base=True)
+model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
 np.save(sys.argv[1], engine.render(model, size=(200, 150), environment="space"))
 """
 
@@ -45,7 +45,7 @@ def test_the_same_pixels_with_a_display_and_without(tmp_path):
     ("engine.render(model, 'x.png')", {"DISPLAY": "", "MESA_GL_VERSION_OVERRIDE": "2.1"}, "expected OpenGL 3.3 or newer"),
 ])  # fmt: skip
 def test_where_nothing_can_be_drawn_one_sentence_says_so(tmp_path, code, variables, said):
-    setting = "import engine\nmodel = engine.load_urdf('assets/free_flyer/free_flyer.urdf', floating_base=True)\n"
+    setting = "import engine\nmodel = engine.load_urdf(engine.example('free_flyer'), floating_base=True)\n"
     caught = f"try:\n    {code}\nexcept engine.ViewerError as error:\n    print(error)\n"
     status, out, error = run(["-c", setting + caught], **variables)
     assert status == 0, error

@@ -1,4 +1,4 @@
-"""Makes the free flyer, a servicer satellite with a seven-joint arm: ``python make.py`` writes free_flyer.urdf and meshes/*.stl.
+"""Makes the free flyer, a servicer satellite with a seven-joint arm, in engine/examples: ``python assets/free_flyer.py``.
 
 Every link is a handful of closed solids. They give its looks and, with one density for the whole link, its inertia.
 The bus frame lies in the middle of its box: x to the docking ring, z to the arm. At zero angles the arm points up along z.
@@ -246,4 +246,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(__file__).resolve().parent)
+    write(Path(__file__).resolve().parents[1] / "engine" / "examples" / "free_flyer")

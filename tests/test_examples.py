@@ -1,0 +1,31 @@
+"""The robots that come with the engine: they are found, are what they say, and are installed with it."""
+
+from pathlib import Path
+
+import pytest
+
+import engine
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_servicer_is_there_and_nothing_is_wrong_in_it():
+    path = engine.example("free_flyer")
+    model = engine.load_urdf(path, floating_base=True)
+    assert (model.name, model.nq, model.nv) == ("free_flyer", 14, 13) and engine.check(path, meshes=True).ok
+    assert {*path.parent.glob("meshes/*")} == {shape.mesh for link in model.links for shape in link.visuals}
+
+
+@pytest.mark.parametrize("name", ["free_flier", "", "../examples/free_flyer", "free_flyer.urdf", None])
+def test_an_unknown_name_gets_the_nearest_and_the_list(name):
+    with pytest.raises(engine.RobotFileError, match=r"there is no example .*; expected one of free_flyer$") as error:
+        engine.example(name)
+    assert ("(did you mean 'free_flyer'?)" in str(error.value)) == (name not in ("", None))
+
+
+def test_whatever_lies_in_the_package_is_installed():
+    tomllib = pytest.importorskip("tomllib")
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["engine"]
+    package = ROOT / "engine"
+    lies = {path for path in package.rglob("*") if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts}
+    assert len(lies) > 30 and not lies - {path for pattern in patterns for path in package.glob(pattern)}
