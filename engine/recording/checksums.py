@@ -13,7 +13,7 @@ Array = np.ndarray
 FIRST = 512  # bytes of the file's head, which has a checksum of its own
 SHIFT = 12  # blocks of a small file have 2**SHIFT bytes
 MOST = 1 << 16  # blocks of a file; one that grows beyond has blocks twice as large
-PIECE = 1 << 20  # bytes, or a block, that are read in one go
+PIECE = 1 << 16  # bytes, or a block, that are read in one go
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -21,7 +22,7 @@ from engine.checks import whole
 from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
-from engine.recording.schema import CHUNK, LEAST, LONG, Contents, Shape, Shapes, checked_schema, header_parts
+from engine.recording.schema import CHUNK, LONG, Contents, Shape, Shapes, checked_schema, header_parts
 from engine.recording.store import CACHE, StorageError, Store
 
 Array = np.ndarray
@@ -127,7 +128,6 @@ class Recorder:
         path = Path(path)
         layout = checked_schema(path, batch, columns, checkpoint)
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
-        most = CHUNK if records is None else max(LEAST, records * layout.record_size)
         parts = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
         try:
@@ -146,7 +146,7 @@ class Recorder:
         try:
             with store.closed_on_error():
                 store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=FIRST, rdcc_nbytes=CACHE)
-                contents = schema.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer, most)))
+                contents = schema.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer), records))
                 store.hdf5.flush()
                 store.commit()
                 put_in_place(new, path, overwrite)
@@ -303,21 +303,24 @@ def require_free(path: Path, overwrite: bool) -> None:
 def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
     """Record in a thread, while this one goes on: it makes the recorder by ``begin()``, and ``add(block)`` has it append ``block()``.
 
-    At most three pieces of work wait; then ``add`` waits for the first of them. However this ends, what was added is written and the
-    recorder closed, as complete unless there was an error. The first error of the thread is raised by ``add``, or in the end.
+    It begins with the first block, so as not to be in the way of its computation. At most three pieces of work wait; then ``add`` waits
+    for the first of them. However this ends, what was added is written and the recorder closed, as complete unless there was an error.
+    The first error of the thread is raised by ``add``, or in the end.
     """
     pool = ThreadPoolExecutor(1)
-    made = pool.submit(begin)
-    waiting: deque[Future[Any]] = deque([made])
+    made = functools.cache(lambda: pool.submit(begin))
+    waiting: deque[Future[Any]] = deque()
 
     def add(block: Callable[[], tuple[Any, Any]]) -> None:
+        if not waiting:
+            waiting.append(made())
         if len(waiting) == 3:
             waiting.popleft().result()
         waiting.append(pool.submit(append, waiting[-1], block))
 
     def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
         before.result()  # after an error nothing more is written
-        made.result().append(*block())
+        made().result().append(*block())
 
     complete = False
     try:
@@ -325,7 +328,8 @@ def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tupl
         complete = True
     finally:
         with uninterrupted():
+            last = waiting[-1] if waiting else made()
             pool.shutdown()
-            if made.exception() is None:
-                made.result().close(complete and waiting[-1].exception() is None)
-        waiting[-1].result()
+            if made().exception() is None:
+                made().result().close(complete and last.exception() is None)
+        last.result()

@@ -49,9 +49,10 @@ class Schema:
         """Bytes of one record of all columns."""
         return sum(8 * math.prod(shape) for shape in self.records.values())
 
-    def rows(self, size: int) -> int:
-        """Return how many records make a chunk that takes so many bytes; at least one."""
-        return max(1, size // self.record_size)
+    def rows(self, size: int, records: int | None = None) -> int:
+        """Return how many records make a chunk of at most so many bytes, one at least; if there will be so many, they fill their chunks."""
+        most = max(1, size // self.record_size)
+        return most if not records else max(-(-records // -(-records // most)), min(most, LEAST // self.record_size))
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,15 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
     """Return a header as JSON, and its long values: name, text, and whether it is JSON and not the value itself."""
     short, long = {}, []
     for key, value in header.items():
+        plain = isinstance(value, str) and len(value) > LONG and not re.search("[\0\ud800-\udfff]", value)
         try:
-            text = json.dumps(value, default=lambda x: x.tolist())
+            text = value if plain else json.dumps(value, default=lambda x: x.tolist())
         except (TypeError, ValueError, AttributeError, RecursionError):
             raise StorageError(f"header['{key}'] is {value!r:.200}; expected texts, numbers, lists and dictionaries") from None
         if not isinstance(key, str) or (len(text) > LONG and not key.isidentifier()):
             raise StorageError(f"a header's key is {key!r:.200}; expected a name such as 'model'")
         if len(text) > LONG:
-            plain = isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
-            long.append((key, value if plain else text, not plain))
+            long.append((key, text, not plain))
         else:
             short[key] = json.loads(text)
     text = json.dumps(short)

@@ -111,22 +111,22 @@ class Store:
 
     # ------------------------------------------------------------ bytes
 
-    def _next(self, begin: int, end: int) -> bytearray:
+    def _next(self, begin: int, end: int) -> bytes | bytearray:
         """Return bytes of the next state: of the last one, checked, with what was written since; zeros behind the end."""
-        data, last = bytearray(end - begin), min(end, self.size)
-        if begin < last:
-            known = self._state(begin, min(last, self.head.size))
-            there = known + self._disk(begin + len(known), last)
-            overlay(there, begin, self.held)
-            data[: len(there)] = there
-        return data
+        last = min(end, self.size)
+        if begin >= last:
+            return bytes(end - begin)
+        known = min(last, self.head.size)
+        data = self._disk(begin, last) if begin >= known else self._state(begin, known)
+        if begin < known < last:
+            data = data + self._disk(known, last)
+        data = overlaid(data, begin, self.held)
+        return data if last == end else data.ljust(end - begin, b"\0")
 
-    def _state(self, begin: int, end: int) -> bytearray:
+    def _state(self, begin: int, end: int) -> bytes | bytearray:
         """Return bytes of the last state, checked; OSError where they are damaged, or changed by a commit."""
         if begin < FIRST:
-            return (bytearray(self.first[begin:]) + self._state(FIRST, max(FIRST, end)))[: max(0, end - begin)]
-        if begin >= end:
-            return bytearray()
+            return self.first[begin:end] + (self._state(FIRST, end) if end > FIRST else b"")
         first, last = self.sums.around(begin, end)
         data = self._disk(first, last)
         if not self.forked and (wrong := self.sums.wrong(first, data)):
@@ -135,13 +135,12 @@ class Store:
             raise OSError("damaged, or changed by a commit")
         return data[begin - first : end - first]
 
-    def _disk(self, begin: int, end: int) -> bytearray:
+    def _disk(self, begin: int, end: int) -> bytes | bytearray:
         """Return bytes as they lie on the disk, or in a journal that a reader found; zeros behind the end."""
-        data = bytearray(end - begin)
-        found = os.pread(self.fd, end - begin, begin)
-        data[: len(found)] = found
-        overlay(data, begin, self.patches)
-        return data
+        data = os.pread(self.fd, end - begin, begin)
+        while len(data) < end - begin and (more := os.pread(self.fd, end - begin - len(data), begin + len(data))):
+            data += more  # no system gives more than 2 GiB at once
+        return overlaid(data.ljust(end - begin, b"\0"), begin, self.patches)
 
     def _place(self, view: memoryview, at: int) -> None:
         """Write bytes of the next state: straight away where they are none of the last one's, and held back where they are."""
@@ -325,13 +324,15 @@ class Store:
             self.failure = error
 
 
-def overlay(data: bytearray, begin: int, changes: Entries) -> None:
-    """Carry out changes in bytes that lie at ``begin``."""
+def overlaid(data: bytes | bytearray, begin: int, changes: Entries) -> bytes | bytearray:
+    """Return bytes that lie at ``begin``, with changes carried out."""
     end = begin + len(data)
     for (at, n), new in changes.items():
         first, last = max(begin, at), min(end, at + n)
         if first < last:
+            data = data if isinstance(data, bytearray) else bytearray(data)
             data[first - begin : last - begin] = new[first - at : last - at]
+    return data
 
 
 def strange(fd: int, head: bytes) -> str:

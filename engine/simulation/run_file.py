@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -38,13 +39,19 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
     plant, process = step.plant, step.process
     key = hashlib.sha256("".join(f.key for f in process.programs).encode()).hexdigest() if step.compiled else "not compiled"
     return {
-        "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
-        "python": platform.python_version(), "machine": platform.machine(),
+        **versions(),
         **header_of(plant.model, plant.gravity, plant.parameters.split(p)),
         "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
         "program": key, "components": [c.name for c in plant.components], "event_names": step.watch.names,
         "parameters": {n: np.asarray(x).tolist() for n, x in plant.values.items()},
     }  # fmt: skip
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return what the bits of a result may depend on."""
+    return {"engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
+            "python": platform.python_version(), "machine": platform.machine()}  # fmt: skip
 
 
 def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_every: int, progress: bool, overwrite: bool,
@@ -61,7 +68,8 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
 
     def begin() -> Recorder:
         first = {"x0": base64.b64encode(x.astype("<f8").tobytes()).decode()}   # for a run that is killed before its first block
-        return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite)
+        return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite,
+                               records=math.ceil(duration / step.dt / record_every) + 1)  # fmt: skip
 
     return written(step, path, begin, p, x, duration, record_every, 0, progress)
 

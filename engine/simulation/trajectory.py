@@ -285,7 +285,8 @@ class Trajectory:
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite) as recorder:
+        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
+                             records=len(self)) as recorder:  # fmt: skip
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
