@@ -41,7 +41,8 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot"), ("actuators", "run"),
+    ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "run_header"),
+    ("actuators", "run", "fingerprint"),
     ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"), ("diagnosis", "event_runs"),
     ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip

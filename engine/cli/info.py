@@ -11,6 +11,7 @@ from engine.cli.recordings import is_recording
 from engine.cli.tables import contents_lines, summary_lines, tree_lines
 from engine.io import model_from_text
 from engine.recording import Recording
+from engine.simulation.run_header import header_in
 
 SMALL = 40                # links of a robot whose tree is printed unasked
 
@@ -33,6 +34,7 @@ def info(
     """
     if is_recording(file):
         with Recording.open(file) as recording:
+            header_in(recording)
             print(file, *contents_lines(recording), sep="\n")
             if tree and "model" in recording.header:
                 print("", *tree_lines(model_from_text(recording.header["model"])), sep="\n")

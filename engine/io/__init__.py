@@ -2,7 +2,8 @@
 
 from engine.io.check import Finding, Report, check
 from engine.io.mesh import load_mesh
-from engine.io.text import model_from_text, model_hash, model_text
+from engine.io.text import model_from_text, model_hash, model_text, text_hash
 from engine.io.urdf import RobotFileError, load_urdf
 
-__all__ = ["Finding", "Report", "RobotFileError", "check", "load_mesh", "load_urdf", "model_from_text", "model_hash", "model_text"]
+__all__ = ["Finding", "Report", "RobotFileError", "check", "load_mesh", "load_urdf", "model_from_text", "model_hash", "model_text",
+           "text_hash"]  # fmt: skip

@@ -9,7 +9,8 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from engine.recording.store import StorageError, Store
+from engine.recording.journal import MAGIC, OLD
+from engine.recording.store import SIGNATURE, StorageError, Store
 
 _OPEN: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -26,6 +27,15 @@ def close_all() -> None:
     """Close every file as if nobody held it any more."""
     for file in list(_OPEN):
         file.__del__()
+
+
+def is_recording(path: str | Path) -> bool:
+    """Return whether a file begins as a recording does, or HDF5."""
+    try:
+        with open(opened(Path(path), os.O_RDONLY), "rb") as file:
+            return file.read(len(MAGIC)).startswith((MAGIC, OLD, SIGNATURE))
+    except (OSError, ValueError):
+        return False
 
 
 def opened(path: Path, flags: int) -> int:

@@ -224,8 +224,9 @@ class Store:
         begin = FIRST
         while begin < self.head.size:
             end = self.sums.around(begin, min(begin + PIECE, self.head.size))[1]
+            self.damage = None
             try:
-                self.damage, _ = None, self._state(begin, end)
+                self._state(begin, end)
                 begin = end
             except OSError:
                 if self.damage is None:

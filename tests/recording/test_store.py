@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from engine.recording import Recorder, Recording, StorageError, checksums, journal, store, verify
-from engine.recording.checksums import FIRST
 from engine.recording import recording as reading
+from engine.recording.checksums import FIRST
 from tests.recording.damage import seal
 from tests.recording.store_killed import BATCH, CHECKPOINT, COLUMNS, HEADER, create, record, truth
 
