@@ -16,6 +16,7 @@ from engine.cli.render import render
 from engine.cli.resume import resume
 from engine.cli.simulate import simulate
 from engine.cli.torques import torques
+from engine.cli.verify import verify
 from engine.cli.view import view
 
 
@@ -41,6 +42,7 @@ def top(
     engine info robot.urdf --floating
     engine simulate robot.urdf --floating --duration 10 --out run.h5
     engine info run.h5
+    engine verify run.h5
     engine view run.h5
     engine render run.h5 run.mp4
     engine plot run.h5
@@ -57,5 +59,5 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, resume, torques, plot, view, render, export):
+for command in (info, simulate, resume, verify, torques, plot, view, render, export):
     app.command(**texts(command))(finishing(command))

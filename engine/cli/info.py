@@ -12,6 +12,7 @@ from engine.cli.recordings import is_recording
 from engine.cli.tables import contents_lines, summary_lines, tree_lines
 from engine.io import model_from_text
 from engine.recording import Recording
+from engine.simulation.run_header import header_in
 
 SMALL = 40                # links of a robot whose tree is printed unasked
 
@@ -36,6 +37,7 @@ def info(
         refuse_unread(f"is for a robot's file, and '{file}' is a recording, which holds its robot; expected the option left out",
                       floating=floating, meshes=meshes, package_dir=package_dir)  # fmt: skip
         with Recording.open(file) as recording:
+            header_in(recording)
             print(file, *contents_lines(recording), sep="\n")
             if tree and "model" in recording.header:
                 print("", *tree_lines(model_from_text(recording.header["model"])), sep="\n")

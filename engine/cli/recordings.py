@@ -21,13 +21,7 @@ PLOTTED = 100_000         # records; of more, a picture shows every second, thir
 
 def is_recording(file: str) -> bool:
     """Whether a file is, or is named as, one in HDF5."""
-    if Path(file).suffix.lower() in (".h5", ".hdf5"):
-        return True
-    try:
-        with open(file, "rb") as opened:
-            return opened.read(16).startswith((b"engine recording", b"\x89HDF\r\n\x1a\n"))
-    except (OSError, ValueError):
-        return False
+    return Path(file).suffix.lower() in (".h5", ".hdf5") or engine.recording.is_recording(file)
 
 
 def one_rollout(file: str, rollout: int | None, start: int = 0, stop: int | None = None, step: int = 1) -> engine.Trajectory:
@@ -76,13 +70,19 @@ def last_time(recording: Recording) -> float:
     return float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
 
 
+def steps_done(recording: Recording) -> int:
+    """Return how many steps a run had done at its last record, −1 where it cannot go on from there."""
+    steps = float(np.sum(recording.checkpoint().get("steps", 0.0)))
+    return int(steps) if math.isfinite(steps) else -1
+
+
 def interrupted(recording: Recording) -> bool:
     """Whether a run can go on from its last record: it is not complete, did not diverge, and was not ended by an event."""
     h, checkpoint, last = recording.header, recording.checkpoint(), last_time(recording)
-    if recording.complete or not (len(recording) and "dt" in h and checkpoint.get("finished")):
+    if recording.complete or not (len(recording) and "dt" in h and "duration" in h and np.any(checkpoint.get("finished", 0.0))):
         return not recording.complete
     eps = 1e-6 * h["dt"]
-    return last >= h["duration"] - eps or abs(last - checkpoint["steps"] * h["dt"]) <= eps
+    return last >= h["duration"] - eps or abs(last - steps_done(recording) * h["dt"]) <= eps
 
 
 def being_written(path: Path) -> bool:

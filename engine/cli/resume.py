@@ -11,9 +11,10 @@ import typer
 import engine
 from engine.cli.ending import Failure, note
 from engine.cli.options import Run, seconds
-from engine.cli.recordings import interrupted, last_time, record
+from engine.cli.recordings import interrupted, last_time, record, steps_done
 from engine.io import model_from_text
 from engine.recording import Recording
+from engine.simulation.run_header import header_in
 
 Whole = Annotated[float | None, typer.Option(metavar="S", help="How long in all, s; if not given, as the run was begun.", callback=seconds)]
 
@@ -31,7 +32,7 @@ def resume(recording: Run, duration: Whole = None) -> None:
     goes on in Python, by Simulator.resume.
     """
     with Recording.open(recording) as opened:
-        h, steps, last = opened.header, int(opened.checkpoint().get("steps", 0)), last_time(opened)
+        h, steps, last = header_in(opened), steps_done(opened), last_time(opened)
         if h.get("program") == "not compiled":
             raise Failure(f"'{recording}' was recorded with compiled=False; expected Simulator.resume in the program that began it")
         if any(x not in h for x in ("model", "integrator", "dt", "gravity", "duration", "record_every", "program")):

@@ -3,8 +3,8 @@
 from engine.io.check import Finding, Report, check
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.mesh import load_mesh
-from engine.io.text import model_from_text, model_hash, model_text
+from engine.io.text import model_from_text, model_hash, model_text, text_hash
 from engine.io.urdf import load_urdf
 
 __all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "load_mesh", "load_urdf", "model_from_text", "model_hash",
-           "model_text"]  # fmt: skip
+           "model_text", "text_hash"]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.checks import EngineError
+from engine.checks import EngineError, EngineWarning
 
 
 class RobotFileError(EngineError):
@@ -13,7 +13,7 @@ class RobotFileError(EngineError):
         super().__init__(": ".join(part for part in (f"{file}:{line}" if line else file, place, reason) if part))
 
 
-class RobotFileWarning(UserWarning):
+class RobotFileWarning(EngineWarning):
     """A robot or mesh file is used though something is wrong in it: an inertia that no body has, a mesh that is not there."""
 
 

@@ -1,10 +1,17 @@
-"""A model as a text of its own (JSON), to be kept with what was computed from it, and read back the same."""
+"""A model as a text of its own (JSON), to be kept with what was computed from it, and read back the same.
+
+A text may come from anybody, and the meshes and textures that it names lie outside of it: a text holds a digest of each, and a file that
+is not the one that was there when the text was written is not read.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import os
+import stat
+import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +22,8 @@ import numpy as np
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 
 CLASSES = {c.__name__: c for c in (Geometry, Joint, Limits, Link, Material, Mimic)}
+FILES = ("mesh", "texture")
+ENDS = 1 << 12  # bytes of a file's beginning and of its end that its digest is of
 
 
 @functools.lru_cache(maxsize=16)
@@ -33,7 +42,12 @@ def model_text(model: Model) -> str:
 @functools.lru_cache(maxsize=16)
 def model_hash(model: Model) -> str:
     """Return the SHA-256 of what a model is, without what it looks like."""
-    seen = json.loads(model_text(model))
+    return text_hash(model_text(model))
+
+
+def text_hash(text: str) -> str:
+    """Return the :func:`model_hash` of the model that a text is of."""
+    seen = json.loads(text)
     for link in seen["links"]:
         del link["visuals"], link["collisions"]
     for joint in seen["joints"]:
@@ -43,7 +57,7 @@ def model_hash(model: Model) -> str:
 
 
 def model_from_text(text: str) -> Model:
-    """Return the model of a text that :func:`model_text` wrote.
+    """Return the model of a text that :func:`model_text` wrote; a mesh that is another file by now has no path, and a fault.
 
     >>> from engine.model import Builder
     >>> arm = Builder("arm")
@@ -68,7 +82,9 @@ def model_from_text(text: str) -> Model:
 def packed(x: Any) -> Any:
     """Return the plain lists, dictionaries, numbers and texts of a model's parts."""
     if is_dataclass(x) and not isinstance(x, type):
-        return {"is": type(x).__name__, **{f.name: packed(getattr(x, f.name)) for f in fields(x)}}
+        plain = {f.name: packed(getattr(x, f.name)) for f in fields(x)}
+        named = [plain[n] for n in FILES if plain.get(n)]
+        return {"is": type(x).__name__, **plain, **({"digest": digest(*named)} if named else {})}
     if isinstance(x, np.ndarray):
         return x.tolist()
     if isinstance(x, (tuple, list)):
@@ -81,15 +97,40 @@ def packed(x: Any) -> Any:
 def unpacked(x: Any) -> Any:
     """Return the part that :func:`packed` made plain."""
     if isinstance(x, dict):
-        given = {n: unpacked(y) for n, y in x.items() if n != "is"}
+        given = {n: unpacked(y) for n, y in x.items() if n not in ("is", "digest")}
         for n in ("placement", "axis", "axis2", "inertia"):
             if n in given:
                 given[n] = np.array(given[n])
-        for n in ("mesh", "texture"):
+        for n in FILES:
             if given.get(n):
-                given[n] = Path(given[n])
+                there, path = digest(given[n]), given[n]
+                same = there and there == x.get("digest")
+                given[n] = Path(path) if same else None
+                text = f"'{path}' is {'another file than it was' if there else 'not there, as it was,'} when this was recorded"
+                if not same and n == "mesh":
+                    given["fault"] = f"{text}; expected the same file"
+                elif not same:
+                    warnings.warn(f"the texture {text}; what it belongs to is drawn without it", stacklevel=2)
         for n in ("visuals", "collisions", "size", "color"):
             if given.get(n) is not None:
                 given[n] = tuple(given[n])
         return CLASSES[x["is"]](**given)
     return [unpacked(y) for y in x] if isinstance(x, list) else x
+
+
+def digest(path: str) -> str:
+    """Return a file's size and the SHA-256 of its beginning and end, which nobody can give who has not seen it; "" if there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not wait at a pipe
+    except (OSError, ValueError):
+        return ""
+    try:
+        there = os.fstat(fd)
+        if not stat.S_ISREG(there.st_mode):
+            return ""
+        ends = os.pread(fd, ENDS, 0) + os.pread(fd, ENDS, max(0, there.st_size - ENDS))
+        return f"{there.st_size} {hashlib.sha256(ends).hexdigest()}"
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)

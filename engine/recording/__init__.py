@@ -1,10 +1,11 @@
 """Recordings on disk: named columns in an ordinary HDF5 file, written while a simulation runs, whole again after a kill at any moment.
 
-Nothing here knows physics.
+Every byte is under a checksum, and none is given out that is not as it was written. Nothing here knows physics.
 """
 
+from engine.recording.files import is_recording
 from engine.recording.recorder import Recorder, aside, require_free
-from engine.recording.recording import Recording
+from engine.recording.recording import Recording, Verdict, verify
 from engine.recording.store import StorageError
 
-__all__ = ["Recorder", "Recording", "StorageError", "aside", "require_free"]
+__all__ = ["Recorder", "Recording", "StorageError", "Verdict", "aside", "is_recording", "require_free", "verify"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -18,8 +19,11 @@ from typing import Any
 import numpy as np
 
 from engine.checks import whole
-from engine.recording.schema import LONG, Schema, Shape, Shapes, checked_schema, header_parts, read_schema, write_schema
-from engine.recording.store import CACHE, USER_BLOCK, StorageError, Store, close_at_exit, opened, opened_recording, put_in_place
+from engine.recording import schema
+from engine.recording.checksums import FIRST
+from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
+from engine.recording.schema import CHUNK, LONG, Contents, Shape, Shapes, checked_schema, header_parts
+from engine.recording.store import CACHE, StorageError, Store
 
 Array = np.ndarray
 
@@ -74,18 +78,19 @@ class Recorder:
 
     age = 1.0
 
-    def __init__(self, store: Store, layout: Schema, buffer: int) -> None:
+    def __init__(self, store: Store, contents: Contents, buffer: int) -> None:
         """Use :meth:`create` or :meth:`resume`."""
-        self.path, self._store, self._shapes, file = store.path, store, layout.records, store.hdf5
+        layout = contents.layout
+        self.path, self._store, self._shapes, self._contents = store.path, store, layout.records, contents
         self.batch, self.columns, self.checkpoint = layout.batch, layout.columns, layout.checkpoint
-        self._datasets = {name: file[name] for name in self.columns}
-        self._rows = file["t"].chunks[0]  # of a chunk; the buffers hold one, from the record _base on
+        self._rows = contents.rows  # of a chunk; the buffers hold one, from the record _base on
         self._buffers = {name: np.empty((self._rows, *shape), "<f8") for name, shape in self._shapes.items()}
         self._every = max(1, buffer // layout.record_size)  # records from a commit to the next
-        self._committed = self._written = len(file["t"])  # records of the last state, and records that HDF5 has
+        self._committed = self._written = contents.length  # records of the last state, and records that HDF5 has
         self._base, filled = self._written - self._written % self._rows, self._written % self._rows
-        for name, dataset in self._datasets.items():
-            self._buffers[name][:filled] = dataset[self._base :]
+        for name, x in self._buffers.items() if filled else ():
+            if x.size:
+                x[:filled] = schema.read_records(contents.columns[name], self._base)
         self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
         self._since = time.monotonic()
         close_at_exit(self)
@@ -101,7 +106,7 @@ class Recorder:
     @classmethod
     @uninterrupted()
     def create(cls, path: str | Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], checkpoint: Shapes,
-               overwrite: bool = False, buffer: int = 16 << 20) -> Recorder:  # fmt: skip
+               overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None) -> Recorder:  # fmt: skip
         """Return a recorder of a new file; its folder is made where there is none.
 
         Parameters
@@ -112,6 +117,7 @@ class Recorder:
         checkpoint : shapes of the arrays that a resumed run starts from, by name
         overwrite : whether to replace a file at that path; the new one is put in its place once it is whole
         buffer : bytes of records from a commit to the next; a recorder takes about 1 MB of memory, or what one record of a batch takes
+        records : about how many there will be, if that is known: a short recording is a small file then
 
         Raises
         ------
@@ -130,20 +136,24 @@ class Recorder:
             if path.exists():
                 os.close(opened(path, os.O_RDWR))  # nobody is writing it
             fd = opened(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        except OSError as error:
-            why = "its folder is a file" if isinstance(error, (FileExistsError, NotADirectoryError)) else error.strerror
+        except (OSError, ValueError) as error:
+            if isinstance(error, StorageError):
+                raise
+            file = isinstance(error, (FileExistsError, NotADirectoryError))
+            why = "its folder is a file" if file else getattr(error, "strerror", error)
             raise StorageError(f"'{path}' cannot be created ({why}); expected a folder that can be written") from None
-        store = Store(path, fd, True)
+        store = Store(path, fd, True, new=True)
         try:
             with store.closed_on_error():
-                store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=USER_BLOCK, rdcc_nbytes=CACHE)
-                write_schema(store.hdf5, layout, parts, buffer)
+                store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=FIRST, rdcc_nbytes=CACHE)
+                contents = schema.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer), records))
                 store.hdf5.flush()
                 store.commit()
                 put_in_place(new, path, overwrite)
-                return cls(store, layout, buffer)
+                return cls(store, contents, buffer)
         finally:
-            new.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                new.unlink(missing_ok=True)
 
     @classmethod
     @uninterrupted()
@@ -151,7 +161,7 @@ class Recorder:
         """Return a recorder that goes on after the last record of a file, in place; whatever a kill left behind it is cut off.
 
         Where to go on from is ``Recording.open(path).checkpoint()``. The file is not complete until it is closed as such. Entries of
-        ``header``, which must be short, replace those of the file's.
+        ``header``, which must be short, replace those of the file's. Records before the last ones are not read: :func:`verify` does.
 
         Raises
         ------
@@ -160,17 +170,16 @@ class Recorder:
         path, buffer = Path(path), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         store = opened_recording(path, True)
         with store.closed_on_error():
-            layout, _ = store.fetch(lambda file: read_schema(path, file))
-            file = store.hdf5
-            if file.userblock_size != USER_BLOCK or not store.commits or len({file[name].chunks[:1] for name in layout.columns}) > 1:
-                raise StorageError(f"'{path}' was rewritten by another program; expected the file as it was recorded, to add to it")
-            file.attrs.modify("complete", np.False_)
-            file.attrs["header"], long = header_parts({**json.loads(file.attrs["header"]), **(header or {})})
+            contents = store.fetch(lambda file: schema.read_schema(path, file, store.size))
+            top = store.hdf5.id
+            schema.write_attribute(top, "complete", np.False_)
+            short, long = header_parts({**json.loads(schema.attribute(top, "header", "S")), **(header or {})})
             if long:
                 raise StorageError(f"header['{long[0][0]}'] for '{path}' is long; expected a value of at most {LONG} characters of JSON")
-            file.flush()
+            schema.write_attribute(top, "header", short.encode())
+            store.hdf5.flush()
             store.commit()
-            return cls(store, layout, buffer)
+            return cls(store, contents, buffer)
 
     @uninterrupted()
     def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -249,7 +258,7 @@ class Recorder:
         """Give the buffers to HDF5 as a chunk of every column; one that is not full will be written again."""
         self._written = self._base + filled
         for name, x in self._buffers.items():
-            chunks = self._datasets[name].id
+            chunks = self._contents.columns[name]
             chunks.set_extent((self._written, *x.shape[1:]))
             x[filled:] = 0.0
             if x.size:
@@ -261,16 +270,14 @@ class Recorder:
         if self._written < len(self):
             self._write(filled)
         if state is not None:
-            group = self._store.hdf5["checkpoint"]
-            for name, x in state.items():
-                group[name][...] = x
-            group.attrs.modify("records", np.int64(self._written))
+            schema.write_checkpoint(self._store.hdf5, self._contents, state, self._written)
             self._now = filled, None
         if complete:
-            self._store.hdf5.attrs.modify("complete", np.True_)
+            schema.write_attribute(self._store.hdf5.id, "complete", np.True_)
         self._store.hdf5.flush()
         self._store.commit()
         self._committed, self._since = self._written, time.monotonic()
+        self._store.require_named()
 
 
 def checked_array(what: str, x: Any, shape: tuple[int | None, ...]) -> Array:
@@ -296,21 +303,24 @@ def require_free(path: Path, overwrite: bool) -> None:
 def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
     """Record in a thread, while this one goes on: it makes the recorder by ``begin()``, and ``add(block)`` has it append ``block()``.
 
-    At most three pieces of work wait; then ``add`` waits for the first of them. However this ends, what was added is written and the
-    recorder closed, as complete unless there was an error. The first error of the thread is raised by ``add``, or in the end.
+    It begins with the first block, so as not to be in the way of its computation. At most three pieces of work wait; then ``add`` waits
+    for the first of them. However this ends, what was added is written and the recorder closed, as complete unless there was an error.
+    The first error of the thread is raised by ``add``, or in the end.
     """
     pool = ThreadPoolExecutor(1)
-    made = pool.submit(begin)
-    waiting: deque[Future[Any]] = deque([made])
+    made = functools.cache(lambda: pool.submit(begin))
+    waiting: deque[Future[Any]] = deque()
 
     def add(block: Callable[[], tuple[Any, Any]]) -> None:
+        if not waiting:
+            waiting.append(made())
         if len(waiting) == 3:
             waiting.popleft().result()
         waiting.append(pool.submit(append, waiting[-1], block))
 
     def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
         before.result()  # after an error nothing more is written
-        made.result().append(*block())
+        made().result().append(*block())
 
     complete = False
     try:
@@ -318,7 +328,8 @@ def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tupl
         complete = True
     finally:
         with uninterrupted():
+            last = waiting[-1] if waiting else made()
             pool.shutdown()
-            if made.exception() is None:
-                made.result().close(complete and waiting[-1].exception() is None)
-        waiting[-1].result()
+            if made().exception() is None:
+                made().result().close(complete and last.exception() is None)
+        last.result()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.checks import whole
-from engine.recording.schema import read_schema
-from engine.recording.store import StorageError, Store, close_at_exit, opened_recording
+from engine.recording.files import close_at_exit, opened_recording
+from engine.recording.schema import array_of, dataset, read_records, read_schema
+from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
 
@@ -19,6 +22,8 @@ PIECE = 1 << 25  # bytes of a file that are read in one go
 
 class Recording:
     """A recording as it was when it was opened, whether complete, being written or left behind by a kill; open it again to see more.
+
+    All that it gives out has been compared with its checksums.
 
     Attributes
     ----------
@@ -34,13 +39,12 @@ class Recording:
         self.path, self._store = store.path, store
 
         def contents(file: Any) -> tuple[Any, ...]:
-            layout, header = read_schema(self.path, file)
-            group = file["checkpoint"]
-            state = {name: np.asarray(group[name][()]) for name in layout.checkpoint} if group.attrs["records"] >= 0 else {}
-            return layout, header, state, len(file["t"]), bool(file.attrs["complete"])
+            found = read_schema(self.path, file, store.size)
+            state = {name: array_of(x) for name, x in found.checkpoint.items()} if found.last >= 0 else {}
+            return found.layout, found.header, state, found.length, found.complete, found.rows
 
         with store.closed_on_error():
-            self._layout, self.header, self._checkpoint, self._length, self.complete = store.fetch(contents)
+            self._layout, self.header, self._checkpoint, self._length, self.complete, self._rows = store.fetch(contents)
         self.columns, self.batch = self._layout.columns, self._layout.batch
         close_at_exit(self)
 
@@ -66,7 +70,7 @@ class Recording:
 
         Raises
         ------
-        StorageError : no such column, a step that is not positive, or a file that became unreadable
+        StorageError : no such column, a step that is not positive, or damage among these records, which is named
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recording.open to read it again")
@@ -80,12 +84,43 @@ class Recording:
         n = max(1, PIECE // (result[0].nbytes * step))
         for k in range(0, len(rows), n):
             part = rows[k : k + n]
-            result[k : k + n] = self._store.fetch(lambda file: file[name][part.start : part[-1] + 1 : step])
+            try:
+                result[k : k + n] = self._part(name, part.start, part[-1] + 1, step)
+            except StorageError as error:
+                if error.damage is None:
+                    raise
+                begin, end = next(self._unreadable(name, part.start, part[-1] + 1), (part.start, part[-1] + 1))
+                raise StorageError(f"'{self.path}' is damaged in records {begin} … {end - 1} of column '{name}' (bytes {error.damage[0]} … "
+                                   f"{error.damage[1] - 1}); expected the file as it was recorded") from None  # fmt: skip
         return result
+
+    def _part(self, name: str, start: int, stop: int, step: int = 1) -> Array:
+        """Return records of a column, from one state of the file."""
+        return self._store.fetch(lambda file: read_records(dataset(self.path, file.id, name), start, stop, step))
+
+    def _unreadable(self, name: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield those among records start … stop − 1 of a column that are damaged, begin … end − 1, a chunk at a time."""
+        for k in range(start - start % self._rows, stop, self._rows):
+            begin, end = max(start, k), min(stop, k + self._rows)
+            try:
+                self._part(name, begin, end)
+            except StorageError as error:
+                if error.damage is None:
+                    raise
+                yield begin, end
 
     def checkpoint(self) -> dict[str, Array]:
         """Return the arrays that a run resumed after the last record starts from; none before the first commit of records."""
         return {name: x.copy() for name, x in self._checkpoint.items()}
+
+    def damage(self) -> list[str]:
+        """Read the whole file, and return where it is damaged, in words."""
+        bytes_ = [f"bytes {begin} … {end - 1}" for begin, end in merged(self._store.damaged())]
+        if not bytes_:
+            return []
+        found = [f"records {begin} … {end - 1} of column '{name}'" for name, shape in self._layout.records.items() if 0 not in shape
+                 for begin, end in merged(self._unreadable(name, 0, self._length))]  # fmt: skip
+        return (found or ["no record"]) + bytes_
 
     def close(self) -> None:
         """Close the file; header, checkpoint and the rest stay."""
@@ -100,3 +135,70 @@ class Recording:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a recording is worth.
+
+    Attributes
+    ----------
+    path : of the file
+    records : that it holds
+    complete : whether its recorder was closed as complete; a recording that is not can be gone on with by :meth:`Recorder.resume`
+    damage : where it is damaged, in words; empty where every byte is as it was recorded
+    """
+
+    path: Path
+    records: int
+    complete: bool
+    damage: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the recording is complete, and every byte as it was recorded."""
+        return self.complete and not self.damage
+
+    def __str__(self) -> str:
+        if self.damage:
+            return f"'{self.path}' is damaged: {'; '.join(self.damage)}"
+        state = "whole" if self.complete else "not complete, and whole as far as it goes"
+        return f"'{self.path}' is {state}: {self.records} record{'s' * (self.records != 1)}, every byte as it was recorded"
+
+
+def verify(path: str | Path) -> Verdict:
+    """Return what a recording is worth: all of it is read, and compared with its checksums.
+
+    Raises
+    ------
+    StorageError : there is no file, it is no recording, or it is damaged so that none of its records can be read
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.recording import Recorder
+    >>> path = Path(tempfile.mkdtemp()) / "run.h5"
+    >>> with Recorder.create(path, {"t": ()}, (), {}, {}) as recorder:
+    ...     recorder.append({"t": np.array([0.0, 0.5])}, {})
+    >>> verify(path).whole
+    True
+    >>> data = bytearray(path.read_bytes())
+    >>> data[600_000] ^= 1
+    >>> _ = path.write_bytes(data)
+    >>> verify(path).damage[0]
+    "records 0 … 1 of column 't'"
+    """
+    with Recording.open(path) as recording:
+        return Verdict(recording.path, len(recording), recording.complete, tuple(recording.damage()))
+
+
+def merged(ranges: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges begin … end − 1 in order, neighbours as one.
+
+    >>> merged(iter([(0, 2), (2, 5), (7, 8)]))
+    [(0, 5), (7, 8)]
+    """
+    found: list[tuple[int, int]] = []
+    for begin, end in ranges:
+        found[-1:] = [(found[-1][0], end)] if found and found[-1][1] == begin else [*found[-1:], (begin, end)]
+    return found

@@ -2,12 +2,14 @@
 
 ``/t``, ``/q``, … (records, ...), ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,
 ``header`` (JSON), ``layout`` (JSON: the shapes) and ``complete``. Where no record has been committed, the attribute ``records`` of
-``/checkpoint`` is −1.
+``/checkpoint`` is −1. Texts are of fixed length, numbers lie in the file itself, and no link leads elsewhere: what is read asks for nothing
+of HDF5 that another file, or memory beyond the file's own size, would have to do with.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +20,13 @@ import numpy as np
 
 from engine.recording.store import StorageError
 
+Array = np.ndarray
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
 
-FORMAT, VERSION = "engine recording", 1
-CHUNK = 1 << 20  # bytes of the records that make a chunk, all columns together
+FORMAT, VERSION = "engine recording", 2
+CHUNK = 1 << 20  # bytes of the records that make a chunk, all columns together, of a long recording
+LEAST = 1 << 16  # of a short one
 ATTRIBUTE = 60_000  # bytes; HDF5 allows an attribute 64 KiB
 LONG = 1_000  # characters; a header's longer values are datasets of their own
 
@@ -43,24 +47,45 @@ class Schema:
     @property
     def record_size(self) -> int:
         """Bytes of one record of all columns."""
-        return sum(8 * int(np.prod(shape)) for shape in self.records.values())
+        return sum(8 * math.prod(shape) for shape in self.records.values())
+
+    def rows(self, size: int, records: int | None = None) -> int:
+        """Return how many records make a chunk of at most so many bytes, one at least; if there will be so many, they fill their chunks."""
+        most = max(1, size // self.record_size)
+        return most if not records else max(-(-records // -(-records // most)), min(most, LEAST // self.record_size))
 
 
-def checked_schema(path: Path, batch: Shape, columns: Shapes, checkpoint: Shapes) -> Schema:
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds, as HDF5's open datasets, checked."""
+
+    layout: Schema
+    header: dict[str, Any]
+    length: int  # records
+    last: int  # the record that the checkpoint belongs to, counted; −1 before the first
+    complete: bool
+    rows: int  # of a chunk
+    columns: dict[str, Any]
+    checkpoint: dict[str, Any]
+
+
+def checked_schema(path: Path, batch: Any, columns: Any, checkpoint: Any) -> Schema:
     """Return the layout for a new file; refuse names and shapes that HDF5 or a recording cannot have."""
     layout = Schema(checked_shape("batch", batch), checked_shapes("columns", columns), checked_shapes("checkpoint", checkpoint))
     if layout.columns.get("t") != ():
         raise StorageError(f"columns of '{path}' hold {list(columns)}; expected among them 't' with shape (), the time of a record")
-    for name, shape in layout.records.items():
-        if 8 * int(np.prod(shape)) >= 1 << 32:
+    for name, shape in [*layout.records.items(), *layout.checkpoint.items()]:
+        if 8 * math.prod(shape) >= 1 << 32:
             raise StorageError(f"a record of '{name}' in '{path}' has shape {shape}; expected less than 4 GiB")
     return layout
 
 
-def checked_shapes(what: str, shapes: Shapes) -> dict[str, Shape]:
+def checked_shapes(what: str, shapes: Any) -> dict[str, Shape]:
     """Return names and shapes of arrays; refuse what is none."""
+    if not isinstance(shapes, Mapping):
+        raise StorageError(f"{what} are {shapes!r:.200}; expected shapes by name")
     for name in shapes:
-        if not isinstance(name, str) or not name or "/" in name or name[0] == "." or name in ("checkpoint", "header"):
+        if not isinstance(name, str) or not name or "/" in name or "\0" in name or name[0] == "." or name in ("checkpoint", "header"):
             raise StorageError(f"a name in {what} is {name!r}; expected one such as 'q', without '/', and not 'checkpoint' or 'header'")
     return {name: checked_shape(f"{what}['{name}']", shape) for name, shape in shapes.items()}
 
@@ -68,8 +93,8 @@ def checked_shapes(what: str, shapes: Shapes) -> dict[str, Shape]:
 def checked_shape(what: str, shape: Any) -> Shape:
     """Return a tuple of ints; refuse what is no sequence of whole numbers from 0."""
     whole = isinstance(shape, (tuple, list)) and all(isinstance(d, (int, np.integer)) and not isinstance(d, bool) and d >= 0 for d in shape)
-    if not whole:
-        raise StorageError(f"{what} is {shape!r}; expected a shape such as (), (3,) or (4, 4)")
+    if not whole or len(shape) > 30:
+        raise StorageError(f"{what} is {shape!r:.200}; expected a shape such as (), (3,) or (4, 4)")
     return tuple(int(d) for d in shape)
 
 
@@ -77,15 +102,15 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
     """Return a header as JSON, and its long values: name, text, and whether it is JSON and not the value itself."""
     short, long = {}, []
     for key, value in header.items():
+        plain = isinstance(value, str) and len(value) > LONG and not re.search("[\0\ud800-\udfff]", value)
         try:
-            text = json.dumps(value, default=lambda x: x.tolist())
-        except (TypeError, ValueError, AttributeError):
+            text = value if plain else json.dumps(value, default=lambda x: x.tolist())
+        except (TypeError, ValueError, AttributeError, RecursionError):
             raise StorageError(f"header['{key}'] is {value!r:.200}; expected texts, numbers, lists and dictionaries") from None
         if not isinstance(key, str) or (len(text) > LONG and not key.isidentifier()):
             raise StorageError(f"a header's key is {key!r:.200}; expected a name such as 'model'")
         if len(text) > LONG:
-            plain = isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
-            long.append((key, value if plain else text, not plain))
+            long.append((key, text, not plain))
         else:
             short[key] = json.loads(text)
     text = json.dumps(short)
@@ -94,45 +119,193 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
     return text, long
 
 
-def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, str, bool]]], buffer: int) -> None:
-    """Write the header, and datasets without records, whose chunks hold one record or more and take a megabyte or the buffer together."""
-    import h5py
+# ---------------------------------------------------------------- writing
+
+
+def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, str, bool]]], rows: int) -> Contents:
+    """Write the header, and datasets without records, whose chunks hold so many of them; return these, open."""
+    from h5py import h5d, h5g, h5p, h5s, h5t
 
     short, long = header
-    file.attrs.update({"format": f"{FORMAT} {VERSION}", "layout": json.dumps(vars(layout)), "header": short, "complete": False})
-    rows = max(1, min(CHUNK, buffer) // layout.record_size)
+    write_attribute(file.id, "format", f"{FORMAT} {VERSION}".encode())
+    write_attribute(file.id, "layout", json.dumps(vars(layout)).encode())
+    write_attribute(file.id, "header", short.encode())
+    write_attribute(file.id, "complete", np.False_)
+    columns, checkpoint = {}, {}
     for name, shape in layout.records.items():
-        most, chunks = (None, *(d or None for d in shape)), (rows, *(max(1, d) for d in shape))  # chunks have no sides of length 0
-        file.create_dataset(name, (0, *shape), "<f8", maxshape=most, chunks=chunks)
-    group = file.create_group("checkpoint")
-    group.attrs["records"] = np.int64(-1)  # the record it belongs to, counted; −1 before the first
+        kind = h5p.create(h5p.DATASET_CREATE)
+        kind.set_chunk((rows, *(max(1, d) for d in shape)))  # which have no sides of length 0
+        space = h5s.create_simple((0, *shape), (h5s.UNLIMITED, *(d or h5s.UNLIMITED for d in shape)))
+        columns[name] = h5d.create(file.id, name.encode(), h5t.IEEE_F64LE, space, kind)
+    group = h5g.create(file.id, b"checkpoint")
+    write_attribute(group, "records", np.int64(-1))  # the record it belongs to, counted; −1 before the first
     for name, shape in layout.checkpoint.items():
-        group.create_dataset(name, data=np.zeros(shape), dtype="<f8")
-    file.create_group("header")
-    for name, text, is_json in long:
-        file.create_dataset(f"header/{name}", data=text, dtype=h5py.string_dtype()).attrs["json"] = is_json
+        checkpoint[name] = h5d.create(group, name.encode(), h5t.IEEE_F64LE, space_of(shape))
+        write_array(checkpoint[name], np.zeros(shape))
+    group = h5g.create(file.id, b"header")
+    for name, value, is_json in long:
+        data = np.array(value.encode())
+        text = h5d.create(group, name.encode(), text_type(data), space_of(()))
+        text.write(h5s.ALL, h5s.ALL, data, text_type(data))
+        write_attribute(text, "json", np.bool_(is_json))
+    return Contents(layout, {}, 0, -1, False, rows, columns, checkpoint)
 
 
-def read_schema(path: Path, file: Any) -> tuple[Schema, dict[str, Any]]:
-    """Return layout and header of a recording, which must hold what they say."""
-    name = file.attrs.get("format")
-    if not isinstance(name, str) or not name.startswith(FORMAT):
-        raise StorageError(f"'{path}' is an HDF5 file of something else; expected a recording, which has an attribute 'format'")
-    if name != f"{FORMAT} {VERSION}":
-        raise StorageError(f"'{path}' has the format '{name}'; expected '{FORMAT} {VERSION}', which this version of the engine reads")
-    try:
-        given = json.loads(file.attrs["layout"])
-        columns, checkpoint = ({k: tuple(shape) for k, shape in given[part].items()} for part in ("columns", "checkpoint"))
-        layout = Schema(tuple(given["batch"]), columns, checkpoint)
-        header = json.loads(file.attrs["header"])
-        for key, data in file["header"].items():
-            header[key] = json.loads(data.asstr()[()]) if data.attrs["json"] else data.asstr()[()]
-        n, last, _ = len(file["t"]), int(file["checkpoint"].attrs["records"]), file.attrs["complete"]
-        expected = {k: (n, *shape) for k, shape in layout.records.items()}
-        expected |= {f"checkpoint/{k}": shape for k, shape in checkpoint.items()}
-        held = {k: file[k].shape for k in expected}
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise StorageError(f"'{path}' is damaged ({error}); expected the file as it was recorded") from None
-    if held != expected or last not in (-1, n):
-        raise StorageError(f"'{path}' is damaged: its arrays are {held}, its checkpoint is of record {last}; expected {expected}")
-    return layout, header
+def write_checkpoint(file: Any, contents: Contents, state: Mapping[str, Array], records: int) -> None:
+    """Write the arrays that a run resumed after so many records starts from."""
+    from h5py import h5g
+
+    for name, x in state.items():
+        write_array(contents.checkpoint[name], x)
+    write_attribute(h5g.open(file.id, b"checkpoint"), "records", np.int64(records))
+
+
+def write_array(data: Any, x: Array) -> None:
+    """Write all that a dataset holds."""
+    from h5py import h5s
+
+    if x.size:
+        data.write(h5s.ALL, h5s.ALL, np.ascontiguousarray(x))
+
+
+def write_attribute(at: Any, name: str, value: Any) -> None:
+    """Write a number or a text (bytes) as an attribute of fixed size, in place of one that is there."""
+    from h5py import h5a, h5t
+
+    x, key = np.asarray(value), name.encode()
+    kind = text_type(x) if x.dtype.kind == "S" else h5t.py_create(x.dtype, logical=True)
+    if h5a.exists(at, key):
+        there = h5a.open(at, key)
+        if there.dtype == x.dtype:
+            there.write(x, kind)
+            return
+        h5a.delete(at, key)
+    h5a.create(at, key, kind, space_of(())).write(x, kind)
+
+
+def text_type(x: Array) -> Any:
+    """Return HDF5's type of a text of fixed length."""
+    from h5py import h5t
+
+    kind = h5t.C_S1.copy()
+    kind.set_size(max(1, x.itemsize))
+    kind.set_strpad(h5t.STR_NULLPAD)
+    kind.set_cset(h5t.CSET_UTF8)
+    return kind
+
+
+def space_of(shape: Shape) -> Any:
+    """Return HDF5's description of an array's shape."""
+    from h5py import h5s
+
+    return h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_schema(path: Path, file: Any, size: int) -> Contents:
+    """Return what a recording of so many bytes holds, which must be what it says, and nothing else."""
+    top, wrong = file.id, f"'{path}' is damaged: "
+    what = text_of(top, "format")
+    if what != f"{FORMAT} {VERSION}":
+        raise StorageError(f"'{path}' has the format '{what:.100}'; expected '{FORMAT} {VERSION}', which this version of the engine reads")
+    given, header = json.loads(text_of(top, "layout")), json.loads(text_of(top, "header"))
+    layout = checked_schema(path, given["batch"], given["columns"], given["checkpoint"])
+    within = {name: group_of(path, top, name) for name in ("checkpoint", "header")}
+    for key in names_in(within["header"]):
+        data = dataset(path, within["header"], key)
+        if data.dtype.kind != "S" or data.shape != () or data.dtype.itemsize > size:
+            raise StorageError(f"{wrong}'{key}' of its header is no text; expected the file as it was recorded")
+        text = bytes(array_of(data)[()]).decode()
+        header[key] = json.loads(text) if attribute(data, "json", "b") else text
+    columns = {name: dataset(path, top, name) for name in names_in(top) if name not in within}
+    checkpoint = {name: dataset(path, within["checkpoint"], name) for name in names_in(within["checkpoint"])}
+    n = columns["t"].shape[0] if "t" in columns else 0
+    require_same(f"{wrong}column", {name: (n, *shape) for name, shape in layout.records.items()}, columns)
+    require_same(f"{wrong}array of the checkpoint", layout.checkpoint, checkpoint)
+    last, rows = int(attribute(within["checkpoint"], "records", "i")), {data.get_create_plist().get_chunk()[0] for data in columns.values()}
+    if last not in (-1, n):
+        raise StorageError(f"{wrong}it holds {n} records, and a checkpoint of record {last}; expected the file as it was recorded")
+    if len(rows) > 1 or max(rows) > layout.rows(CHUNK):
+        raise StorageError(f"{wrong}its chunks hold {sorted(rows)} records; expected the file as it was recorded")
+    if n * layout.record_size + sum(8 * math.prod(shape) for shape in layout.checkpoint.values()) > size:
+        raise StorageError(f"{wrong}{n} records of {layout.record_size} bytes in {size} bytes; expected the file as it was recorded")
+    return Contents(layout, header, n, last, bool(attribute(top, "complete", "b")), max(rows), columns, checkpoint)
+
+
+def require_same(what: str, shapes: Shapes, data: Mapping[str, Any]) -> None:
+    """Refuse arrays that are not of these names, shapes, and float64."""
+    for name in {**shapes, **data}:
+        if name not in data or name not in shapes:
+            text = "is missing" if name in shapes else "is not in its layout"
+            raise StorageError(f"{what} '{name}' {text}; expected the file as it was recorded")
+        if data[name].shape != shapes[name] or data[name].dtype != np.dtype("<f8"):
+            raise StorageError(f"{what} '{name}' has shape {data[name].shape} of {data[name].dtype}; expected {shapes[name]} of float64")
+
+
+def names_in(group: Any) -> list[str]:
+    """Return the names in a group."""
+    return [name.decode() for name in group]
+
+
+def dataset(path: Path, group: Any, name: str) -> Any:
+    """Return an open dataset whose values lie in the file itself, as they are; refuse any other before it is read."""
+    from h5py import h5d
+
+    require_own(path, group, name)
+    data = h5d.open(group, name.encode())
+    kind = data.get_create_plist()
+    if kind.get_layout() not in (h5d.CHUNKED, h5d.CONTIGUOUS, h5d.COMPACT) or kind.get_external_count() or kind.get_nfilters():
+        raise StorageError(f"'{path}' holds '{name}' in other files, or filtered; expected numbers of its own, as they were recorded")
+    return data
+
+
+def group_of(path: Path, group: Any, name: str) -> Any:
+    """Return an open group."""
+    from h5py import h5g
+
+    require_own(path, group, name)
+    return h5g.open(group, name.encode())
+
+
+def require_own(path: Path, group: Any, name: str) -> None:
+    """Refuse a name that leads elsewhere: a soft link, or one into another file."""
+    from h5py import h5l
+
+    if group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        raise StorageError(f"'{path}' holds '{name}' as a link; expected data of its own, as they were recorded")
+
+
+def attribute(at: Any, name: str, kind: str) -> Any:
+    """Return an attribute that is one number or text of NumPy's ``kind``, of fixed size."""
+    from h5py import h5a
+
+    found = h5a.open(at, name.encode())
+    x = np.empty((), found.dtype)
+    if found.shape != () or x.dtype.kind != kind or x.itemsize > ATTRIBUTE:
+        raise StorageError(f"the attribute '{name}' is {found.shape} of {x.dtype}")
+    found.read(x)
+    return x[()]
+
+
+def text_of(at: Any, name: str) -> str:
+    """Return an attribute that is a text."""
+    return str(attribute(at, name, "S").decode())
+
+
+def array_of(data: Any) -> Array:
+    """Return all that a dataset holds."""
+    from h5py import h5s
+
+    x = np.empty(data.shape, data.dtype)
+    if x.size:
+        data.read(h5s.ALL, h5s.ALL, x)
+    return x
+
+
+def read_records(data: Any, start: int, stop: int | None = None, step: int = 1) -> Array:
+    """Return records ``[start:stop:step]`` of a column."""
+    import h5py
+
+    return np.asarray(h5py.Dataset(data)[start:stop:step])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.progress import progress_bar
-from engine.recording import Recorder, Recording, aside, require_free
+from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended, failed
@@ -23,8 +24,8 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.forces import JointStops
 from engine.simulation.plant import DEFECT, MOMENTUM
 from engine.simulation.run import Diverged, Failures, times
+from engine.simulation.run_header import header_in, header_of, parameter_in
 from engine.simulation.step import Step
-from engine.simulation.trajectory import header_of
 
 Array = np.ndarray
 #: what a file says of its numbers
@@ -38,13 +39,19 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
     plant, process = step.plant, step.process
     key = hashlib.sha256("".join(f.key for f in process.programs).encode()).hexdigest() if step.compiled else "not compiled"
     return {
-        "engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
-        "python": platform.python_version(), "machine": platform.machine(),
+        **versions(),
         **header_of(plant.model, plant.gravity, plant.parameters.split(p)),
         "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
-        "program": key, "components": [c.name for c in plant.components], "event_names": step.watch.names,
+        "program": key, "functions": step.functions, "components": [c.name for c in plant.components], "event_names": step.watch.names,
         "parameters": {n: np.asarray(x).tolist() for n, x in plant.values.items()},
     }  # fmt: skip
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return what the bits of a result may depend on."""
+    return {"engine": version("articulated-engine"), "numpy": np.__version__, "llvmlite": version("llvmlite"),
+            "python": platform.python_version(), "machine": platform.machine()}  # fmt: skip
 
 
 def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_every: int, progress: bool, overwrite: bool,
@@ -61,7 +68,8 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
 
     def begin() -> Recorder:
         first = {"x0": base64.b64encode(x.astype("<f8").tobytes()).decode()}   # for a run that is killed before its first block
-        return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite)
+        return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite,
+                               records=math.ceil(duration / step.dt / record_every) + 1)  # fmt: skip
 
     return written(step, path, begin, p, x, duration, record_every, 0, progress)
 
@@ -69,36 +77,68 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
 def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Path:
     """Go on with a run in a file: to the bit as if it had not been interrupted."""
     with Recording.open(path) as recording:
-        known, checkpoint, batch = recording.header, recording.checkpoint(), recording.batch
-        finished = recording.complete or (bool(checkpoint) and bool(checkpoint["finished"]))
-    nominal = step.plant.parameters.join(step.plant.values)
-    own = header(step, nominal, known.get("duration", 0.0), known.get("record_every", 1))
-    for what in ("model_hash", "integrator", "dt", "gravity", "program"):
-        if known.get(what) != own[what]:
-            text = {"model_hash": "another model", "program": "other functions, forces or actuators"}
-            raise SimulationError(f"'{path}' was recorded with {text.get(what, f'{what} {known.get(what)!r}, not {own[what]!r}')}; "
-                                  "expected the simulator that began it")  # fmt: skip
+        known, checkpoint, complete = header_in(recording), recording.checkpoint(), recording.complete
+        require_same(step, path, known)
+        p = step.plant.parameters.spread(parameters_in(step, recording), recording.batch)
+        steps, finished, x = progress_in(step, recording)
+    finished = finished or complete
     longer = duration is not None and checked_duration(duration) > known["duration"]
     if finished and not longer:
         Recorder.resume(path).close(True)
         return path
     wanted = checked_duration(duration if duration is not None else known["duration"], step.dt)
-    steps = float(checkpoint["steps"]) if checkpoint else 0.0
     if steps < 0 or (finished and steps % int(known["record_every"])):
         why = "by an event, or diverged" if steps < 0 else "between two records (its steps are no multiple of record_every)"
         raise SimulationError(f"'{path}' ended {why}; expected a run that ended on its grid, or was interrupted")
     if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
         return path
-    if checkpoint:
-        x = checkpoint["x"]
-    elif "x0" in known:
-        x = np.frombuffer(base64.b64decode(known["x0"]), "<f8").astype(float).reshape(*batch, step.layout.n)
-    else:
-        raise SimulationError(f"'{path}' holds no state to go on from; expected a recording of run(out=…)")
-    p = step.plant.parameters.spread({n: np.reshape(known["rollout_parameters"][n], (*batch, *shape)) for n, shape in
-                                      step.plant.parameters.shapes.items()}, batch)  # fmt: skip
     return written(step, path, lambda: Recorder.resume(path, header={"duration": wanted}), p, x, wanted, int(known["record_every"]),
-                   int(steps), progress)  # fmt: skip
+                   steps, progress)  # fmt: skip
+
+
+def require_same(step: Step, path: Path, known: Mapping[str, Any]) -> None:
+    """Refuse a simulator that does something else than the one that began a run, as far as the run's header tells."""
+    for name in ("duration", "record_every"):
+        if name not in known:
+            raise SimulationError(f"'{path}' holds no '{name}' of a run; expected a recording of run(out=…)")
+    nominal = step.plant.parameters.join(step.plant.values)
+    own = header(step, nominal, known["duration"], int(known["record_every"]))
+    plain = "the actions of its events" if step.compiled else "compiled=False"
+    others = {"model_hash": "another model", "program": "other functions, forces or actuators",
+              "functions": f"other functions in plain Python ({plain}): other code, constants, defaults, enclosed values or globals; or by "
+                           f"another Python than {known.get('python')}"}  # fmt: skip
+    for what in ("model_hash", "integrator", "dt", "gravity", "program", "functions"):
+        if known.get(what) != own[what]:
+            text = others.get(what, f"{what} {known.get(what)!r}, not {own[what]!r}")
+            raise SimulationError(f"'{path}' was recorded with {text}; expected the simulator that began it")
+
+
+def parameters_in(step: Step, recording: Recording) -> dict[str, Array]:
+    """Return the values (\\*batch, \\*shape) of the parameters that a run was begun with."""
+    given, shapes = recording.header.get("rollout_parameters", {}), step.plant.parameters.shapes
+    if {*given} != {*shapes}:
+        raise SimulationError(f"'{recording.path}' was recorded with parameters {sorted(given)}, not {sorted(shapes)}; expected the "
+                              "simulator that began it")  # fmt: skip
+    values = {n: parameter_in(recording, n, x) for n, x in given.items()}
+    for n, x in values.items():
+        if x.shape != (*recording.batch, *shapes[n]):
+            raise StorageError(f"the parameter '{n}' in '{recording.path}' has shape {x.shape}; expected {(*recording.batch, *shapes[n])}")
+    return values
+
+
+def progress_in(step: Step, recording: Recording) -> tuple[int, bool, Array]:
+    """Return the steps that a run has done (−1: there is no going on), whether it had come to its end, and the state x to go on from."""
+    path, checkpoint, shape = recording.path, recording.checkpoint(), (*recording.batch, step.layout.n)
+    try:
+        if not checkpoint:
+            return 0, False, np.frombuffer(base64.b64decode(recording.header["x0"]), "<f8").astype(float).reshape(shape)
+        steps, finished, x = float(checkpoint["steps"]), bool(checkpoint["finished"]), checkpoint["x"]
+        good = x.shape == shape and steps == int(steps) >= -1
+    except (KeyError, TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        raise SimulationError(f"'{path}' holds no state of this simulator to go on from; expected a recording of run(out=…)")
+    return int(steps), finished, x
 
 
 def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: Array, duration: float, record_every: int, start: int,

@@ -13,6 +13,7 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
+from engine.simulation.fingerprint import fingerprint
 from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, MOMENTUM, Plant
 from engine.simulation.run import Process
@@ -31,6 +32,7 @@ class Step:
     Attributes
     ----------
     layout : of the whole state x: q, v, the components' states and memories, and the events' memory
+    functions : a fingerprint of what runs as plain Python: the actions of events, and all functions where they are not compiled
     """
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
@@ -43,6 +45,8 @@ class Step:
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]
             self.acceleration = calling(trace(plant.acceleration, shapes))
+        all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
+        self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""

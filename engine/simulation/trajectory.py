@@ -16,12 +16,12 @@ from engine.checks import nearest
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
-from engine.io import model_from_text, model_hash, model_text
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
+from engine.simulation.run_header import header_of, robot_in
 from engine.spatial.manifold import hermite
 
 Array = np.ndarray
@@ -288,7 +288,8 @@ class Trajectory:
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite) as recorder:
+        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
+                             records=len(self)) as recorder:  # fmt: skip
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
@@ -346,13 +347,6 @@ def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[t
     return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
 
 
-def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the part of a file's header that is of the robot and its rollouts."""
-    return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
-            "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
-            "v_entries": list(model.labels("v"))}  # fmt: skip
-
-
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
     """Return the trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
 
@@ -360,33 +354,35 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
 
     Raises
     ------
-    StorageError : there is no such file, or it is no recording, or damaged
+    StorageError : there is no such file, or it is no recording of a simulation, or damaged: among these records, or in what they mean
     """
     with Recording.open(path) as recording:
-        header = recording.header
-        if "model" not in header:
-            raise StorageError(f"'{path}' is a recording of something else; expected one of a simulation")
+        model, gravity, parameters = robot_in(recording)
         read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
         events = events_in(recording, start, stop)
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
-    model = model_from_text(header["model"])
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    parameters = {n: np.array(x) for n, x in header.get("rollout_parameters", {}).items()}
-    if any(armature := header.get("armature", ())):
-        model = model.with_armature(np.array(armature) - model.armature)
-    return Trajectory(model, tuple(header["gravity"]), t, q, v, tau, vdot, arrays, events, stopped, parameters)
+    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters)
 
 
 def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
     """Return the events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
+    header = recording.header
     if "events" not in recording.columns:
-        known = recording.header.get("events", ())
-        return tuple(Crossing(e["function"], e["name"], e["t"], (np.array(e["q"]), np.array(e["v"]))) for e in known)
+        try:
+            return tuple(Crossing(int(e["function"]), str(e["name"]), float(e["t"]), tuple(np.array(e[n], dtype=float) for n in "qv"))
+                         for e in header.get("events", ()))  # fmt: skip
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StorageError(f"header['events'] of '{recording.path}' cannot be read ({error}); expected events with times and "
+                               "states") from None  # fmt: skip
+    names = header.get("event_names", ())
+    if recording.columns["events"] != (len(names),):
+        raise StorageError(f"'{recording.path}' has {recording.columns['events']} columns of events; expected one for each of {names}")
     zeros = recording.read("events", start, stop)
     rows = np.flatnonzero(zeros.any(axis=1))
     first = slice(start, stop).indices(len(recording))[0]
     t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
-    return crossings(recording.header["event_names"], zeros[rows], t, q, v)
+    return crossings(names, zeros[rows], t, q, v)

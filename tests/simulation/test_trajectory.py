@@ -1,7 +1,6 @@
 """What a simulation leaves behind: between its states, parts of it, tables, files, figures."""
 
 import csv
-import json
 import re
 from dataclasses import replace
 
@@ -185,17 +184,6 @@ def test_parts_of_a_trajectory_and_files_keep_the_parameters(own, tmp_path):
         _ = trajectory.robot
     alike = simulator.run(start[0], np.tile(start[1], (2, 1)), 0.01)
     assert alike.robot.gravity == (0, 0, -9.81)
-
-
-def test_a_file_that_does_not_say_its_parameters(batch, tmp_path):
-    """As they were once written: the model's own numbers count."""
-    path = batch.save(tmp_path / "run.h5")
-    with h5py.File(path, "r+") as file:
-        header = json.loads(file.attrs["header"])
-        del header["armature"], header["rollout_parameters"]
-        file.attrs["header"] = json.dumps(header)
-    old = engine.load_trajectory(path)
-    assert old.parameters == {} and not any(old.armature) and (old.energy()[0] == batch.energy()[0]).all()
 
 
 # ---------------------------------------------------------------- tables

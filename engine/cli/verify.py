@@ -1,0 +1,57 @@
+"""``engine verify``: what recordings are worth."""
+
+import shlex
+from typing import Annotated
+
+import typer
+
+import engine
+from engine.cli.ending import Failure
+from engine.cli.recordings import being_written, interrupted, last_time
+from engine.recording import Recording
+from engine.simulation.run_header import robot_in
+
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Recordings (HDF5).")]
+
+
+def verify(recordings: Runs) -> None:
+    """Say what recordings are worth: whole, interrupted, or damaged, and where.
+
+    Every byte is read, and compared with its checksum.
+
+    Examples:
+    engine verify run.h5
+    engine verify runs/*.h5
+
+    Exit code: 0 if each is whole and complete, else 1. An interrupted recording is whole as far as it goes, and engine resume goes on with
+    it; of a damaged one, what is not damaged can still be read.
+    """
+    bad = [file for file in recordings if not said(file)]
+    if bad:
+        count = f"{len(bad)} of {len(recordings)} are" if len(recordings) > 1 else f"{bad[0]} is"
+        raise Failure(f"{count} not whole; expected complete recordings, every byte as it was recorded")
+
+
+def said(file: str) -> bool:
+    """Print what a recording is worth, and return whether it is whole."""
+    try:
+        with Recording.open(file) as recording:
+            n, last, damage = len(recording), last_time(recording), recording.damage()
+            if not damage and "model" in recording.header:
+                robot_in(recording)
+            text = f"{n} record{'s' * (n != 1)}{f', to t = {last:g} s' * (n > 0)}, every byte as it was recorded"
+            if damage:
+                text = f"damaged in {'; '.join(damage)}"
+            elif recording.complete:
+                text = f"whole: {text}"
+            elif being_written(recording.path):
+                text = f"being written, and whole until now: {text}"
+            elif interrupted(recording):
+                text = f"interrupted, and whole until then: {text}; engine resume {shlex.quote(file)} goes on"
+            else:
+                text = f"not complete, because the motion diverged, and whole until then: {text}"
+            print(f"{file}: {text}")
+            return recording.complete and not damage
+    except engine.EngineError as error:
+        print(f"{file}: {error}")
+        return False

@@ -1,0 +1,106 @@
+"""What a recording says of its robot and of its run: written with the records, and checked when it is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.io import model_from_text, model_hash, model_text, text_hash
+from engine.model import Model
+from engine.recording import Recording, StorageError
+
+Array = np.ndarray
+
+
+def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the part of a file's header that is of the robot and its rollouts."""
+    return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
+            "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
+            "v_entries": list(model.labels("v"))}  # fmt: skip
+
+
+# ---------------------------------------------------------------- reading
+
+
+def is_number(x: Any) -> bool:
+    """Return whether x is a finite number."""
+    return isinstance(x, (int, float)) and not isinstance(x, bool) and abs(x) < 1e300
+
+
+def is_list(x: Any, of: Callable[[Any], bool]) -> bool:
+    """Return whether x is a list of these."""
+    return isinstance(x, list) and all(map(of, x))
+
+
+def is_text(x: Any) -> bool:
+    """Return whether x is a text."""
+    return isinstance(x, str)
+
+
+TEXT = is_text, "a text"
+ABOVE_ZERO = (lambda x: is_number(x) and x > 0), "a number above zero"
+TEXTS = (lambda x: is_list(x, is_text)), "a list of texts"
+BY_NAME = (lambda x: isinstance(x, dict)), "values by name"
+#: what an entry must be where there is one, and in words
+ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("model", "model_name", "model_hash", "conventions", "integrator", "program", "functions", "x0", "engine", "numpy",
+                     "llvmlite", "python", "machine"), TEXT),
+    "dt": ABOVE_ZERO, "duration": ABOVE_ZERO, "parameters": BY_NAME, "rollout_parameters": BY_NAME,
+    **dict.fromkeys(("q_entries", "v_entries", "components", "event_names"), TEXTS),
+    "gravity": (lambda x: is_list(x, is_number) and len(x) == 3, "three numbers, m/s²"),
+    "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
+    "record_every": (lambda x: is_number(x) and x == int(x) >= 1, "a whole number from 1"),
+    "events": (lambda x: is_list(x, lambda e: isinstance(e, dict)), "a list of events"),
+}  # fmt: skip
+
+
+def header_in(recording: Recording) -> dict[str, Any]:
+    """Return a recording's header; StorageError where an entry of a run's is not what it should be."""
+    for name, (good, expected) in ENTRIES.items():
+        if name in recording.header and not good(recording.header[name]):
+            raise StorageError(f"header['{name}'] of '{recording.path}' is {recording.header[name]!r:.100}; expected {expected}")
+    return recording.header
+
+
+def robot_in(recording: Recording) -> tuple[Model, tuple[float, ...], dict[str, Array]]:
+    """Return the model, the gravity and the parameters by name (\\*batch, \\*shape) of a recording of a simulation.
+
+    Raises
+    ------
+    StorageError : it is of something else, its model is not the one whose hash it has, or its columns or parameters do not fit the model
+    """
+    header, path = header_in(recording), recording.path
+    for name in ("model", "model_hash", "gravity", "armature", "rollout_parameters"):
+        if name not in header:
+            raise StorageError(f"'{path}' is a recording of something else, without '{name}' in its header; expected one of a simulation")
+    try:
+        same, model = text_hash(header["model"]) == header["model_hash"], model_from_text(header["model"])
+    except Exception as error:  # whatever a text leads to that is no model's
+        raise StorageError(f"the model in '{path}' cannot be read ({error}); expected the text of a model") from None
+    if not same:
+        raise StorageError(f"the model in '{path}' is not the one of header['model_hash']; expected the model that was recorded")
+    for name, n in {"q": model.nq, "v": model.nv, "tau": model.nv, "vdot": model.nv}.items():
+        if name not in recording.columns:
+            raise StorageError(f"'{path}' has no column '{name}'; expected one of shape ({n},), for '{model.name}'")
+        if recording.columns[name] != (n,):
+            raise StorageError(f"column '{name}' of '{path}' has shape {recording.columns[name]}; expected ({n},), for '{model.name}'")
+    armature = np.array(header["armature"], dtype=float)
+    if armature.shape != (model.nv,):
+        raise StorageError(f"header['armature'] of '{path}' has {len(armature)} entries; expected {model.nv}, for '{model.name}'")
+    if armature.any():
+        model = model.with_armature(armature - model.armature)
+    return model, tuple(header["gravity"]), {n: parameter_in(recording, n, x) for n, x in header["rollout_parameters"].items()}
+
+
+def parameter_in(recording: Recording, name: str, x: Any) -> Array:
+    """Return the values of a parameter (\\*batch, \\*shape)."""
+    try:
+        values = np.array(x, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        values = np.full(0, math.nan)
+    if values.shape[: len(recording.batch)] != recording.batch:
+        raise StorageError(f"the parameter '{name}' in '{recording.path}' is {x!r:.100}; expected numbers for rollouts {recording.batch}")
+    return values
