@@ -36,6 +36,16 @@ def warn(text: str, category: type[Warning] = EngineWarning) -> None:
     warnings.warn(text, category, stacklevel=1 + len(list(inside)))
 
 
+def shown(x: Any, most: int = 80) -> str:
+    """Return a value's repr in one line, cut where it is long.
+
+    >>> shown(np.eye(2))
+    'array([[1., 0.], [0., 1.]])'
+    """
+    text = " ".join(repr(x).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return `` (did you mean '…'?)`` where a name is close to one there is, else nothing.
 
@@ -44,6 +54,20 @@ def nearest(name: str, names: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(names), 1, 0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def one_of(what: str, x: Any, names: Iterable[str], error: type[EngineError] = EngineError) -> str:
+    """Return x, which must be one of the names.
+
+    >>> one_of("base", "fixt", ["fixed", "floating"])
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: base is 'fixt' (did you mean 'fixed'?); expected one of fixed, floating
+    """
+    names = list(names)
+    if not isinstance(x, str) or x not in names:
+        raise error(f"{what} is {shown(x)}{nearest(str(x), names)}; expected one of {', '.join(names)}")
+    return x
 
 
 def number(what: str, x: Any, expected: str, above: float = -np.inf, below: float = np.inf, least: float = -np.inf,
@@ -61,7 +85,7 @@ def number(what: str, x: Any, expected: str, above: float = -np.inf, below: floa
     """
     good = isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool)
     if not good or not np.isfinite(x) or not (above < x < below and least <= x <= most):
-        raise error(f"{what} is {x!r}; expected {expected}")
+        raise error(f"{what} is {shown(x)}; expected {expected}")
     return float(x)
 
 
@@ -72,7 +96,7 @@ def whole(what: str, x: Any, expected: str, least: int = 0, error: type[EngineEr
     3
     """
     if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < least:
-        raise error(f"{what} is {x!r}; expected {expected}")
+        raise error(f"{what} is {shown(x)}; expected {expected}")
     return int(x)
 
 
@@ -85,7 +109,7 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     try:
         a = np.array(x, dtype=float)
     except (TypeError, ValueError):
-        raise error(f"{what} is {x!r}; expected numbers") from None
+        raise error(f"{what} is {shown(x)}; expected numbers") from None
     if not np.isfinite(a).all():
         raise error(f"{what} holds NaN or infinity; expected finite numbers")
     return a
@@ -113,16 +137,6 @@ def require_importable(what: str, fn: Any) -> None:
         raise pickle.PicklingError(f"{what}, {fn.__name__} ({place}), cannot be pickled; expected a function that a module has by its name")
 
 
-def shown(x: Any, most: int = 80) -> str:
-    """Return a value's repr in one line, cut where it is long.
-
-    >>> shown(np.eye(2))
-    'array([[1., 0.], [0., 1.]])'
-    """
-    text = " ".join(repr(x).split())
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     """Return x as an array of floats, or as it stands where its entries are traced; refuse what is ragged, and what is no number.
 
@@ -134,6 +148,8 @@ def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     except ValueError:
         raise error(f"{what} is {shown(x)}; expected an array of numbers") from None
     if a.dtype == object:
+        if not all(hasattr(y, "g") or isinstance(y, (int, float, np.number)) for y in a.flat):
+            raise error(f"{what} is {shown(x)}; expected an array of numbers")
         return a
     if a.dtype.kind not in "fiub":
         raise error(f"{what} holds {a.dtype}; expected real numbers")

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import array, nearest
+from engine.checks import array, one_of, shown
 from engine.dynamics.aba import require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
@@ -298,7 +298,7 @@ def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slic
     >>> round(float(dynamic_manipulability(model, model.neutral(), "slider") ** 2), 12)
     0.75
     """
-    J, M = generalized_jacobian(model, q, link)[part], free_floating_inertia(model, q)
+    J, M = generalized_jacobian(model, q, link)[checked_part(part)], free_floating_inertia(model, q)
     r, n = J.shape
     require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[6:])
     return ops.sqrt(determinant(J @ ops.solve(M, J.T)) if r <= n else determinant(J.T @ J) / determinant(M))
@@ -321,7 +321,14 @@ def dynamic_singularity(model: Model, q: Array, link: str, part: slice = slice(6
     >>> dynamic_singularity(model, model.neutral(), "slider")
     0.75
     """
-    return float(np.linalg.svd(generalized_jacobian(model, q, link)[part], compute_uv=False)[-1])
+    return float(np.linalg.svd(generalized_jacobian(model, q, link)[checked_part(part)], compute_uv=False)[-1])
+
+
+def checked_part(part: slice) -> slice:
+    """Return which rows of a Jacobian are meant."""
+    if not isinstance(part, slice):
+        raise StateError(f"part is {shown(part)}; expected a slice of the six rows, such as slice(3) for the angular ones")
+    return part
 
 
 # ---------------------------------------------------------------- the one idea: some rows are free, the others are kept
@@ -334,9 +341,7 @@ def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
         found = ", ".join(f"'{body.joint.name}' ({body.kind.name})" for body in roots) or "no joint"
         raise ModelError(f"'{model.name}' moves in the world by {found}; expected one floating joint that carries all the others, "
                          f"as load_urdf(..., floating_base=True) makes")  # fmt: skip
-    if base not in list(BASES):
-        raise StateError(f"base is {base!r}{nearest(str(base), BASES)}; expected one of {', '.join(BASES)}")
-    e, first = BASES[base]
+    e, first = BASES[one_of("base", base, BASES, StateError)]
     return e, slice(first, model.nv)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest, shown
+from engine.checks import one_of, shown
 from engine.dynamics.kinematics import body_motion, body_poses, vector
 from engine.model import Model, StateError
 from engine.spatial.se3 import ad, pose, rotation, twist_to_child, twist_to_parent
@@ -94,8 +94,7 @@ def jacobian_dot(model: Model, q: Array, v: Array, link: str, frame: str = "body
 
 def checked_point(frame: str, point: Any) -> Array:
     """Return a point as three numbers, traced ones too; refuse a frame that is none, and a point where the frame has one of its own."""
-    if frame not in FRAMES:
-        raise StateError(f"frame is {frame!r}{nearest(str(frame), FRAMES)}; expected one of {', '.join(FRAMES)}")
+    one_of("frame", frame, FRAMES, StateError)
     p = vector("point", point, 3, "three finite numbers, m in the link's frame")
     if frame == "world" and (p.dtype == object or p.any()):
         raise StateError(f"point is {shown(point)}, but the frame 'world' is about the world's origin; expected 'world_aligned', or none")

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import array, nearest, numbers
+from engine.checks import array, nearest, numbers, shown
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import Kind
 from engine.model.shown import html
@@ -190,10 +190,10 @@ class Model(ReadOnly):
 
     def link_index(self, name: str) -> int:
         """Return where the link lies in ``links``, and in whatever has a row per link."""
-        for i, link in enumerate(self.links):
-            if link.name == name:
-                return i
-        raise ModelError(f"no link '{name}' in '{self.name}'{nearest(str(name), [n.name for n in self.links])}")
+        names = [link.name for link in self.links]
+        if isinstance(name, str) and name in names:
+            return names.index(name)
+        raise ModelError(f"no link '{name if isinstance(name, str) else shown(name)}' in '{self.name}'{nearest(str(name), names)}")
 
     def q_slice(self, name: str) -> slice:
         """Return where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""

@@ -43,6 +43,7 @@ ARGUMENTS = {
             "        (driven like a joint: its six rows come before the joints')",
     "out": "an array for the result (or a tuple, of several), instead of a new one",
 }  # fmt: skip
+OPTIONAL = {"wrenches", "point", "qdot"}
 RAISES = """ModelError : there is no such link, or the model does not hang from one floating joint where it must
     StateError : q holds a quaternion that is no unit one, something is not finite, or the result would not be
     ArgumentError : a shape or type that is not what is expected"""
@@ -346,14 +347,14 @@ class Robot:
 
     def _call(self, fn: Callable[..., Any], arrays: dict[str, Any], **options: Any) -> Any:
         """Return a function of :mod:`engine.dynamics` of those arrays that are given, compiled once for the same options."""
-        given = {name: x for name, x in arrays.items() if x is not None}
+        given = {name: x for name, x in arrays.items() if x is not None or name not in OPTIONAL}
         key = (fn, *given, *options.values())
         try:
             found = self._made.get(key)
         except TypeError:                                                       # a list for a name: the function says so
             found = None
         if found is None:
-            joints = self.model.nv - (0 if options.get("base") == "flying" else 6)
+            joints = self.model.nv - (0 if str(options.get("base")) == "flying" else 6)
             found = RobotFunction(self.model, functools.partial(fn, self.model, **options), [*given], fn.__name__, max(joints, 0))
             self._made[key] = found
         return found(*given.values())
@@ -370,7 +371,7 @@ def given_point(frame: str, point: Any) -> Any:
     """Return a point, or None for the link's origin; one together with "world" is refused."""
     if point is ORIGIN:
         return None
-    if frame != "world":
+    if str(frame) != "world" and point is not None:
         return point
     checked_point(frame, point)
     return None

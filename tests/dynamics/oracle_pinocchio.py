@@ -98,15 +98,17 @@ class Pinocchio:
         return self.data.oMf[self.frame(link)].homogeneous
 
     def jacobian(self, q: Array, link: str, frame: str = "body") -> Array:
-        return pin.computeFrameJacobian(self.theirs, self.data, self.q(q), self.frame(link), FRAMES[frame])[SWAP][:, self.order]
+        J = pin.computeFrameJacobian(self.theirs, self.data, self.q(q), self.frame(link), FRAMES[frame])
+        return J.reshape(6, -1)[SWAP][:, self.order]                            # of one joint theirs is a vector
 
     def jacobian_dot(self, q: Array, v: Array, link: str, frame: str = "body") -> Array:
         pin.computeJointJacobiansTimeVariation(self.theirs, self.data, self.q(q), self.v(v))
         pin.updateFramePlacements(self.theirs, self.data)
-        return pin.getFrameJacobianTimeVariation(self.theirs, self.data, self.frame(link), FRAMES[frame])[SWAP][:, self.order]
+        Jdot = pin.getFrameJacobianTimeVariation(self.theirs, self.data, self.frame(link), FRAMES[frame])
+        return Jdot.reshape(6, -1)[SWAP][:, self.order]
 
     def center_of_mass_jacobian(self, q: Array) -> Array:
-        return pin.jacobianCenterOfMass(self.theirs, self.data, self.q(q))[:, self.order]
+        return pin.jacobianCenterOfMass(self.theirs, self.data, self.q(q)).reshape(3, -1)[:, self.order]
 
     def center_of_mass_acceleration(self, q: Array, v: Array, vdot: Array) -> Array:
         pin.centerOfMass(self.theirs, self.data, self.q(q), self.v(v), self.v(vdot))

@@ -11,7 +11,7 @@ import pytest
 from engine import Model, dynamics
 from engine.model import KINDS
 from engine.spatial import inertia, quaternion, se3
-from tests.dynamics.support import error, floats, motion, rate, robot, sensitivity, some_links, without_mimics
+from tests.dynamics.support import error, floats, freed, motion, rate, robot, sensitivity, some_links
 from tests.trees import random_tree
 
 Array = np.ndarray
@@ -227,22 +227,6 @@ def test_quaternions_need_no_unit_length(state: State) -> None:
 
 
 # ---------------------------------------------------------------- mimic joints
-
-
-def freed(model: Model, q: Array) -> tuple[Model, Array, Array]:
-    """The model with mimic joints free, its configuration, and E with v_full = E v."""
-    full = without_mimics(model)
-    E, own = np.zeros((full.nv, model.nv)), {joint.name: joint for joint in model.joints}
-    q_full = full.neutral()
-    for joint in model.joints:
-        ratio, offset, source = 1.0, 0.0, joint
-        while source.mimic is not None and source.kind != "fixed":
-            offset, ratio = offset + ratio * source.mimic.offset, ratio * source.mimic.ratio
-            source = own[source.mimic.source]
-        E[full.v_slice(joint.name), model.v_slice(source.name)] = ratio * np.eye(joint.type.nv)
-        own_q = q[model.q_slice(source.name)]
-        q_full[full.q_slice(joint.name)] = own_q if source is joint else ratio * own_q + offset
-    return full, q_full, E
 
 
 def constrained(model: Model, rng: np.random.Generator) -> None:
