@@ -284,7 +284,7 @@ def attribute(at: Any, name: str, kind: str) -> Any:
     found = h5a.open(at, name.encode())
     x = np.empty((), found.dtype)
     if found.shape != () or x.dtype.kind != kind or x.itemsize > ATTRIBUTE:
-        raise StorageError(f"the attribute '{name}' is {found.shape} of {x.dtype}")
+        raise TypeError(f"the attribute '{name}' has shape {found.shape} of {x.dtype}")
     found.read(x)
     return x[()]
 

@@ -242,7 +242,7 @@ class Store:
         with contextlib.suppress(OSError):
             there = os.stat(self.path)
         if there is None or (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
-            happened = "deleted" if not own.st_nlink else "moved" if there is None else "replaced by another file"
+            happened = "replaced by another file" if there is not None else "moved" if own.st_nlink else "deleted"
             raise StorageError(f"'{self.path}' was {happened} while it was written; expected it to stay where it was")
 
     def close(self) -> None:

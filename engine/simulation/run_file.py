@@ -24,7 +24,7 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.forces import JointStops
 from engine.simulation.plant import DEFECT, MOMENTUM
 from engine.simulation.run import Diverged, Failures, times
-from engine.simulation.run_header import header_in, header_of, parameter_in
+from engine.simulation.run_header import header_in, header_of, parameter_in, robot_in
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -78,6 +78,7 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
     """Go on with a run in a file: to the bit as if it had not been interrupted."""
     with Recording.open(path) as recording:
         known, checkpoint, complete = header_in(recording), recording.checkpoint(), recording.complete
+        robot_in(recording)
         require_same(step, path, known)
         p = step.plant.parameters.spread(parameters_in(step, recording), recording.batch)
         steps, finished, x = progress_in(step, recording)
