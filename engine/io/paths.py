@@ -16,6 +16,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 SHELVES = ("urdf", "robots")
+#: PATH_MAX of Linux
+LONGEST = 4096
 NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 
 
@@ -67,6 +69,8 @@ class Finder:
     def _find(self, uri: str) -> Found:
         if not uri or "\0" in uri:
             return Found(None, "has no name; expected a file's")
+        if len(uri) > LONGEST:
+            return Found(None, f"has {len(uri)} characters; expected at most {LONGEST}")
         allowed, named = self.around
         package: list[str] = []
         scheme, colon, rest = uri.partition("://")
@@ -96,7 +100,9 @@ class Finder:
         return Found(None, f"leads to {places[0]}; expected a file inside {' or '.join(roots)} (package_dirs adds folders)", True)
 
     def real(self, path: str) -> str:
-        """Return ``os.path.realpath``, with the folders remembered."""
+        """Return ``os.path.realpath``, with the folders remembered; of what is not there ``os.path.abspath``, which asks nothing."""
+        if not os.path.lexists(path):
+            return os.path.abspath(path)
         folder, name = os.path.split(path)
         if folder not in self._real:
             self._real[folder] = os.path.realpath(folder)

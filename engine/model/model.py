@@ -21,6 +21,8 @@ from engine.spatial.manifold import Manifold, product
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
+#: the pose of a body in its own frame
+ITSELF = frozen(np.eye(4), (4, 4), "pose")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,17 +140,18 @@ class Model(ReadOnly):
         welded: list[list[Array]] = []
         for link in links:
             joint = above.get(link.name)
-            body, T = carrier.get(joint.parent, (-1, np.eye(4))) if joint else (-1, np.eye(4))
+            body, T = carrier.get(joint.parent, (-1, ITSELF)) if joint else (-1, ITSELF)
             if joint:
                 T = frozen(welded_pose(T, joint.placement), (4, 4), f"joint '{joint.name}': the pose in the body that carries it")
             if joint and joint.kind != "fixed":
                 source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
                 bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
                 welded.append([])
-                body, T = len(bodies) - 1, np.eye(4)
-            carrier[link.name] = body, frozen(T, (4, 4), "pose")
+                body, T = len(bodies) - 1, ITSELF
+            carrier[link.name] = body, T
             if body >= 0 and link.inertia.any():
-                welded[body].append(inertia.transformed(T, link.inertia))
+                G = link.inertia
+                welded[body].append(np.triu(G) + np.triu(G, 1).T if T is ITSELF else inertia.transformed(T, G))
         total = [frozen(_without_dust(sum(w, np.zeros((6, 6)))), (6, 6), "inertia") for w in welded]
         bodies = [Body(b.joint, b.parent, b.placement, G, b.q, b.v, b.ratio, b.offset) for b, G in zip(bodies, total, strict=True)]
         name = graph.graph.get("name", "") or "robot"

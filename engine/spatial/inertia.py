@@ -32,8 +32,9 @@ def from_mass(mass: float, center: Array, tensor: Array) -> Array:
     c, I = numbers("center", center), numbers("tensor", tensor)
     if c.shape != (3,) or I.shape != (3, 3):
         raise EngineError(f"center has shape {c.shape} and tensor {I.shape}; expected (3,) and (3, 3)")
-    C = so3.hat(c)
-    return np.block([[I - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
+    C, G = so3.hat(c), np.zeros((6, 6))
+    G[:3, :3], G[:3, 3:], G[3:, :3], G[3:, 3:] = I - m * C @ C, m * C, -m * C, m * np.eye(3)
+    return G
 
 
 def box(mass: float | None = None, size: Any = None, density: float | None = None) -> Array:

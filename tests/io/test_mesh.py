@@ -107,6 +107,13 @@ def test_no_name_leads_out(tmp_path, uri):
         assert not report.ok and "expected a file inside" in str(report)
 
 
+def test_names_longer_than_paths_are_refused_at_once(tmp_path):
+    """A name of 800 kB took minutes, as 400 000 folders to look behind."""
+    for uri in ("a/" * 400_000, "../" * 300_000 + "x.stl", "package://" + "x" * 5000):
+        shape = geometry(place(tmp_path, uri))
+        assert shape.mesh is None and shape.fault.endswith(f"has {len(uri)} characters; expected at most 4096")
+
+
 @pytest.mark.parametrize("uri, said", [("http://x.org/a.stl", "begins with 'http://'; expected package://, file:// or a path"),
                                        ("package://", "names the package ''")])  # fmt: skip
 def test_no_name_leads_to_the_network(tmp_path, uri, said):
