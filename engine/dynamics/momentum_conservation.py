@@ -17,6 +17,8 @@ from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 Tree = tuple[int, ...]
+#: of the size of a momentum: an error that rounding makes
+ROUNDING = 1e-13
 
 
 def floating_trees(model: Model) -> tuple[Tree, ...]:
@@ -97,9 +99,9 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) ->
 def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
     """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9), and what that moved.
 
-    The last is [|ΔL|, |L|, |Δp|, |p|] (4): the errors of the angular momentum about the centre of mass and of the linear momentum, each
-    beside the size of what it is a sum of, the root's share and what each joint moves (of the latter, |p| times the radius of gyration
-    counts as angular too).
+    The last is [|ΔL|, |L|, |Δp|, |p|] (4): the errors of the angular momentum about the centre of mass and of the linear momentum, as far
+    as they are more than rounding, each beside the size of what it is a sum of, the root's share and what each joint moves (of the
+    latter, |p| times the radius of gyration counts as angular too).
     """
     root = model.bodies[tree[0]]
     (R, _), (I, c, m, l, f, (turns, shifts)) = root_pose(model, tree, q), composite(model, tree, q, v)
@@ -109,7 +111,9 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     through, through_wanted = m * (V[3:] + swing), R.T @ P[3:6] - f
     L = ops.sqrt(own @ own + turns + 0.5 * np.trace(I) / m * shifts)
     size = ops.sqrt(m * m * (V[3:] @ V[3:] + swing @ swing) + shifts)
-    moved = ops.array([ops.norm(own - wanted), L, ops.norm(through - through_wanted), size])
+    radius = ops.sqrt(0.5 * np.trace(I) / m)
+    slips = ops.norm(own - wanted) - ROUNDING * (L + radius * size), ops.norm(through - through_wanted) - ROUNDING * size
+    moved = ops.array([ops.maximum(slips[0], 0.0), L, ops.maximum(slips[1], 0.0), size])
     w = ops.solve(I, wanted)
     V = through_wanted / m - ops.cross(w, c)
     p = P[6:] - R @ c

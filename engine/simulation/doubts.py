@@ -15,6 +15,8 @@ Array = np.ndarray
 WILD = 1e10
 #: of a joint's range, and where it has one end in rad or m: as far as it may be beyond it
 BEYOND = 0.1
+#: rad or m in a step: less is rest
+REST = 1e-9
 #: what the steps' errors of momentum may add up to, relative to the largest momentum
 ERROR = 0.01
 
@@ -84,7 +86,7 @@ class Doubts:
             self._note(f"stop {name}", depth > self.allowed[name], t, passes)
         if "defect" in columns:
             defect = columns["defect"]
-            self._note("defect", defect > ERROR, t, errs)
+            self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str]) -> None:
         """Note that something is so in records (..., T); ``text`` says it of one of them."""
