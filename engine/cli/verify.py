@@ -21,7 +21,7 @@ def verify(recordings: Runs) -> None:
 
     Examples:
     engine verify run.h5
-    engine verify runs/*.h5
+    engine verify run.h5 batch.h5
 
     Exit code: 0 if each is whole and complete, else 1. An interrupted recording is whole as far as it goes, and engine resume goes on with
     it; of a damaged one, what is not damaged can still be read.

@@ -73,7 +73,7 @@ def model_from_text(text: str) -> Model:
         for joint in map(unpacked, plain["joints"]):
             graph.add_edge(joint.parent, joint.child, joint=joint)
         return Model.from_graph(graph, bool(plain["floating_base"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"the text of a model cannot be read ({error}); expected what engine.io.model_text writes") from None

@@ -160,7 +160,7 @@ FAULTS = [
     ("export run.h5 run.h5.html --rollout 1", "'run.h5' holds a single one"),
     *[(f"{c} {f}{' x.csv' * (c == 'export')}", text) for c in ("info", "resume", "plot", "export") for f, text in (
         ("none.h5", "there is no file 'none.h5'"), ("text.h5", "'text.h5' is not an HDF5 file"),
-        ("cut.h5", "'cut.h5' is cut short or damaged"), ("other.h5", "'other.h5' is an HDF5 file of something else"))],
+        ("cut.h5", "'cut.h5' is cut short"), ("other.h5", "'other.h5' is an HDF5 file of something else"))],
     *[(f"{c} folder{' x.csv' * (c == 'export')}", "folder") for c in ("info", "resume", "plot", "export")],
     *[(f"{c} robot.urdf{' x.csv' * (c == 'export')}", "'robot.urdf' is not an HDF5 file") for c in ("resume", "plot", "export")],
 ]  # fmt: skip
