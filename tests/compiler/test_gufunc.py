@@ -231,9 +231,11 @@ def test_what_numpy_alone_knows_is_passed_on(f, arrays):
     np.testing.assert_array_equal(g(x, x, axis=-1), g(x, x))
     assert g(x, x, keepdims=True).shape == (1000, 1)
     assert g(x.astype(np.float32), x, casting="safe", dtype=np.float64).shape == (1000,)
-    for name in ("where", "nonsense"):
-        with pytest.raises(engine.ArgumentError, match=f"<lambda> got '{name}'; expected x, y, out"):
-            g(x, x, **{name: True})
+    for wrong in ("where", "nonsense"):
+        with pytest.raises(engine.ArgumentError, match=f"<lambda> got '{wrong}'; expected x, y, out"):
+            g(x, x, **{wrong: 1})
+    with pytest.raises(engine.ArgumentError, match=r"<lambda> got 'outt' \(did you mean 'out'\?\); expected x, y, out"):
+        g(x, x, outt=x)
     assert isinstance(f.ufunc, np.ufunc) and f.ufunc.signature == "(11),(3,11),()->(3),()" and same(f.ufunc(x, A, s), f(x, A, s))
 
 

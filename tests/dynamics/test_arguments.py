@@ -18,8 +18,8 @@ GOOD: dict[str, Any] = {
     "frame": "world_aligned", "point": np.array([0.0, 0.0, 1.0]), "qddot": V[6:], "qdot": V[6:], "P": np.zeros(6), "armature": V,
     "smoothing": 1.0, "damping": V, "friction": V, "part": slice(3)}  # fmt: skip
 #: what no argument is, but None and a number some
-WRONG = [5.0, None, "text", [], [[1, 2], [3]], np.zeros((2, 40)), np.zeros(40), [None] * 9, [None] * 8, np.full(9, np.nan), np.full(8, np.inf),
-         object(), np.array(["a"] * 9), [1j] * 9, lambda: 1, ["hand"]]  # fmt: skip
+WRONG = [5.0, None, "text", [], [[1, 2], [3]], np.zeros((2, 40)), np.zeros(40), [None] * 9, [None] * 8, np.full(9, np.nan),
+         np.full(8, np.inf), object(), np.array(["a"] * 9), [1j] * 9, lambda: 1, ["hand"]]  # fmt: skip
 MAY_BE = {"smoothing": 5.0, "wrenches": None, "armature": None, "qdot": None, "damping": None, "friction": None}
 
 

@@ -174,8 +174,8 @@ def test_methods_for_mechanical_systems_are_refused(name):
 def test_an_integrator_misspelt():
     with pytest.raises(StateError, match=re.escape("no integrator 'cg5' (did you mean 'cg")):
         compiled(Mixed).discrete("cg5")
-    with pytest.raises(SimulationError, match=re.escape("no integrator 'rk4' (did you mean 'rkmk4'?); expected one of cf4")):
-        compiled(Mixed).simulate(Mixed().neutral(), 1.0, integrator="rk4")
+    with pytest.raises(SimulationError, match=re.escape("no integrator 'rk45' (did you mean 'rk4'?); expected one of cf4")):
+        compiled(Mixed).simulate(Mixed().neutral(), 1.0, integrator="rk45")
 
 
 def test_a_wrench_is_a_bodys():
