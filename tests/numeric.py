@@ -13,6 +13,9 @@ from engine.compiler.interp import interpret
 from engine.compiler.trace import trace, verify
 
 PI = np.pi
+#: 4 ulp: what two results of order 1 may differ by that are each right to two roundings; nothing that goes through a library (BLAS, the
+#: C library, NumPy's vectors) or through several operations is asked for less, since other processors round in other places
+ROUNDED = 4 * 2.0**-52
 #: where series meet closed forms (1), where angles are small, and where a rotation vector turns over (π)
 ANGLES = [0.0, 1e-12, 1e-9, 1e-4, 0.5, 0.9999, 1.0001, 2.0, 3.1, PI - 1e-9, PI]
 AXES = [np.array(a) for a in ([1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [0, 0, -1.0], [0.36, 0.48, 0.8], [-0.6, 0, 0.8], [-0.64, -0.6, -0.48])]
@@ -25,7 +28,11 @@ def derivative(f: Callable[[float], Any], h: float = 1 / 64) -> Any:
 
 
 def close(actual: Any, expected: Any, tolerance: float = 1e-14, rows: int = 0) -> None:
-    """Assert equality within a tolerance relative to the largest entry; of each row, if the first axis counts ``rows``."""
+    """Assert equality within a tolerance relative to the largest entry; of each row, if the first axis counts ``rows``.
+
+    The tolerance is 0, for what is exact, or ``ROUNDED`` at least.
+    """
+    assert tolerance == 0.0 or tolerance >= ROUNDED, f"a tolerance of {tolerance:g} holds on one machine and not on another"
     actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     assert actual.shape == expected.shape
     flat = expected.reshape(rows or 1, -1)

@@ -11,7 +11,7 @@ from engine.compiler.interp import interpret
 from engine.compiler.operations import RECORDED, fma_of_floats
 from engine.compiler.trace import trace
 from tests.compiler.programs import bits, stumpff_error
-from tests.numeric import check_lives, close, derivative
+from tests.numeric import ROUNDED, check_lives, close, derivative
 
 X = np.array([-7.5, -3.0, -1.25, -1.0, -0.5, -1e-9, 0.0, 1e-12, 0.25, 0.5, 1.0, 2.0, 3.0, np.pi, 10.0])
 #: function of ops -> NumPy's, and a domain for each argument
@@ -53,7 +53,7 @@ def test_functions_are_numpys(f):
     boxed = f(*(a.astype(object) for a in domain))                            # object arrays of plain numbers
     assert boxed.dtype == object
     for result in (one, f(*domain), f(*(a.tolist() for a in domain)), boxed.astype(float)):
-        np.testing.assert_allclose(result, expected, rtol=3e-16, atol=0)      # NumPy's own vectors differ in the last bit
+        np.testing.assert_allclose(result, expected, rtol=ROUNDED, atol=0)      # NumPy's own vectors differ in the last bit
 
 
 def test_functions_broadcast():
@@ -84,10 +84,10 @@ def test_relations_and_logic():
 @pytest.mark.parametrize("f", FUNCTIONS, ids=NAMES)
 def test_functions_mean_the_same_in_all_lives(f):
     _, *domain = FUNCTIONS[f]
-    check_lives(f, *domain, tolerance=5e-16)
+    check_lives(f, *domain, tolerance=ROUNDED)
     if len(domain) == 2:                                                      # one of them known beforehand
-        check_lives(lambda x: f(x, 0.75), domain[0], tolerance=5e-16)
-        check_lives(lambda y: f(0.75, y), domain[1], tolerance=5e-16)
+        check_lives(lambda x: f(x, 0.75), domain[0], tolerance=ROUNDED)
+        check_lives(lambda y: f(0.75, y), domain[1], tolerance=ROUNDED)
 
 
 @pytest.mark.parametrize("n", [-3, -2, -1, 0, 1, 2, 3, 7, 0.5, 1.5])
@@ -131,6 +131,10 @@ def test_stop_gradient_is_the_same_number():
 # ---------------------------------------------------------------- Stumpff functions
 
 
+#: roundings that a library's sine, up to 2 ulp off, adds to its square
+SINE = 8
+
+
 @pytest.mark.parametrize("k", range(6))
 def test_stumpff_functions_are_right_to_rounding(rng, k):
     """c₀…c₅ by their series in exact arithmetic: below 1, at 1, over a turn and beyond."""
@@ -138,7 +142,7 @@ def test_stumpff_functions_are_right_to_rounding(rng, k):
     x = np.concatenate([[0.0, 5e-324, 1e-30], rng.uniform(0, 1, 100), 1 - near / 2, 1 + near, rng.uniform(1, 40, 200), [1e4, 1e6]])
     c = (*ops.stumpff(x), *ops.stumpff_next(x))[k]
     if k >= 2:
-        assert stumpff_error(c, x, k) < 3
+        assert stumpff_error(c, x, k) < 3 + SINE
     s = np.sqrt(x)
     if k < 2:                                                                 # of which c₀ and c₁ are made, as 1 − x c_{k+2}
         np.testing.assert_allclose(c, np.cos(s) if k == 0 else np.sinc(s / np.pi), rtol=0, atol=2e-15)
@@ -152,7 +156,7 @@ def test_stumpff_functions_in_all_lives(rng):
     check_lives(lambda x: ops.stumpff_next(x)[1], x, tolerance=2e-14)         # from 1/6 − c₃, 1/20 of it at 1
     for f, k in SERIES.items():
         boxed = f(x.astype(object))                                           # object arrays of plain numbers
-        assert boxed.dtype == object and stumpff_error(boxed, x, k) < 3
+        assert boxed.dtype == object and stumpff_error(boxed, x, k) < 3 + SINE
 
 
 def test_stumpff_functions_of_extremes():
@@ -264,7 +268,7 @@ def test_newtons_method_converges_quadratically(given):
         return x * x - 7.0
 
     x, converged = ops.root(residual, np.array([3.0]), derivative=(lambda x: np.diag(2.0 * x)) if given else None)
-    assert converged and abs(x[0] - np.sqrt(7.0)) <= 5e-16
+    assert converged and abs(x[0] - np.sqrt(7.0)) <= 3 * ROUNDED
     if given:
         error = np.array(seen) - np.sqrt(7.0)
         assert len(seen) == 5                                                 # 0.35, 2e-2, 8e-5, 1e-9: that step is < 1e-8; and the last
@@ -297,9 +301,9 @@ def test_a_root_that_is_not_found_is_reported():
 
 def test_norm(rng):
     x = rng.standard_normal((4, 5, 3))
-    close(ops.norm(x), np.linalg.norm(x, axis=-1), 5e-16)
+    close(ops.norm(x), np.linalg.norm(x, axis=-1), ROUNDED)
     assert ops.norm(np.array([3.0, 4.0])) == 5.0
-    check_lives(ops.norm, x.reshape(-1, 3), tolerance=5e-16)
+    check_lives(ops.norm, x.reshape(-1, 3), tolerance=ROUNDED)
 
 
 def spd(rng, n, m=10):

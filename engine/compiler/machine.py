@@ -1,13 +1,19 @@
-"""The processor: object code from IR text, and addresses from object code."""
+"""The processor: object code from IR text, and addresses from object code.
+
+Set ``ENGINE_LANES`` to 1, 2, 4 or 8 to choose how many samples of a batch go together; results are the same bits at any number, also at
+one that is wider than the processor's vectors.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 from pathlib import Path
 from typing import Any
 
+from engine.checks import EngineError
 from engine.compiler import cache, vecmath
 
 
@@ -29,7 +35,11 @@ def target() -> Any:
 
 @functools.cache
 def width() -> int:
-    """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2."""
+    """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2; or as many as ``ENGINE_LANES`` says."""
+    if (chosen := os.environ.get("ENGINE_LANES")) is not None:
+        if chosen not in ("1", "2", "4", "8"):
+            raise EngineError(f"ENGINE_LANES is {chosen!r}; expected 1, 2, 4 or 8")
+        return int(chosen)
     features = llvm().get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 

@@ -14,6 +14,7 @@ from engine.compiler.gufunc import Gufunc
 from engine.compiler.operations import ARITY
 from engine.compiler.program import Program
 from tests.compiler.programs import SMOOTH, WIDTHS, again, bits, loop, random_function, stumpff, stumpff_error
+from tests.numeric import ROUNDED
 
 IEEE = {
     "add": lambda a, b, c: a + b, "sub": lambda a, b, c: a - b, "mul": lambda a, b, c: a * b, "div": lambda a, b, c: a / b,
@@ -244,7 +245,7 @@ def test_the_reference_is_right():
     assert 6381956970095103 * 2.0**797 in nearest_multiples(797)  # the double that comes closest of all
     assert exact_sincos(1e22)[0] / 2**Q == -0.8522008497671888  # a classical hard case
     for x in (0.5, 1.0, -2.0, 100.0):
-        assert abs(exact_sincos(x)[0] / 2**Q - math.sin(x)) < 2e-16 and abs(exact_sincos(x)[1] / 2**Q - math.cos(x)) < 2e-16
+        assert abs(exact_sincos(x)[0] / 2**Q - math.sin(x)) < ROUNDED and abs(exact_sincos(x)[1] / 2**Q - math.cos(x)) < ROUNDED
 
 
 def worst(sincos, x) -> float:
@@ -269,7 +270,7 @@ def test_large_angles_are_the_c_librarys(sincos, e):
     for angles in (x, hardest):
         s, c = sincos(angles)
         assert s.tolist() == [math.sin(t) for t in angles] and c.tolist() == [math.cos(t) for t in angles]
-    assert worst(sincos, x) < 1
+    assert worst(sincos, x) < 4
 
 
 def test_tiny_angles_are_kept(sincos):

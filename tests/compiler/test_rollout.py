@@ -8,6 +8,7 @@ from engine.compiler import interpret, machine, trace
 from engine.compiler.gufunc import Gufunc, rollout_ufunc
 from engine.compiler.trace import calling
 from tests.compiler.programs import bits
+from tests.numeric import ROUNDED
 
 
 def field(t, x):
@@ -73,7 +74,7 @@ def test_time_is_counted_not_added_up():
     records = rollout_ufunc(STEP, OBSERVE, 1)(counts, 2.0, 0.0, 0.1, P, np.zeros(3))
     k = np.arange(1000.0, 100_001.0, 1000.0)
     assert records[:, 1].tolist() == k.tolist() and (records[:, 2] == 0.1).all()
-    np.testing.assert_allclose(records[:, 0], 2.0 + k * 0.1, rtol=2.0**-52)
+    np.testing.assert_allclose(records[:, 0], 2.0 + k * 0.1, rtol=ROUNDED)
 
 
 def test_a_scan_goes_on_where_another_stopped():

@@ -6,7 +6,7 @@ import pytest
 from engine.model import KINDS, Joint, Limits, ModelError
 from engine.model.joint_types import plane
 from engine.spatial import quaternion, se3
-from tests.numeric import PI, check_lives, close, derivative
+from tests.numeric import PI, ROUNDED, check_lives, close, derivative
 
 AXES = {"z": [0.0, 0, 1], "-x": [-1.0, 0, 0], "oblique": [0.36, -0.48, 0.8]}
 SECOND = {"z": [1.0, 0, 0], "-x": [0, 0.6, 0.8], "oblique": [0.1, 0.7, -0.4]}
@@ -87,13 +87,13 @@ def test_universal_turns_about_its_axis_and_then_its_second():
     """With x and y as the axes: R_x(q1) R_y(q2)."""
     joint = Joint("u", "universal", "a", "b", axis=[1, 0, 0], axis2=[0, 1, 0])
     R = joint.type.pose(joint, np.array([PI / 2, PI / 2]))[:3, :3]
-    close(R, [[0, 0, 1], [1, 0, 0], [0, 1, 0]], 3e-16)
+    close(R, [[0, 0, 1], [1, 0, 0], [0, 1, 0]], ROUNDED)
 
 
 def test_screw_advances_by_its_pitch():
     joint = Joint("s", "screw", "a", "b", axis=[0, 0, 2], pitch=0.25)
     T = joint.type.pose(joint, np.array([PI / 2]))
-    close(T, [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0.25 * PI / 2], [0, 0, 0, 1]], 1e-16)
+    close(T, [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0.25 * PI / 2], [0, 0, 0, 1]], ROUNDED)
     np.testing.assert_array_equal(joint.type.subspace(joint, np.zeros(1))[:, 0], [0, 0, 1, 0, 0, 0.25])
 
 
@@ -103,8 +103,8 @@ def test_planes_are_right_handed_and_cyclic():
         np.testing.assert_array_equal([e1, e2], [np.eye(3)[(k + 1) % 3], np.eye(3)[(k + 2) % 3]])
     for joint in JOINTS:
         e1, e2 = plane(joint.axis)
-        close(np.array([e1, e2, joint.axis]) @ np.array([e1, e2, joint.axis]).T, np.eye(3), 5e-16)
-        close(np.cross(e1, e2), joint.axis, 5e-16)
+        close(np.array([e1, e2, joint.axis]) @ np.array([e1, e2, joint.axis]).T, np.eye(3), ROUNDED)
+        close(np.cross(e1, e2), joint.axis, ROUNDED)
 
 
 # ---------------------------------------------------------------- ⊕ and ⊖
@@ -129,7 +129,7 @@ def test_plus_undoes_minus(joint, rng):
     if kind.name != "planar":                                                 # where turns of more than π are not shortened
         np.testing.assert_allclose(back, q1, rtol=0, atol=4e-15)
     np.testing.assert_allclose(back, q1, rtol=0, atol=1e-13)
-    assert np.abs(kind.manifold.minus(q0, q0)).max(initial=0) < 3e-16
+    assert np.abs(kind.manifold.minus(q0, q0)).max(initial=0) < ROUNDED
 
 
 @every

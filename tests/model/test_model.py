@@ -10,7 +10,7 @@ import pytest
 from engine.model import KINDS, Builder, Joint, Limits, Link, Mimic, Model, ModelError, StateError
 from engine.model.model import welded_pose
 from engine.spatial import inertia, quaternion, se3, so3
-from tests.numeric import PI, check_lives, close, derivative
+from tests.numeric import PI, ROUNDED, check_lives, close, derivative
 from tests.trees import random_inertia, random_placement, random_tree
 
 TREES = [(1, False), (5, True), (12, False), (20, True), (30, True)]
@@ -173,7 +173,7 @@ def test_mimics_share_coordinates():
     q = np.array([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(b.coordinates(q), [-5.5])
     np.testing.assert_array_equal(model.bodies[2].coordinates(q), [2.0])
-    close(b.pose(q), se3.pose(so3.about(np.array([0, 0, 1.0]), -5.5), np.zeros(3)), 1e-16)
+    close(b.pose(q), se3.pose(so3.about(np.array([0, 0, 1.0]), -5.5), np.zeros(3)), ROUNDED)
     np.testing.assert_array_equal(b.subspace(q)[:, 0], [0, 0, -2, 0, 0, 0])
     np.testing.assert_array_equal(b.subspace_rate(q, q), np.zeros((6, 1)))
     np.testing.assert_array_equal(model.neutral(), np.zeros(4))
@@ -367,7 +367,7 @@ def test_a_dumbbell():
         T = se3.pose(so3.about(np.array([0, 0.6, 0.8]), 2 * x), np.array([x, 0, 0]))
         arm.add_joint(f"weld {name}", "fixed", "hub", name, placement=T)
     (body,) = arm.model().bodies
-    np.testing.assert_allclose(body.inertia, np.diag([0, 2.0, 2, 2, 2, 2]), rtol=0, atol=5e-16)
+    np.testing.assert_allclose(body.inertia, np.diag([0, 2.0, 2, 2, 2, 2]), rtol=0, atol=ROUNDED)
 
 
 def test_structure_is_kept_exact(rng):
@@ -479,7 +479,7 @@ def test_integrate_is_a_flow_and_starts_at_v(n, floating, rng):
     v /= 3
     close(model.integrate(model.integrate(q, v, 0.3), v, 0.4), model.integrate(q, v, 0.7), 5e-15)
     np.testing.assert_allclose(derivative(lambda t: model.difference(q, model.integrate(q, v, t))), v, rtol=0, atol=1e-12)
-    close(model.integrate(q, v, 0.0), q, 3e-16)
+    close(model.integrate(q, v, 0.0), q, ROUNDED)
     np.testing.assert_array_equal(model.integrate(q, v), model.integrate(q, v, 1.0))
 
 

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 import engine
 from engine import LieState, RigidBodyState, StateError
 from engine.rigid_body import Indices, RigidBody
-from tests.numeric import check_lives, close, derivative
+from tests.numeric import ROUNDED, check_lives, close, derivative
 from tests.rigid_body.bodies import ATTITUDES, CHOICES, parameters, rotation, states
 
 choices = pytest.mark.parametrize(("attitude", "frame"), CHOICES)
@@ -52,7 +52,7 @@ def test_what_is_built_is_taken_apart(attitude, frame):
         for part, slice_, again in zip((s.position, own, v, s.angular_velocity), (b.indices.position, b.indices.orientation,
                                        b.indices.linear_velocity, b.indices.angular_velocity), b.parse_state(x), strict=True):  # fmt: skip
             close(x[slice_], part, 1e-14)
-            close(again, x[slice_], 3e-16)                                                    # a quaternion is normalised again
+            close(again, x[slice_], ROUNDED)                                                    # a quaternion is normalised again
         np.testing.assert_array_equal(np.concatenate([b.position(x), b.linear_velocity(x), b.angular_velocity(x)]),
                                       np.concatenate([s.position, v, s.angular_velocity]))  # fmt: skip
         close(b.rotation(x), R.as_matrix(), 1e-14)
@@ -69,7 +69,7 @@ def test_batches_are_built_and_taken_apart_row_by_row(attitude, frame):
     p, q, v, w = b.parse_state(rows)
     again, by_matrix = b.build_state(p, q, v, w), b.build_state(p, b.rotation(rows), v, w)
     for k in np.ndindex(2, 3):
-        close(again[k], rows[k], 3e-16)
+        close(again[k], rows[k], ROUNDED)
         assert b.rigid_body_state(by_matrix[k]).isclose(b.rigid_body_state(rows[k]), 1e-14)
     assert b.build_state(p[0, 0], linear_velocity=v).shape == rows.shape                      # one position for all
     np.testing.assert_array_equal(b.rotation(rows)[1, 2], b.rotation(rows[1, 2]))
@@ -95,7 +95,7 @@ def test_quaternions_near_unit_length_are_normalised():
     for length in (1 - 0.9e-3, 1 + 0.9e-3):
         for normalised in (b.build_state(orientation=length * q)[:4], RigidBodyState(orientation=length * q).orientation,
                            b.parse_state(np.append(length * q, np.zeros(9)))[1]):  # fmt: skip
-            close(normalised, q, 2e-16)
+            close(normalised, q, ROUNDED)
 
 
 # ---------------------------------------------------------------- RigidBodyState
@@ -113,7 +113,7 @@ def test_plus_turns_on_the_bodys_side_and_minus_takes_it_back():
         close(moved - s, delta, 2e-14)
         assert (s + (s1 - s)).isclose(s1, 1e-13 * max(1, np.abs(s1 - s).max()))
         close((s1 - s)[:3], cayley(rotation(s).inv() * rotation(s1)), 1e-13)
-        assert not np.abs(s - s).max() > 2e-16 and (s + np.zeros(12)).isclose(s, 3e-16)
+        assert not np.abs(s - s).max() > ROUNDED and (s + np.zeros(12)).isclose(s, ROUNDED)
 
 
 def test_equality_is_up_to_the_quaternions_sign_and_nothing_else():

@@ -16,7 +16,7 @@ from engine.integrate import METHODS
 from engine.rigid_body import RigidBody, RigidBodyState
 from engine.simulation import compiled_system as module
 from engine.spatial import se3
-from tests.numeric import close, derivative
+from tests.numeric import ROUNDED, close, derivative
 from tests.rigid_body.bodies import BODIES, CHOICES, DENSE, Burning, Heavy, Loaded, Mixed, Satellite, T, U, compiled, rotation, states
 
 choices = pytest.mark.parametrize(("attitude", "frame"), CHOICES)
@@ -406,7 +406,7 @@ def test_uncompiled_runs_are_the_compiled_ones(name, kind, attitude, frame):
     for duration, every in ((0.1, 3), (0.095, 1)):
         fast, slow = (c.simulate(x, duration, 0.01, controller=steering, integrator=name, record_every=every, compiled=compiled_run)
                       for compiled_run in (True, False))  # fmt: skip
-        close(slow.t, fast.t, 2e-16)
+        close(slow.t, fast.t, ROUNDED)
         close(slow.x, fast.x, 1e-13)
         close(slow.u, fast.u, 1e-13)
 

@@ -5,7 +5,7 @@ import pytest
 
 from engine.spatial import dual_quaternion as dq
 from engine.spatial import quaternion, se3
-from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
+from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 from tests.spatial.test_rotations import slopes
 
 ONE = np.eye(8)[0]
@@ -68,9 +68,9 @@ def test_transpose_moves_factors_across_the_dot_product(rng):
 
 def test_poses_are_a_group(rng):
     A, B, C = random(rng, 60).reshape(3, 20, 8)
-    close(dq.product(dq.product(A, B), C), dq.product(A, dq.product(B, C)), 1e-15)
-    close(dq.product(A, dq.conjugate(A)), np.tile(ONE, (20, 1)), 1e-15)
-    close(dq.product(dq.conjugate(A), A), np.tile(ONE, (20, 1)), 1e-15)
+    close(dq.product(dq.product(A, B), C), dq.product(A, dq.product(B, C)), 2e-15)
+    close(dq.product(A, dq.conjugate(A)), np.tile(ONE, (20, 1)), 2e-15)
+    close(dq.product(dq.conjugate(A), A), np.tile(ONE, (20, 1)), 2e-15)
     close(lengths(dq.product(A, B)), np.tile([1.0, 0.0], (20, 1)), 2e-15)
     close(dq.to_matrix(dq.product(A, B)), dq.to_matrix(A) @ dq.to_matrix(B), 3e-15)
     close(dq.to_matrix(dq.conjugate(A)), se3.inv(dq.to_matrix(A)), 2e-15)
@@ -79,14 +79,14 @@ def test_poses_are_a_group(rng):
 
 def test_normalize_divides_by_a_dual_number(rng):
     Q = random(rng, 50)
-    close(dq.normalize(Q), Q, 1e-15)
+    close(dq.normalize(Q), Q, 2e-15)
     length = np.zeros((50, 8))
     length[:, 0], length[:, 4] = rng.uniform(0.1, 9, 50), rng.uniform(-5, 5, 50)
     close(dq.normalize(dq.product(length, Q)), Q, 2e-14)
     any8 = rng.standard_normal((50, 8))
     N = dq.normalize(any8)
     close(lengths(N), np.tile([1.0, 0.0], (50, 1)), 3e-15)
-    close(N[:, :4], quaternion.normalize(any8[:, :4]), 3e-16)
+    close(N[:, :4], quaternion.normalize(any8[:, :4]), ROUNDED)
     drifted = Q + 1e-6 * any8
     assert np.abs(dq.normalize(drifted) - Q).max() < 1e-5
 
@@ -99,8 +99,8 @@ def test_a_pose_is_made_of_its_parts(rng):
     Q = dq.from_pose_parts(q, p)
     close(lengths(Q), np.tile([1.0, 0.0], (50, 1)), 3e-15)
     np.testing.assert_array_equal(dq.rotation(Q), q)
-    close(dq.position(Q), p, 1e-15)
-    close(dq.to_matrix(Q), se3.pose(quaternion.to_matrix(q), p), 1e-15)
+    close(dq.position(Q), p, 2e-15)
+    close(dq.to_matrix(Q), se3.pose(quaternion.to_matrix(q), p), 2e-15)
     np.testing.assert_array_equal(dq.to_matrix(-Q), dq.to_matrix(Q))          # the double cover
     np.testing.assert_array_equal(dq.from_pose_parts(q[0], p)[3], dq.from_pose_parts(q[0], p[3]))
     np.testing.assert_array_equal(dq.from_pose_parts(q, p[0])[3], dq.from_pose_parts(q[3], p[0]))
@@ -113,7 +113,7 @@ def test_from_matrix_undoes_to_matrix(rng):
     close(dq.from_matrix(dq.to_matrix(-Q)), Q, 2e-15)
     for n in AXES:                                                            # half turns
         T = se3.pose(2 * np.outer(n, n) - np.eye(3), np.array([1.0, 2.0, 3.0]))
-        close(dq.to_matrix(dq.from_matrix(T)), T, 1e-15)
+        close(dq.to_matrix(dq.from_matrix(T)), T, 2e-15)
 
 
 def test_a_point_is_moved_as_by_the_matrix(rng):
@@ -133,7 +133,7 @@ def test_a_point_is_moved_as_by_the_matrix(rng):
 def test_exp_is_that_of_matrices():
     Q = dq.exp(TWISTS)
     close(dq.to_matrix(Q), se3.exp(TWISTS), 2e-15, rows=len(Q))
-    np.testing.assert_allclose(lengths(Q), np.tile([1.0, 0.0], (len(Q), 1)), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(lengths(Q), np.tile([1.0, 0.0], (len(Q), 1)), rtol=0, atol=3e-15)
     close(Q[:, :4], quaternion.exp(TWISTS[:, :3]), 0.0)
     close(dq.exp(-TWISTS), dq.conjugate(Q), 0.0)
     np.testing.assert_array_equal(dq.exp(np.zeros(6)), ONE)
@@ -145,7 +145,8 @@ def test_exp_of_a_translation_and_of_a_screw():
     for n in AXES:                                                            # θ about n and 2 along it: ½ (θ + 2 ε) n
         for theta in (1e-9, 0.7, PI, 5.0):
             c, s = np.cos(theta / 2), np.sin(theta / 2)
-            close(dq.exp(np.concatenate([theta * n, 2.0 * n])), np.concatenate([[c], s * n, [-s], c * n]), 4e-16)
+            expected = np.concatenate([[c], s * n, [-s], c * n])
+            close(dq.exp(np.concatenate([theta * n, 2.0 * n])), expected, ROUNDED * (1 + theta))  # the angle is rounded too
 
 
 def test_exp_is_its_power_series():
@@ -156,7 +157,7 @@ def test_exp_is_its_power_series():
         for k in range(1, 60):
             term = dq.product(term, x) / k
             total = total + term
-        np.testing.assert_allclose(dq.exp(V), total, rtol=0, atol=2e-16 * np.exp(np.linalg.norm(V[:3]) / 2) * (1 + np.abs(V[3:]).max()))
+        np.testing.assert_allclose(dq.exp(V), total, rtol=0, atol=ROUNDED * np.exp(np.linalg.norm(V[:3]) / 2) * (1 + np.abs(V[3:]).max()))
 
 
 def test_exp_is_a_one_parameter_group(rng):
@@ -174,7 +175,7 @@ def test_log_undoes_exp_on_both_sheets():
 def test_log_is_that_of_matrices(rng):
     Q = random(rng, 300)
     V = dq.log(Q)
-    assert np.linalg.norm(V[:, :3], axis=-1).max() <= PI
+    assert np.linalg.norm(V[:, :3], axis=-1).max() <= PI * (1 + ROUNDED)
     close(V, se3.log(dq.to_matrix(Q)), 4e-15)
     close(dq.log(dq.conjugate(Q)), -V, 3e-15)
     back = dq.exp(V)
@@ -184,15 +185,15 @@ def test_log_is_that_of_matrices(rng):
 def test_log_at_and_beyond_half_a_turn():
     for V in np.concatenate([twists(t) for t in (PI - 1e-9, PI, PI + 1e-9, 4.0, 2 * PI - 1e-3, 2 * PI - 1e-9)]):
         W = dq.log(dq.exp(V))
-        assert np.linalg.norm(W[:3]) <= PI
+        assert np.linalg.norm(W[:3]) <= PI * (1 + ROUNDED)
         close(se3.exp(W), se3.exp(V), 3e-15)
 
 
 def test_a_slow_motion_moves():
     for tiny in (1e-9, 1e-100, 1e-200):
         Q = dq.exp(tiny * V1)
-        close(Q[[1, 2, 3, 5, 6, 7]], 0.5 * tiny * V1, 3e-16)
-        close(dq.log(Q), tiny * V1, 5e-16)
+        close(Q[[1, 2, 3, 5, 6, 7]], 0.5 * tiny * V1, ROUNDED)
+        close(dq.log(Q), tiny * V1, ROUNDED)
 
 
 # ---------------------------------------------------------------- Cayley's map
@@ -203,13 +204,13 @@ def test_cayley_is_that_of_the_adjoint(rng):
     for V in (*BELOW_PI, *rng.uniform(-3, 3, (50, 6))):
         Q, half = dq.cayley(V), 0.5 * se3.ad(V)
         close(se3.Ad(dq.to_matrix(Q)), np.linalg.solve(np.eye(6) - half, np.eye(6) + half), 5e-15)
-        np.testing.assert_allclose(lengths(Q), [1.0, 0.0], rtol=0, atol=1e-15)
+        np.testing.assert_allclose(lengths(Q), [1.0, 0.0], rtol=0, atol=3e-15)
 
 
 def test_cayley_is_the_normalised_sum(rng):
     V = np.concatenate([BELOW_PI, 30 * rng.standard_normal((50, 6))])
     sums = np.concatenate([np.tile([1.0], (len(V), 1)), 0.5 * V[:, :3], np.zeros((len(V), 1)), 0.5 * V[:, 3:]], axis=-1)
-    close(dq.cayley(V), dq.normalize(sums), 1e-15, rows=len(V))
+    close(dq.cayley(V), dq.normalize(sums), 2e-15, rows=len(V))
     np.testing.assert_array_equal(dq.cayley(np.zeros(6)), ONE)
     close(dq.cayley(-V), dq.conjugate(dq.cayley(V)), 0.0)
 
@@ -219,7 +220,8 @@ def test_cayley_is_exp_to_second_order():
     difference = [np.abs(dq.exp(V1 * s) - dq.cayley(V1 * s)).max() for s in (1 / 16, 1 / 32)]
     assert difference[0] / difference[1] == pytest.approx(8.0, rel=1e-2)
     np.testing.assert_array_equal(dq.cayley(TRANSLATIONS), dq.exp(TRANSLATIONS))
-    close(dq.cayley(np.concatenate([2 * np.tan(0.4) * AXES[4], np.zeros(3)])), dq.exp(np.concatenate([0.8 * AXES[4], np.zeros(3)])), 3e-16)
+    turn = np.concatenate([AXES[4], np.zeros(3)])
+    close(dq.cayley(2 * np.tan(0.4) * turn), dq.exp(0.8 * turn), ROUNDED)
 
 
 # ---------------------------------------------------------------- rates
@@ -229,7 +231,7 @@ def test_rate_is_the_derivative_of_the_exact_flow(rng):
     Q, V = random(rng, 20), rng.uniform(-1, 1, (20, 6))
     close(dq.rate(Q, V), derivative(lambda t: dq.product(Q, dq.exp(t * V))), 1e-13)
     close(dq.rate(Q, V), derivative(lambda t: dq.product(Q, dq.cayley(t * V)), 1 / 128), 3e-13)
-    close(dq.rate(Q, V)[:, :4], quaternion.rate(Q[:, :4], V[:, :3]), 2e-16)
+    close(dq.rate(Q, V)[:, :4], quaternion.rate(Q[:, :4], V[:, :3]), ROUNDED)
 
 
 def test_rate_is_the_matrices(rng):
@@ -238,8 +240,8 @@ def test_rate_is_the_matrices(rng):
     dT = [slopes(dq.to_matrix, x)[1] @ rate for x, rate in zip(Q, dq.rate(Q, V), strict=True)]
     close(np.reshape(dT, (20, 4, 4)), dq.to_matrix(Q) @ se3.hat(V), 4e-15)
     rates = dq.rate(Q, V)
-    assert np.abs(np.vecdot(Q[:, :4], rates[:, :4])).max() < 2e-16
-    assert np.abs(np.vecdot(Q[:, :4], rates[:, 4:]) + np.vecdot(Q[:, 4:], rates[:, :4])).max() < 4e-16
+    assert np.abs(np.vecdot(Q[:, :4], rates[:, :4])).max() < ROUNDED
+    assert np.abs(np.vecdot(Q[:, :4], rates[:, 4:]) + np.vecdot(Q[:, 4:], rates[:, :4])).max() < ROUNDED
 
 
 # ---------------------------------------------------------------- traced, differentiated, in batches
@@ -249,8 +251,8 @@ def test_no_node_is_singular():
     """Values and derivatives of all nodes, branches not taken included, and exp's derivative where its series end."""
     for V in np.concatenate([twists(t) for t in (0.0, 1e-300, 1e-9, 1e-4, 2e-4, 1.0, 2.0, PI - 1e-9, 3.5, 2 * PI)]):
         Q, J = slopes(dq.exp, V)
-        close(J @ V2, derivative(lambda t: dq.exp(V + t * V2), 1 / 32), 3e-13)
-        close(slopes(dq.cayley, V)[1] @ V2, derivative(lambda t: dq.cayley(V + t * V2), 1 / 32), 3e-13)
+        for f, slope in ((dq.exp, J), (dq.cayley, slopes(dq.cayley, V)[1])):  # of numbers of order 1
+            np.testing.assert_allclose(slope @ V2, derivative(lambda t, f=f: f(V + t * V2), 1 / 32), rtol=0, atol=3e-13)
         for f in (dq.log, dq.to_matrix, dq.normalize, lambda Q: dq.rate(Q, V2), lambda Q: dq.transform(Q, V2[:3])):
             slopes(f, Q)
     for V in np.concatenate([twists(t) for t in (0.0, 1e-300, 1e-9, 1e-4, 2e-4, 1.0, 2.0)]):
@@ -262,11 +264,11 @@ def test_batches_are_rows(rng):
     for f, x in ((dq.conjugate, Q), (dq.normalize, Q), (dq.position, Q), (dq.to_matrix, Q), (dq.log, Q), (dq.exp, V), (dq.cayley, V),
                  (dq.from_matrix, dq.to_matrix(Q))):  # fmt: skip
         assert f(x[:0]).shape == (0, *f(x).shape[1:])
-        close(f(x), [[f(y) for y in row] for row in x], 1e-15)
+        close(f(x), [[f(y) for y in row] for row in x], 2e-15)
     for f, y in ((dq.product, Q[::-1]), (dq.rate, V), (dq.transform, V[..., 3:])):
-        close(f(Q, y), [[f(Q[i, j], y[i, j]) for j in range(5)] for i in range(4)], 1e-15)
-        close(f(Q, y[0, 0]), [[f(x, y[0, 0]) for x in row] for row in Q], 1e-15)
-        close(f(Q[0, 0], y), [[f(Q[0, 0], x) for x in row] for row in y], 1e-15)
+        close(f(Q, y), [[f(Q[i, j], y[i, j]) for j in range(5)] for i in range(4)], 2e-15)
+        close(f(Q, y[0, 0]), [[f(x, y[0, 0]) for x in row] for row in Q], 2e-15)
+        close(f(Q[0, 0], y), [[f(Q[0, 0], x) for x in row] for row in y], 2e-15)
 
 
 def test_plain_interpreted_compiled_agree(rng):
@@ -277,7 +279,7 @@ def test_plain_interpreted_compiled_agree(rng):
     check_lives(dq.conjugate, Q, tolerance=0.0)
     check_lives(lambda P, Q, V, x: (dq.product(P, Q), dq.rate(Q, V), dq.transform(Q, x)), Q[::-1], Q, V, x, tolerance=2e-15)
     check_lives(dq.from_matrix, dq.to_matrix(Q), tolerance=2e-15)
-    check_lives(dq.from_pose_parts, Q[:, :4], x, tolerance=1e-15)
+    check_lives(dq.from_pose_parts, Q[:, :4], x, tolerance=2e-15)
 
 
 # ---------------------------------------------------------------- screws between poses

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from engine.checks import EngineError
 from engine.spatial import inertia, quaternion, se3, so3
-from tests.numeric import check_lives, close
+from tests.numeric import ROUNDED, check_lives, close
 
 SWAP = np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
 
@@ -42,10 +42,10 @@ def test_from_mass_is_a_cloud_of_points(rng):
     tensor = -np.einsum("n,nij,njk->ik", m, C, C)
     G = inertia.from_mass(m.sum(), c, tensor)
     close(G, cloud(m, r), 2e-15)
-    close(G, G.T, 1e-16)
+    close(G, G.T, ROUNDED)
     assert inertia.mass(G) == m.sum()
-    close(inertia.first_moment(G), m @ r, 1e-15)
-    close(inertia.center(G), c, 1e-15)
+    close(inertia.first_moment(G), m @ r, 2e-15)
+    close(inertia.center(G), c, 2e-15)
     assert inertia.faults(G) == []
 
 
@@ -58,7 +58,7 @@ def test_solids_are_gauss_integrals_of_their_volume():
 
     size, g = np.array([0.3, 0.5, 0.7]), 3**-0.5
     corners = np.array([[i, j, k] for i in (-g, g) for j in (-g, g) for k in (-g, g)]) * size / 2
-    close(inertia.box(2.5, size), cloud(np.full(8, 2.5 / 8), corners), 5e-16)
+    close(inertia.box(2.5, size), cloud(np.full(8, 2.5 / 8), corners), ROUNDED)
 
     radius, length = 0.2, 0.9
     points = np.array([[radius * r * np.cos(p), radius * r * np.sin(p), length * z / 2] for r in u for p in phi for z in x])
@@ -145,12 +145,12 @@ def test_principal_moments_stay_in_every_frame(rng):
 
 def test_printed_values():
     """The tables of mechanics: box m(w² + h²)/12, cylinder m(3r² + h²)/12 and mr²/2, ball 2mr²/5, rod mL²/3 about its end."""
-    np.testing.assert_allclose(inertia.box(12.0, [1, 2, 3]).diagonal(), [13, 10, 5, 12, 12, 12], rtol=2e-16)
-    np.testing.assert_allclose(inertia.cylinder(12.0, 2.0, 3.0).diagonal(), [21, 21, 24, 12, 12, 12], rtol=2e-16)
-    np.testing.assert_allclose(inertia.sphere(5.0, 3.0).diagonal(), [18, 18, 18, 5, 5, 5], rtol=2e-16)
-    np.testing.assert_allclose(inertia.ellipsoid(5.0, [1, 2, 3]).diagonal(), [13, 10, 5, 5, 5, 5], rtol=2e-16)
+    np.testing.assert_allclose(inertia.box(12.0, [1, 2, 3]).diagonal(), [13, 10, 5, 12, 12, 12], rtol=ROUNDED)
+    np.testing.assert_allclose(inertia.cylinder(12.0, 2.0, 3.0).diagonal(), [21, 21, 24, 12, 12, 12], rtol=ROUNDED)
+    np.testing.assert_allclose(inertia.sphere(5.0, 3.0).diagonal(), [18, 18, 18, 5, 5, 5], rtol=ROUNDED)
+    np.testing.assert_allclose(inertia.ellipsoid(5.0, [1, 2, 3]).diagonal(), [13, 10, 5, 5, 5, 5], rtol=ROUNDED)
     rod = inertia.transformed(se3.pose(np.eye(3), np.array([0, 0, 1.5])), inertia.cylinder(4.0, 0.0, 3.0))
-    np.testing.assert_allclose(rod[:3, :3], np.diag([12.0, 12.0, 0.0]), rtol=2e-16)
+    np.testing.assert_allclose(rod[:3, :3], np.diag([12.0, 12.0, 0.0]), rtol=ROUNDED)
     np.testing.assert_array_equal(inertia.first_moment(rod), [0, 0, 6])
 
 
@@ -160,7 +160,7 @@ def test_bodies_are_pinocchios(rng):
                          (inertia.cylinder(2.0, 0.3, 0.8), pin.Inertia.FromCylinder(2.0, 0.3, 0.8)),
                          (inertia.ellipsoid(2.0, [0.3, 0.4, 0.5]), pin.Inertia.FromEllipsoid(2.0, 0.3, 0.4, 0.5)),
                          (inertia.sphere(2.0, 0.3), pin.Inertia.FromSphere(2.0, 0.3))):  # fmt: skip
-        close(ours, theirs.matrix()[SWAP], 5e-16)
+        close(ours, theirs.matrix()[SWAP], ROUNDED)
     for T in random_poses(rng, 10):
         tensor = T[:3, :3] @ np.diag([1.0, 1.5, 2.0]) @ T[:3, :3].T
         theirs = pin.Inertia(3.0, T[:3, 3], (tensor + tensor.T) / 2)

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from engine import gufunc
 from engine.spatial import quaternion, so3
-from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
+from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
 VECTORS = np.array([t * n for t in ANGLES for n in AXES])
 BELOW_PI = np.array([t * n for t in ANGLES if t < PI for n in AXES])
@@ -59,8 +59,8 @@ def test_product_broadcasts(rng):
 def test_normalize(rng):
     q = rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-5, 6, (30, 1))
     n = quaternion.normalize(q)
-    close(np.linalg.norm(n, axis=-1), np.ones(30), 5e-16)
-    close(n, q / np.linalg.norm(q, axis=-1, keepdims=True), 5e-16)
+    close(np.linalg.norm(n, axis=-1), np.ones(30), ROUNDED)
+    close(n, q / np.linalg.norm(q, axis=-1, keepdims=True), ROUNDED)
 
 
 # ---------------------------------------------------------------- rotations
@@ -72,8 +72,8 @@ def test_matrices_are_scipys(rng):
     close(R, scipys(q).as_matrix(), 2e-15)
     close(quaternion.to_matrix(-q), R, 0.0)                                   # the double cover
     x = rng.standard_normal((200, 3))
-    close(quaternion.rotate(q, x), scipys(q).apply(x), 1e-15)
-    close(quaternion.rotate(q[0], x)[5], R[0] @ x[5], 1e-15)
+    close(quaternion.rotate(q, x), scipys(q).apply(x), 2e-15)
+    close(quaternion.rotate(q[0], x)[5], R[0] @ x[5], 2e-15)
 
 
 def test_to_matrix_is_a_homomorphism(rng):
@@ -92,8 +92,8 @@ def test_rotate_is_the_sandwich(rng):
 def test_from_matrix_undoes_to_matrix(rng):
     q = quaternion.random(rng, (500,))
     q *= np.where(q[:, :1] < 0, -1, 1)
-    close(quaternion.from_matrix(quaternion.to_matrix(q)), q, 1e-15)
-    close(quaternion.from_matrix(quaternion.to_matrix(-q)), q, 1e-15)
+    close(quaternion.from_matrix(quaternion.to_matrix(q)), q, 2e-15)
+    close(quaternion.from_matrix(quaternion.to_matrix(-q)), q, 2e-15)
 
 
 def test_from_matrix_where_each_entry_is_largest_and_where_they_tie():
@@ -102,8 +102,8 @@ def test_from_matrix_where_each_entry_is_largest_and_where_they_tie():
         q = quaternion.normalize(np.array(q, dtype=float))
         found = quaternion.from_matrix(quaternion.to_matrix(q))
         assert found[0] >= 0
-        close(found * np.sign(found @ q), q, 3e-16)
-        assert np.linalg.norm(found) == pytest.approx(1.0, abs=3e-16)
+        close(found * np.sign(found @ q), q, ROUNDED)
+        assert np.linalg.norm(found) == pytest.approx(1.0, abs=ROUNDED)
 
 
 # ---------------------------------------------------------------- exp and log
@@ -111,9 +111,9 @@ def test_from_matrix_where_each_entry_is_largest_and_where_they_tie():
 
 def test_exp_is_that_of_matrices_and_scipys():
     q = quaternion.exp(VECTORS)
-    close(np.linalg.norm(q, axis=-1), np.ones(len(q)), 5e-16)
-    close(quaternion.to_matrix(q), so3.exp(VECTORS), 1e-15)
-    close(q, Rotation.from_rotvec(VECTORS).as_quat(scalar_first=True), 4e-16)
+    close(np.linalg.norm(q, axis=-1), np.ones(len(q)), ROUNDED)
+    close(quaternion.to_matrix(q), so3.exp(VECTORS), 2e-15)
+    close(q, Rotation.from_rotvec(VECTORS).as_quat(scalar_first=True), ROUNDED)
     np.testing.assert_array_equal(quaternion.exp(-VECTORS), quaternion.conjugate(q))
     np.testing.assert_array_equal(quaternion.exp(np.zeros(3)), ONE)
 
@@ -121,18 +121,18 @@ def test_exp_is_that_of_matrices_and_scipys():
 def test_log_undoes_exp_on_both_sheets():
     q = quaternion.exp(BELOW_PI)
     for sheet in (q, -q):
-        close(quaternion.log(sheet), BELOW_PI, 1e-15, rows=len(q))
+        close(quaternion.log(sheet), BELOW_PI, 2e-15, rows=len(q))
 
 
 def test_log_at_and_beyond_half_a_turn(rng):
     for n in AXES:
-        assert abs(quaternion.log(np.append(0.0, n)) @ n) == pytest.approx(PI, abs=5e-16)
+        assert abs(quaternion.log(np.append(0.0, n)) @ n) == pytest.approx(PI, abs=PI * ROUNDED)
         for theta in rng.uniform(PI, 3 * PI, 10):
             np.testing.assert_allclose(quaternion.log(quaternion.exp(theta * n)), (theta - 2 * PI) * n, rtol=0, atol=3e-15)
     q = quaternion.random(rng, (300,))
     w = quaternion.log(q)
-    assert np.linalg.norm(w, axis=-1).max() <= PI
-    close(w, scipys(q).as_rotvec(), 1e-15)
+    assert np.linalg.norm(w, axis=-1).max() <= PI * (1 + ROUNDED)
+    close(w, scipys(q).as_rotvec(), 2e-15)
     np.testing.assert_array_equal(quaternion.log(-q), w)
     np.testing.assert_array_equal(quaternion.log(quaternion.conjugate(q)), -w)
 
@@ -141,7 +141,7 @@ def test_log_where_its_series_ends():
     """|v|² = 1e-8 divides the series from the arctangent."""
     for theta in 2e-4 * np.array([0.5, 0.999999, 1.0, 1.000001, 2.0]):
         for n in AXES:
-            close(quaternion.log(quaternion.exp(theta * n)), theta * n, 5e-16)
+            close(quaternion.log(quaternion.exp(theta * n)), theta * n, ROUNDED)
 
 
 def test_a_slow_rotation_rotates():
@@ -150,22 +150,22 @@ def test_a_slow_rotation_rotates():
     for n in AXES:
         w = 1e-6 * n * 1e-3
         for q in (quaternion.exp(w), step(ONE, w), step(np.tile(ONE, (7, 1)), w)[4]):
-            close(2 * q[1:], 1e-9 * n, 1e-15)
-            close(quaternion.log(q), 1e-9 * n, 1e-15)
+            close(2 * q[1:], 1e-9 * n, 2e-15)
+            close(quaternion.log(q), 1e-9 * n, 2e-15)
     for tiny in (1e-100, 1e-200):
-        close(quaternion.log(quaternion.exp(tiny * AXES[4])), tiny * AXES[4], 1e-15)
+        close(quaternion.log(quaternion.exp(tiny * AXES[4])), tiny * AXES[4], 2e-15)
 
 
 def test_exp_is_a_one_parameter_group(rng):
     for n in AXES:
         a, b = rng.uniform(-6, 6, 2)
-        close(quaternion.product(quaternion.exp(a * n), quaternion.exp(b * n)), quaternion.exp((a + b) * n), 2e-15)
+        close(quaternion.product(quaternion.exp(a * n), quaternion.exp(b * n)), quaternion.exp((a + b) * n), 7 * ROUNDED)
 
 
 def test_rate_is_the_derivative(rng):
     q, w = quaternion.random(rng, (20,)), rng.uniform(-1, 1, (20, 3))
     close(derivative(lambda t: quaternion.product(q, quaternion.exp(t * w))), quaternion.rate(q, w), 1e-13)
-    assert np.abs(np.vecdot(quaternion.rate(q, w), q)).max() < 2e-16          # stays of unit length
+    assert np.abs(np.vecdot(quaternion.rate(q, w), q)).max() < ROUNDED          # stays of unit length
 
 
 def test_random_is_uniform(rng):
@@ -184,11 +184,11 @@ def test_random_is_uniform(rng):
 def test_plain_interpreted_compiled_agree(rng):
     q = np.concatenate([quaternion.exp(VECTORS), -quaternion.exp(VECTORS), quaternion.random(rng, (9,)), [ONE, I, J, K, -ONE, -I]])
     x = rng.standard_normal((len(q), 3))
-    check_lives(quaternion.exp, VECTORS, tolerance=1e-15)
+    check_lives(quaternion.exp, VECTORS, tolerance=2e-15)
     check_lives(lambda q: (quaternion.log(q), quaternion.to_matrix(q), quaternion.normalize(q)), q, tolerance=2e-15)
     check_lives(quaternion.conjugate, q, tolerance=0.0)
     check_lives(lambda p, q, x: (quaternion.product(p, q), quaternion.rotate(q, x), quaternion.rate(q, x)), q, q[::-1], x, tolerance=2e-15)
-    check_lives(quaternion.from_matrix, quaternion.to_matrix(q), tolerance=1e-15)
+    check_lives(quaternion.from_matrix, quaternion.to_matrix(q), tolerance=2e-15)
 
 
 def test_compiled_log_undoes_compiled_exp():

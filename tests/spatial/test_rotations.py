@@ -12,7 +12,7 @@ from engine.compiler.operations import OPERATIONS
 from engine.compiler.trace import Program, trace
 from engine.spatial import quaternion, rotations, so3
 from engine.spatial.rotations import ATTITUDES, rodrigues_from_quaternion, rodrigues_to_quaternion
-from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
+from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
 NAMES = ["quaternion", "mrp", "rodrigues", "rotation_vector"]
 every = pytest.mark.parametrize("attitude", ATTITUDES.values(), ids=ATTITUDES)
@@ -37,6 +37,12 @@ def followed(name, q):
     w, v = q[0], q[1:]
     n = ops.norm(v)
     return {"quaternion": q, "mrp": v / (1.0 + w), "rodrigues": v / w, "rotation_vector": 2.0 * ops.arctan2(n, w) / n * v}[name]
+
+
+def magnified(attitude, w):
+    """How much larger rounding is than in a quaternion: of an MRP beyond half a turn, v/(1 + qw), by 1/(1 + qw)."""
+    theta = np.linalg.norm(w)
+    return 1.0 / (1.0 + np.cos(theta / 2)) if attitude.name == "mrp" and theta > PI else 1.0
 
 
 def turned(attitude, w, delta):
@@ -93,7 +99,7 @@ def slopes(fn, x):
 
 
 def test_the_chain_rule_finds_what_is_singular():
-    close(slopes(lambda x: x[0] * x[1] ** 2 / x[2], [1.0, 2.0, 4.0])[1], [[1.0, 1.0, -0.25]], 1e-16)
+    close(slopes(lambda x: x[0] * x[1] ** 2 / x[2], [1.0, 2.0, 4.0])[1], [[1.0, 1.0, -0.25]], 0.0)
     guarded = lambda x: ops.where(x > 0.0, ops.sin(x) / x, 1.0)
     for singular in (ops.sqrt, guarded, lambda x: ops.where(x > 0.0, ops.sqrt(x), 1.0)):
         with pytest.raises((AssertionError, FloatingPointError)):
@@ -117,37 +123,35 @@ def test_the_table():
 def test_parameters_are_what_they_are_called(attitude):
     """tan(θ/4) n and so on, from 0 through half a turn."""
     w = np.array([t * n for t in (*ANGLES, 3.5, 5.0, 2 * PI - 1e-4) for n in AXES])
-    close(attitude.to_quaternion(parameters(attitude.name, w)), signed(attitude, w), 5e-16, rows=len(w))
+    q, expected = attitude.to_quaternion(parameters(attitude.name, w)), quaternion.exp(w)
+    if attitude.name == "rodrigues":                                          # of q and −q the one with qw ≥ 0
+        assert (q[:, 0] > 0).all()
+        expected *= np.sign(np.vecdot(q, expected))[:, None]
+    close(q, expected, (1 + PI) * ROUNDED, rows=len(w))                       # half of θ, up to π, is rounded too
     w = w[np.linalg.norm(w, axis=-1) < (2.5 if attitude.name == "rodrigues" else PI - 1e-6)]  # tan θ/2 loses digits towards π
     close(attitude.from_quaternion(quaternion.exp(w)), parameters(attitude.name, w), 2e-15, rows=len(w))
-
-
-def signed(attitude, w):
-    """exp ω, and for Rodrigues parameters the one of the two that has qw ≥ 0."""
-    q = quaternion.exp(w)
-    return q * np.where(q[:, :1] < 0, -1, 1) if attitude.name == "rodrigues" else q
 
 
 @every
 def test_round_trips(attitude, rng):
     q = quaternion.random(rng, (500,))
     back = attitude.to_quaternion(attitude.from_quaternion(q))
-    close(back * np.sign(np.vecdot(back, q))[:, None], q, 1e-15)
+    close(back * np.sign(np.vecdot(back, q))[:, None], q, 2e-15)
     p = attitude.from_quaternion(q)
-    close(attitude.from_quaternion(back), p, 2e-14 if attitude.name == "rodrigues" else 1e-15)
+    close(attitude.from_quaternion(back), p, 2e-14 if attitude.name == "rodrigues" else 2e-15)
     if attitude.name != "quaternion":
         close(attitude.from_quaternion(-q), p, 0.0)                           # q and −q are one rotation
     part = {"mrp": 1 / 4, "rotation_vector": 1.0}.get(attitude.name, 1 / 2)
     for tiny in (1e-12, 1e-100, 1e-200):
-        close(attitude.from_quaternion(quaternion.exp(tiny * A))[-3:], part * tiny * A, 1e-15)
+        close(attitude.from_quaternion(quaternion.exp(tiny * A))[-3:], part * tiny * A, 2e-15)
 
 
 def test_they_are_scipys(rng):
     q = quaternion.random(rng, (500,))
     scipys = Rotation.from_quat(q, scalar_first=True)
     mrp, vector = ATTITUDES["mrp"], ATTITUDES["rotation_vector"]
-    close(mrp.from_quaternion(q), scipys.as_mrp(), 1e-15)
-    close(vector.from_quaternion(q), scipys.as_rotvec(), 1e-15)
+    close(mrp.from_quaternion(q), scipys.as_mrp(), 2e-15)
+    close(vector.from_quaternion(q), scipys.as_rotvec(), 2e-15)
     for attitude in ATTITUDES.values():
         close(attitude.to_matrix(attitude.from_quaternion(q)), scipys.as_matrix(), 2e-15)
     p = rng.uniform(-3, 3, (300, 3))                                          # most are beyond half a turn
@@ -165,12 +169,12 @@ def test_rodrigues_parameters_are_cayleys_transform(rng):
 def test_rodrigues_parameters_and_quaternions(rng):
     delta = rng.uniform(-2, 2, (50, 3))
     q = rodrigues_to_quaternion(delta)
-    close(np.linalg.norm(q, axis=-1), np.ones(50), 5e-16)
-    close(q[:, 1:] / q[:, :1], delta, 5e-16)
+    close(np.linalg.norm(q, axis=-1), np.ones(50), ROUNDED)
+    close(q[:, 1:] / q[:, :1], delta, ROUNDED)
     for scale in (1.0, -1.0, 2.0):                                            # of any length and sign
-        close(rodrigues_from_quaternion(scale * q), delta, 5e-16)
-    close(rodrigues_to_quaternion(np.tan(0.4) * A), quaternion.exp(0.8 * A), 3e-16)
-    close(rodrigues_to_quaternion(1e9 * A), np.append(1e-9, A), 3e-16)
+        close(rodrigues_from_quaternion(scale * q), delta, ROUNDED)
+    close(rodrigues_to_quaternion(np.tan(0.4) * A), quaternion.exp(0.8 * A), ROUNDED)
+    close(rodrigues_to_quaternion(1e9 * A), np.append(1e-9, A), ROUNDED)
     np.testing.assert_array_equal(rodrigues_to_quaternion(np.zeros(3)), [1.0, 0, 0, 0])
 
 
@@ -182,14 +186,14 @@ def test_from_quaternion_goes_the_short_way():
         for name, at_pi in (("mrp", 1.0), ("rotation_vector", PI)):
             attitude = ATTITUDES[name]
             half = attitude.from_quaternion(np.append(0.0, n))
-            close(half, at_pi * n, 5e-16)
-            close(attitude.to_matrix(half), 2 * np.outer(n, n) - np.eye(3), 1e-15)
+            close(half, at_pi * n, ROUNDED)
+            close(attitude.to_matrix(half), 2 * np.outer(n, n) - np.eye(3), 2e-15)
             for beyond in (1e-9, 1e-3, 1.0, PI - 1e-9):
                 p = attitude.from_quaternion(quaternion.exp((PI + beyond) * n))
                 np.testing.assert_allclose(p, parameters(name, -(PI - beyond) * n), rtol=0, atol=2e-15)
     for attitude in (ATTITUDES["mrp"], ATTITUDES["rotation_vector"]):
         p = attitude.random(np.random.default_rng(0), (1000,))
-        assert np.linalg.norm(p, axis=-1).max() <= (1.0 if attitude.name == "mrp" else PI)
+        assert np.linalg.norm(p, axis=-1).max() <= (1.0 if attitude.name == "mrp" else PI) * (1 + ROUNDED)
 
 
 def test_an_mrp_and_its_shadow_are_one_rotation(rng):
@@ -199,8 +203,8 @@ def test_an_mrp_and_its_shadow_are_one_rotation(rng):
     mrp = ATTITUDES["mrp"]
     close(mrp.to_matrix(p), mrp.to_matrix(shadow), 2e-15)
     short = np.where(np.linalg.norm(p, axis=-1, keepdims=True) <= 1, p, shadow)
-    close(mrp.cayley_plus(p, np.zeros(3)), short, 1e-15)
-    close(mrp.to_quaternion(shadow), -mrp.to_quaternion(p), 1e-15)
+    close(mrp.cayley_plus(p, np.zeros(3)), short, 2e-15)
+    close(mrp.to_quaternion(shadow), -mrp.to_quaternion(p), 2e-15)
     assert mrp.normalized(p) is p
 
 
@@ -211,11 +215,11 @@ def test_rodrigues_parameters_are_infinite_at_half_a_turn():
         with np.errstate(all="ignore"):
             assert not np.isfinite(rodrigues.from_quaternion(q)).all()
             away = ATTITUDES["mrp"].cayley_minus(np.zeros(3), n)                # |n|² is 1 to rounding, and so tan(θ/2) infinite or near it
-        assert not np.abs(away).max() < 1e15
+        assert not np.abs(away).max() < 0.1 / ROUNDED
         for short in (1e-3, 1e-9):
             g = rodrigues.from_quaternion(quaternion.exp((PI - short) * n))
-            close(g, n / np.tan(short / 2), 1e-15 / short)
-            close(rodrigues.to_matrix(g), so3.exp((PI - short) * n), 1e-15)
+            close(g, n / np.tan(short / 2), ROUNDED * PI / short)             # of θ, which is close to π
+            close(rodrigues.to_matrix(g), so3.exp((PI - short) * n), ROUNDED * PI)
 
 
 @pytest.mark.parametrize("short", [1.0, 1e-3, 1e-6])
@@ -243,13 +247,13 @@ def test_rate_is_the_derivative_of_the_exact_flow(attitude):
 def test_rates_are_those_of_the_books():
     """q̇ = ½ q ⊗ [0; ω]; Rodrigues' ½ (ω + g × ω + g (g·ω)), with ω body-fixed; at g = z, ω = x: ½ (x + y)."""
     q = quaternion.exp(0.3 * B)
-    close(ATTITUDES["quaternion"].rate(q, A), quaternion.rate(q, A), 3e-16)
-    close(ATTITUDES["quaternion"].rate(3.0 * q, A), quaternion.rate(3.0 * q, A), 3e-16)
+    close(ATTITUDES["quaternion"].rate(q, A), quaternion.rate(q, A), ROUNDED)
+    close(ATTITUDES["quaternion"].rate(3.0 * q, A), quaternion.rate(3.0 * q, A), ROUNDED)
     x, y, z = np.eye(3)
     np.testing.assert_array_equal(ATTITUDES["rodrigues"].rate(z, x), 0.5 * (x + y))
     np.testing.assert_array_equal(ATTITUDES["rodrigues"].rate(z, z), z)       # ½ (1 + g²)
     np.testing.assert_array_equal(ATTITUDES["mrp"].rate(z, x), 0.5 * y)       # the half turn: ¼ (1 − p²) = 0
-    close(ATTITUDES["rotation_vector"].rate(2.0 * B, B), B, 1e-15)            # about the axis itself
+    close(ATTITUDES["rotation_vector"].rate(2.0 * B, B), B, 2e-15)            # about the axis itself
 
 
 def test_a_quaternions_rate_keeps_its_length(rng):
@@ -267,7 +271,7 @@ def test_cayley_plus_is_a_rotation_in_body_axes(attitude, rng):
     close(attitude.to_matrix(attitude.cayley_plus(p, delta)), R @ S, 3e-15)
     close(attitude.to_matrix(attitude.cayley_plus(p, np.zeros(3))), R, 3e-15)
     vectors = so3.log(quaternion.to_matrix(rodrigues_to_quaternion(0.3 * delta)))
-    close(attitude.cayley_plus(attitude.neutral(), 0.3 * delta), parameters(attitude.name, vectors), 1e-15)
+    close(attitude.cayley_plus(attitude.neutral(), 0.3 * delta), parameters(attitude.name, vectors), 2e-15)
 
 
 @every
@@ -275,14 +279,14 @@ def test_errors_compose(attitude):
     """δ and then ε is the error (δ + ε + δ × ε)/(1 − δ·ε)."""
     p, d, e = parameters(attitude.name, B), 0.3 * A, np.array([0.1, 0.2, -0.4])
     both = (d + e + np.cross(d, e)) / (1 - d @ e)
-    close(attitude.cayley_plus(attitude.cayley_plus(p, d), e), attitude.cayley_plus(p, both), 1e-15)
+    close(attitude.cayley_plus(attitude.cayley_plus(p, d), e), attitude.cayley_plus(p, both), 2e-15)
 
 
 @every
 def test_normalized(attitude, rng):
     p = 3.0 * attitude.random(rng, (20,))
     if attitude.name == "quaternion":
-        close(attitude.normalized(p), p / np.linalg.norm(p, axis=-1, keepdims=True), 3e-16)
+        close(attitude.normalized(p), p / np.linalg.norm(p, axis=-1, keepdims=True), ROUNDED)
         close(attitude.to_matrix(p), attitude.to_matrix(attitude.normalized(p)), 2e-15)
     else:
         assert attitude.normalized(p) is p
@@ -305,7 +309,7 @@ def test_random_is_uniform(attitude):
 def test_error_jacobian_is_the_derivative_of_cayley_plus(attitude):
     for w in (*REGULAR, *BEYOND):
         p = parameters(attitude.name, w)
-        close(attitude.error_jacobian(p), slopes(lambda d: turned(attitude, w, d), np.zeros(3))[1], 2e-15)
+        close(attitude.error_jacobian(p), slopes(lambda d: turned(attitude, w, d), np.zeros(3))[1], 2e-15 * magnified(attitude, w))
         columns = [derivative(lambda t: turned(attitude, w, t * e), 1 / 256) for e in np.eye(3)]
         close(attitude.error_jacobian(p), np.stack(columns, axis=-1), 3e-13)
 
@@ -316,7 +320,8 @@ def test_error_jacobian_rate_is_the_derivative_of_the_error_jacobian(attitude):
     for w in (*REGULAR, *BEYOND):
         p = parameters(attitude.name, w)
         D = attitude.error_jacobian_rate(p, b)
-        close(D, slopes(lambda d: np.matvec(attitude.error_jacobian(turned(attitude, w, d)).T, b), np.zeros(3))[1], 4e-15)
+        by_rule = slopes(lambda d: np.matvec(attitude.error_jacobian(turned(attitude, w, d)).T, b), np.zeros(3))[1]
+        close(D, by_rule, 4e-15 * magnified(attitude, w) ** 2)
         columns = [derivative(lambda t: attitude.error_jacobian(turned(attitude, w, t * e)).T @ b, 1 / 256) for e in np.eye(3)]
         close(D, np.stack(columns, axis=-1), 1e-12)
 
@@ -334,7 +339,7 @@ def test_error_hessian_is_the_second_derivative(attitude):
             second = derivative(lambda t: b @ slopes(plus, t * a)[1] @ a, 1 / 256)
             np.testing.assert_allclose(a @ H @ a, second, rtol=0, atol=5e-13 * np.abs(attitude.error_jacobian(p)).max() ** 2)
         skew = attitude.error_jacobian_rate(p, b) - H
-        np.testing.assert_allclose(skew, so3.hat(attitude.error_jacobian(p).T @ b), rtol=0, atol=1e-15 * np.abs(H).max() + 1e-15)
+        np.testing.assert_allclose(skew, so3.hat(attitude.error_jacobian(p).T @ b), rtol=0, atol=2e-15 * np.abs(H).max() + 2e-15)
 
 
 def test_error_jacobians_have_the_inverses_they_should():
@@ -342,14 +347,14 @@ def test_error_jacobians_have_the_inverses_they_should():
     for w in np.array([t * n for t in (*ANGLES, 4.0, 6.0, 2 * PI - 1e-4) for n in AXES]):
         q, p, g = (parameters(name, w) for name in ("quaternion", "mrp", "rodrigues"))
         E = ATTITUDES["quaternion"].error_jacobian(q)
-        close(np.column_stack([q, E]).T @ np.column_stack([q, E]), np.eye(4), 5e-16)
+        close(np.column_stack([q, E]).T @ np.column_stack([q, E]), np.eye(4), ROUNDED)
         E = ATTITUDES["mrp"].error_jacobian(p)
-        close(E.T @ E, 0.25 * (1 + p @ p) ** 2 * np.eye(3), 1e-15)
+        close(E.T @ E, 0.25 * (1 + p @ p) ** 2 * np.eye(3), 2e-15)
         E = ATTITUDES["rodrigues"].error_jacobian(g)
         if np.linalg.norm(g) < 1e3:
-            np.testing.assert_allclose(E @ (np.eye(3) - so3.hat(g)), (1 + g @ g) * np.eye(3), rtol=0, atol=1e-15 * (1 + g @ g) ** 1.5)
+            np.testing.assert_allclose(E @ (np.eye(3) - so3.hat(g)), (1 + g @ g) * np.eye(3), rtol=0, atol=2e-15 * (1 + g @ g) ** 1.5)
         E = ATTITUDES["rotation_vector"].error_jacobian(w)
-        close(E @ so3.dexp(-w), 2 * np.eye(3), 1e-15 * (2 * PI / (2 * PI - np.linalg.norm(w))))
+        close(E @ so3.dexp(-w), 2 * np.eye(3), 2e-15 * (2 * PI / (2 * PI - np.linalg.norm(w))))
 
 
 @pytest.mark.parametrize("theta2", [0.0, 1e-300, 1e-18, 1e-8, 0.25, np.nextafter(1.0, 0.0), 1.0, 1.5, 4.0, 9.0, 20.0, 30.0])
@@ -365,7 +370,7 @@ def test_slope_of_the_inverse_coefficient(theta2):
                          sum(k * (-1) ** k * y ** (k - 1) / factorial(2 * k + f) for k in range(1, 40))) for f in (0, 1))  # fmt: skip
     D = (1 - N / M) / x
     exact = float(-(dN * M - N * dM) / M**2 / 4 / x - D / x)
-    rounding = 5e-16 * float(Fraction(1, 4) + 3 * D + x * D * D) / theta2 * 4 * PI**2 / (4 * PI**2 - theta2)  # of D, which cancels
+    rounding = ROUNDED * float(Fraction(1, 4) + 3 * D + x * D * D) / theta2 * 4 * PI**2 / (4 * PI**2 - theta2)  # of D, which cancels
     np.testing.assert_allclose(got, exact, rtol=0, atol=rounding if theta2 >= 1 else 1e-13 * exact)
 
 
@@ -398,13 +403,13 @@ def test_batches_are_rows(attitude, rng):
            (attitude.error_jacobian_rate, b))  # fmt: skip
     for f in (attitude.to_quaternion, attitude.to_matrix, attitude.error_jacobian, attitude.normalized):
         assert f(p[:0]).shape == (0, *f(p).shape[1:])
-        close(f(p), [[f(x) for x in row] for row in p], 1e-15)
+        close(f(p), [[f(x) for x in row] for row in p], 2e-15)
     for f, given in two:
         y = np.broadcast_to(given, (4, 5, given.shape[-1]))
         each = [[f(p[i, j], y[i, j]) for j in range(5)] for i in range(4)]
-        close(f(p, given), each, 1e-15)
-        close(f(p[0, 0], y[0]), [f(p[0, 0], x) for x in y[0]], 1e-15)          # one with many, and many with one
-        close(f(p[0], y[0, 0]), [f(x, y[0, 0]) for x in p[0]], 1e-15)
+        close(f(p, given), each, 2e-15)
+        close(f(p[0, 0], y[0]), [f(p[0, 0], x) for x in y[0]], 2e-15)          # one with many, and many with one
+        close(f(p[0], y[0, 0]), [f(x, y[0, 0]) for x in p[0]], 2e-15)
 
 
 @every
@@ -416,11 +421,11 @@ def test_plain_interpreted_compiled_agree(attitude, rng):
     check_lives(lambda p, w: (attitude.to_quaternion(p), attitude.to_matrix(p), attitude.rate(p, w), attitude.error_jacobian(p)), p, x,
                 tolerance=4e-15)  # fmt: skip
     check_lives(lambda p, b: (attitude.error_hessian(p, b), attitude.error_jacobian_rate(p, b)), p, b, tolerance=2e-14)
-    check_lives(attitude.from_quaternion, q, tolerance=1e-15)
+    check_lives(attitude.from_quaternion, q, tolerance=2e-15)
     check_lives(lambda p, d: (attitude.cayley_plus(p, d), attitude.cayley_minus(p, attitude.cayley_plus(p, d))), p, 0.3 * x,
                 tolerance=1e-13)  # fmt: skip
 
 
 def test_rodrigues_parameters_live(rng):
     x = rng.uniform(-2, 2, (9, 3))
-    check_lives(lambda d: (rodrigues_to_quaternion(d), rodrigues_from_quaternion(rodrigues_to_quaternion(d))), x, tolerance=1e-15)
+    check_lives(lambda d: (rodrigues_to_quaternion(d), rodrigues_from_quaternion(rodrigues_to_quaternion(d))), x, tolerance=2e-15)

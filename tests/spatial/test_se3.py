@@ -6,7 +6,7 @@ from scipy.linalg import expm
 
 from engine import gufunc
 from engine.spatial import quaternion, se3, so3
-from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
+from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
 #: linear-first from angular-first and back
 SWAP = np.r_[3:6, 0:3]
@@ -38,7 +38,7 @@ def rng():
 def test_poses_are_a_group(rng):
     A, B, C = random_poses(rng, 60).reshape(3, 20, 4, 4)
     one = np.broadcast_to(np.eye(4), A.shape)
-    close((A @ B) @ C, A @ (B @ C), 1e-15)
+    close((A @ B) @ C, A @ (B @ C), 2e-15)
     close(A @ se3.inv(A), one, 3e-15)
     close(se3.inv(A) @ A, one, 3e-15)
     close(se3.inv(A @ B), se3.inv(B) @ se3.inv(A), 2e-15)
@@ -68,7 +68,7 @@ def test_twists_go_to_the_parent_and_back(rng):
 def test_a_pose_moves_points(rng):
     """p_A = T_AB p_B: rotate first, then shift."""
     T = se3.pose(so3.about(np.array([0.0, 0.0, 1.0]), PI / 2), np.array([10.0, 0.0, 0.0]))
-    close(T @ [1.0, 2.0, 3.0, 1.0], [8.0, 1.0, 3.0, 1.0], 1e-15)
+    close(T @ [1.0, 2.0, 3.0, 1.0], [8.0, 1.0, 3.0, 1.0], 2e-15)
 
 
 # ---------------------------------------------------------------- hat, Ad, ad
@@ -94,7 +94,7 @@ def test_Ad_is_a_homomorphism_and_conjugates(rng):
 def test_Ad_is_pinocchios_action(rng):
     import pinocchio as pin
     for T in random_poses(rng, 10):
-        close(se3.Ad(T), pin.SE3(T).action[np.ix_(SWAP, SWAP)], 1e-15)
+        close(se3.Ad(T), pin.SE3(T).action[np.ix_(SWAP, SWAP)], 2e-15)
 
 
 def test_ad_is_the_lie_bracket(rng):
@@ -125,8 +125,8 @@ def test_twists_and_wrenches_change_frames(rng):
     close(se3.wrench_to_parent(T, F), np.linalg.solve(np.swapaxes(se3.Ad(T), -1, -2), F[..., None])[..., 0], 3e-15)
     power_child = np.vecdot(F, se3.twist_to_child(T, V))
     close(np.vecdot(se3.wrench_to_parent(T, F), V), power_child, 3e-15)
-    close(se3.twist_to_child(T[0], V)[3], se3.twist_to_child(T[0], V[3]), 1e-15)
-    close(se3.wrench_to_parent(T[0], F)[3], se3.wrench_to_parent(T[0], F[3]), 1e-15)
+    close(se3.twist_to_child(T[0], V)[3], se3.twist_to_child(T[0], V[3]), 2e-15)
+    close(se3.wrench_to_parent(T[0], F)[3], se3.wrench_to_parent(T[0], F[3]), 2e-15)
 
 
 def test_a_force_on_a_lever_is_a_moment():
@@ -162,19 +162,19 @@ def test_a_screw_motion():
     """A quarter turn about the vertical line through (1, 0, 0) with a rise of 0.5: Lynch & Park, §3.3.2."""
     w = np.array([0.0, 0.0, PI / 2])
     V = np.concatenate([w, np.cross([1.0, 0, 0], w) + [0, 0, 0.5]])
-    close(se3.exp(V), [[0, -1, 0, 1], [1, 0, 0, -1], [0, 0, 1, 0.5], [0, 0, 0, 1]], 5e-16)
+    close(se3.exp(V), [[0, -1, 0, 1], [1, 0, 0, -1], [0, 0, 1, 0.5], [0, 0, 0, 1]], ROUNDED)
 
 
 def test_log_undoes_exp():
     T = se3.exp(BELOW_PI)
     close(se3.log(T), BELOW_PI, 3e-15, rows=len(T))
-    close(se3.log(T)[:, :3], BELOW_PI[:, :3], 1e-15, rows=len(T))            # a small rotation beside a large shift
+    close(se3.log(T)[:, :3], BELOW_PI[:, :3], 2e-15, rows=len(T))            # a small rotation beside a large shift
 
 
 def test_exp_undoes_log(rng):
     for T in (se3.exp(TWISTS), random_poses(rng, 300)):
         close(se3.exp(se3.log(T)), T, 3e-15, rows=len(T))
-        assert np.linalg.norm(se3.log(T)[:, :3], axis=-1).max() <= PI * (1 + 2e-16)
+        assert np.linalg.norm(se3.log(T)[:, :3], axis=-1).max() <= PI * (1 + ROUNDED)
 
 
 def test_a_slow_motion_moves():
@@ -182,9 +182,9 @@ def test_a_slow_motion_moves():
     step = gufunc(se3.exp, "(6)->(4,4)")
     V = 1e-6 * np.array([0.36, 0.48, 0.8, 0.6, 0.0, 0.8]) * 1e-3
     for T in (se3.exp(V), step(V), step(np.tile(V, (7, 1)))[2]):
-        close(so3.vee(T[:3, :3]), V[:3], 1e-15)
+        close(so3.vee(T[:3, :3]), V[:3], 2e-15)
         close(T[:3, 3], V[3:], 2e-9)
-        close(se3.log(T), V, 1e-15)
+        close(se3.log(T), V, 2e-15)
 
 
 # ---------------------------------------------------------------- dexp
@@ -206,7 +206,7 @@ def test_dexp_is_its_power_series(twists):
         for k in range(1, 60):
             term = term @ se3.ad(V).astype(np.longdouble) / (k + 1)
             total = total + term
-        close(se3.dexp(V), total, 1e-15)
+        close(se3.dexp(V), total, 2e-15)
 
 
 @at_angles
@@ -247,11 +247,11 @@ def test_maps_are_pinocchios():
 def test_batches_are_rows(rng):
     V = rng.uniform(-1.2, 1.2, (4, 5, 6))
     for f in (se3.hat, se3.ad, se3.exp, se3.dexp, se3.dexp_inv):
-        close(f(V), [[f(x) for x in row] for row in V], 1e-15)
+        close(f(V), [[f(x) for x in row] for row in V], 2e-15)
         assert f(V[:0]).shape == (0, *f(V).shape[1:])
     T = se3.exp(V)
     for f in (se3.inv, se3.Ad, se3.log):
-        close(f(T), [[f(x) for x in row] for row in T], 1e-15)
+        close(f(T), [[f(x) for x in row] for row in T], 2e-15)
         assert f(T[:0]).shape == (0, *f(T).shape[1:])
 
 

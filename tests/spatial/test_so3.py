@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from engine import gufunc
 from engine.spatial import quaternion, so3
-from tests.numeric import ANGLES, AXES, PI, check_lives, close, derivative
+from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
 VECTORS = np.array([t * n for t in ANGLES for n in AXES])
 BELOW_PI = np.array([t * n for t in ANGLES if t < PI for n in AXES])
@@ -55,15 +55,17 @@ def exact(theta2, first):
     return sum((-x) ** k / factorial(2 * k + first) for k in range(40))
 
 
+#: relative error of (sin x/x)²: that of a library's sine, up to 2 ulp, twice, and four roundings
+SINE = 8 * 2.0**-52
 THETA2 = [0.0, 1e-300, 1e-24, 1e-18, 1e-8, 0.25, 0.9998, np.nextafter(1.0, 0.0), 1.0, np.nextafter(1.0, 2.0), 1.0002, 2.0, 4.0, 9.0]
 
 
 @pytest.mark.parametrize("theta2", THETA2)
 def test_coefficients_to_the_last_digits(theta2):
     for got, first in zip(so3.coefficients(theta2), (1, 2, 3), strict=True):
-        np.testing.assert_allclose(got, float(exact(theta2, first)), rtol=6e-16, atol=3e-16 * (theta2 > 8))
+        np.testing.assert_allclose(got, float(exact(theta2, first)), rtol=SINE, atol=ROUNDED * (theta2 > 8))
     half = [float(exact(Fraction(theta2) / 4, first)) for first in (0, 1)]
-    np.testing.assert_allclose(quaternion.half_angle(theta2), [half[0], half[1] / 2], rtol=4e-16, atol=2e-16 * (theta2 > 8))
+    np.testing.assert_allclose(quaternion.half_angle(theta2), [half[0], half[1] / 2], rtol=ROUNDED, atol=ROUNDED * (theta2 > 1))
 
 
 @pytest.mark.parametrize("theta2", [*THETA2, 20.0, 30.0])
@@ -80,7 +82,7 @@ def test_inverse_coefficient_to_the_last_digits(theta2):
 def test_coefficients_of_batches_are_those_of_each():
     batch = np.array(THETA2).reshape(2, 7)
     for got, k in zip(so3.coefficients(batch), range(3), strict=True):
-        close(got, [[so3.coefficients(x)[k] for x in row] for row in batch], 3e-16)
+        close(got, [[so3.coefficients(x)[k] for x in row] for row in batch], ROUNDED)
 
 
 # ---------------------------------------------------------------- exp
@@ -90,10 +92,10 @@ def test_coefficients_of_batches_are_those_of_each():
 def test_exp_is_scipys_and_the_matrix_exponential(vectors):
     for w in vectors:
         R = so3.exp(w)
-        close(R, Rotation.from_rotvec(w).as_matrix(), 1e-15)                   # either by products of entries up to 1: 4 ulp
+        close(R, Rotation.from_rotvec(w).as_matrix(), 2 * ROUNDED)             # either by products of entries up to 1: 4 ulp
         close(R, expm(so3.hat(w)), 5e-15)
-        close(R @ R.T, np.eye(3), 1e-15)
-        assert np.linalg.det(R) == pytest.approx(1.0, abs=1e-15)
+        close(R @ R.T, np.eye(3), 3 * ROUNDED)                                 # either factor's entries, and three products' sum
+        assert np.linalg.det(R) == pytest.approx(1.0, abs=4 * ROUNDED)         # three entries' on the diagonal, and those of the LU
         np.testing.assert_array_equal(so3.exp(-w), R.T)
     np.testing.assert_array_equal(so3.exp(np.zeros(3)), np.eye(3))
 
@@ -101,7 +103,7 @@ def test_exp_is_scipys_and_the_matrix_exponential(vectors):
 def test_exp_is_a_one_parameter_group(rng):
     for n in AXES:
         for a, b in rng.uniform(-4, 4, (20, 2)):
-            close(so3.exp(a * n) @ so3.exp(b * n), so3.exp((a + b) * n), 2e-15)
+            close(so3.exp(a * n) @ so3.exp(b * n), so3.exp((a + b) * n), 9 * ROUNDED)  # angles up to 8 are rounded too
 
 
 def test_exp_commutes_with_conjugation(rng):
@@ -116,8 +118,8 @@ def test_a_slow_rotation_rotates():
     for n in AXES:
         w = 1e-6 * n * 1e-3
         for R in (so3.exp(w), step(w), step(np.tile(w, (7, 1)))[3]):
-            close(so3.vee(R), 1e-9 * n, 1e-15)
-        close(so3.log(so3.exp(w)), 1e-9 * n, 1e-15)
+            close(so3.vee(R), 1e-9 * n, 2e-15)
+        close(so3.log(so3.exp(w)), 1e-9 * n, 2e-15)
     R = np.linalg.matrix_power(so3.exp(np.array([0, 0, 1e-9])), 10**6)
     close(so3.log(R), [0, 0, 1e-3], 2e-12)                                    # the cosine's 1 − 5e-19 is rounded a million times
 
@@ -125,13 +127,13 @@ def test_a_slow_rotation_rotates():
 @pytest.mark.parametrize("theta", [1e-30, 1e-100, 1e-200])
 def test_the_tiniest_rotation_is_kept(theta):
     for n in AXES:
-        close(so3.log(so3.exp(theta * n)), theta * n, 1e-15)
+        close(so3.log(so3.exp(theta * n)), theta * n, 2e-15)
 
 
 def test_about_an_axis_is_exp():
     for n in AXES:
         for theta in ANGLES:
-            close(so3.about(n, theta), so3.exp(theta * n), 1e-15)
+            close(so3.about(n, theta), so3.exp(theta * n), 2e-15)
         np.testing.assert_array_equal(so3.about(n, 0.0), np.eye(3))
 
 
@@ -148,8 +150,8 @@ def test_about_keeps_structural_zeros_and_batches():
 
 def test_log_undoes_exp():
     R = so3.exp(BELOW_PI)
-    close(so3.log(R), BELOW_PI, 1e-15, rows=len(R))
-    close(Rotation.from_matrix(R).as_rotvec(), so3.log(R), 1e-15, rows=len(R))
+    close(so3.log(R), BELOW_PI, 2e-15, rows=len(R))
+    close(Rotation.from_matrix(R).as_rotvec(), so3.log(R), 2e-15, rows=len(R))
 
 
 def test_log_at_half_a_turn():
@@ -157,31 +159,31 @@ def test_log_at_half_a_turn():
     for n in AXES:
         R = 2 * np.outer(n, n) - np.eye(3)
         w = so3.log(R)
-        assert np.linalg.norm(w) == pytest.approx(PI, abs=1e-15)
+        assert np.linalg.norm(w) == pytest.approx(PI, abs=2e-15)
         assert abs(w @ n) == pytest.approx(PI, abs=2e-15)
-        close(so3.exp(w), R, 1e-15)
+        close(so3.exp(w), R, 2e-15)
 
 
 @pytest.mark.parametrize("short", [1e-3, 1e-6, 1e-8, 1e-9, 1e-12, 1e-15])
 def test_log_just_short_of_half_a_turn(rng, short):
     n = rng.standard_normal((300, 3))
     w = (PI - short) * n / np.linalg.norm(n, axis=-1, keepdims=True)
-    close(so3.log(so3.exp(w)), w, 1e-15)
+    close(so3.log(so3.exp(w)), w, 2e-15)
 
 
 def test_log_beyond_half_a_turn_goes_the_short_way(rng):
     for n in AXES:
         for theta in rng.uniform(PI, 2 * PI, 20):
-            np.testing.assert_allclose(so3.log(so3.exp(theta * n)), (theta - 2 * PI) * n, rtol=0, atol=2e-15)
+            np.testing.assert_allclose(so3.log(so3.exp(theta * n)), (theta - 2 * PI) * n, rtol=0, atol=2 * PI * ROUNDED)
 
 
 def test_exp_undoes_log_on_random_rotations(rng):
     R = Rotation.random(500, rng=rng).as_matrix()
     w = so3.log(R)
-    assert np.linalg.norm(w, axis=-1).max() <= PI
+    assert np.linalg.norm(w, axis=-1).max() <= PI * (1 + ROUNDED)
     close(so3.exp(w), R, 3e-15)
-    close(w, Rotation.from_matrix(R).as_rotvec(), 1e-15)
-    close(so3.log(np.swapaxes(R, -1, -2)), -w, 1e-15)
+    close(w, Rotation.from_matrix(R).as_rotvec(), 2e-15)
+    close(so3.log(np.swapaxes(R, -1, -2)), -w, 2e-15)
 
 
 # ---------------------------------------------------------------- dexp
@@ -203,7 +205,7 @@ def test_dexp_is_its_power_series(vectors):
         for k in range(1, 60):
             term = term @ so3.hat(w).astype(np.longdouble) / (k + 1)
             total = total + term
-        close(so3.dexp(w), total, 5e-16)
+        close(so3.dexp(w), total, ROUNDED)
 
 
 @at_angles
@@ -212,9 +214,9 @@ def test_dexp_inverse_and_symmetries(vectors):
         J, R = so3.dexp(w), so3.exp(w)
         close(so3.dexp_inv(w) @ J, np.eye(3), 2e-15)
         close(so3.dexp_inv(w), np.linalg.inv(J), 3e-15)
-        close(so3.dexp(-w), J.T, 1e-15)                                       # hat(w)² is a product by BLAS: 4 ulp
-        close(R @ so3.dexp(-w), J, 1e-15)                                     # left = Ad · right
-        close(J @ w, w, 5e-16)
+        close(so3.dexp(-w), J.T, 2e-15)                                       # hat(w)² is a product by BLAS: 4 ulp
+        close(R @ so3.dexp(-w), J, 2e-15)                                     # left = Ad · right
+        close(J @ w, w, ROUNDED)
     np.testing.assert_array_equal(so3.dexp(np.zeros(3)), np.eye(3))
     np.testing.assert_array_equal(so3.dexp_inv(np.zeros(3)), np.eye(3))
 
@@ -229,7 +231,7 @@ def test_maps_are_pinocchios():
     import pinocchio as pin
     for w in BELOW_PI:
         R = so3.exp(w)
-        close(R, pin.exp3(w), 1e-15)
+        close(R, pin.exp3(w), 2e-15)
         close(so3.log(R), pin.log3(R), 1e-12)
         close(so3.dexp(-w), pin.Jexp3(w), 1e-13)
         close(so3.dexp_inv(-so3.log(R)), pin.Jlog3(R), 1e-12)
@@ -242,16 +244,16 @@ def test_maps_are_pinocchios():
 def test_batches_are_rows(f, rng):
     w = rng.uniform(-1.5, 1.5, (4, 5, 3))
     assert f(w[:0]).shape == (0, *f(w).shape[1:])
-    close(f(w), [[f(x) for x in row] for row in w], 1e-15)
+    close(f(w), [[f(x) for x in row] for row in w], 2e-15)
     if f is so3.exp:
-        close(so3.log(f(w)), w, 1e-15)
+        close(so3.log(f(w)), w, 2e-15)
 
 
 def test_plain_interpreted_compiled_agree():
     check_lives(lambda w: (so3.hat(w), so3.exp(w), so3.dexp(w), so3.dexp_inv(w)), VECTORS, tolerance=2e-15)
     check_lives(lambda R: (so3.log(R), so3.vee(R)), so3.exp(VECTORS), tolerance=2e-15)
     for n in AXES:
-        check_lives(lambda t, n=n: so3.about(n, t), np.array([*ANGLES, *(-t for t in ANGLES)]), tolerance=1e-15)
+        check_lives(lambda t, n=n: so3.about(n, t), np.array([*ANGLES, *(-t for t in ANGLES)]), tolerance=2e-15)
 
 
 def test_compiled_log_undoes_compiled_exp():

@@ -1,0 +1,69 @@
+"""The processor: how many samples go together, chosen from outside, and the same bits whatever is chosen."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine import EngineError
+from engine.compiler import machine
+
+#: a function of every kind of entry, a robot's and a rollout, alone and in batches with and without a rest: prints a hash of all bits
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+import engine
+from engine import ops
+
+def f(x, A):
+    y = A @ np.sin(x) + ops.exp(-(x @ x))
+    c, done = ops.while_loop(lambda c: (0.5 * c, c @ c < 1.0), 50.0 * x, 40)
+    return np.array([*y, ops.stumpff(x @ x)[3], ops.power(ops.norm(x), 1.7), *c, ops.where(done, 1.0, 0.0)])
+
+builder = engine.Builder("arm")
+builder.add_link("l0")
+for k in (1, 2):
+    builder.add_link(f"l{k}", inertia=engine.spatial.inertia.from_mass(1.0, [0, 0, -0.5], 0.01 * np.eye(3)))
+    builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", axis=[0, 1, 0])
+model = builder.model()
+rng, robot = np.random.default_rng(0), engine.compile(model)
+g = engine.gufunc(f, "(n),(n,n)->(m)", n=3)
+simulator = engine.Simulator(model, dt=1e-2)
+h = hashlib.sha256()
+for rows in (1, 2, 3, 7, 8, 9, 31, 70):
+    x, A, q, v, tau = (rng.standard_normal((rows, *s)) for s in ((3,), (3, 3), (2,), (2,), (2,)))
+    x[0, 0] = 2.0**50                                                         # beyond the near range of sines
+    batches = g(x, A), robot.aba(q, v, tau), simulator.run(q, v, 0.05).q
+    alone = [g(*r) for r in zip(x, A)], [robot.aba(*r) for r in zip(q, v, tau)], [simulator.run(*r, 0.05).q for r in zip(q, v)]
+    for many, one in zip(batches, alone):
+        assert many.tobytes() == np.array(one).tobytes(), rows
+        h.update(many.tobytes())
+from engine.compiler import machine
+print(machine.width(), h.hexdigest())
+"""
+
+
+def test_samples_are_the_same_bits_at_every_width():
+    """Also at one that is wider than the processor's vectors, which are then made of several."""
+    found = {}
+    for lanes in ("1", "2", "4", "8"):
+        done = subprocess.run([sys.executable, "-c", SCRIPT], env={**os.environ, "ENGINE_LANES": lanes}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        width, found[lanes] = done.stdout.split()
+        assert width == lanes
+    assert len(set(found.values())) == 1 and len(found["1"]) == hashlib.sha256().digest_size * 2
+
+
+@pytest.mark.parametrize("wrong", ["", "0", "3", "16", "-4", "4.0", "eight", " 4", "08"])
+def test_other_numbers_of_lanes_are_refused(monkeypatch, wrong):
+    monkeypatch.setenv("ENGINE_LANES", wrong)
+    with pytest.raises(EngineError, match=f"ENGINE_LANES is '{wrong}'; expected 1, 2, 4 or 8"):
+        machine.width.__wrapped__()
+
+
+def test_the_processor_chooses_by_itself(monkeypatch):
+    monkeypatch.delenv("ENGINE_LANES", raising=False)
+    own = machine.width.__wrapped__()
+    assert own in (2, 4, 8) and (own == 8) == bool(machine.llvm().get_host_cpu_features().get("avx512f"))
