@@ -264,7 +264,13 @@ class Robot:
 
     def inverse_kinematics(self, targets: Any, q0: ArrayLike | None = None, base: Literal["free", "fixed"] = "free", limits: bool = True,
                            tolerance: float = 1e-9, seeds: int = 50) -> IKResult:  # fmt: skip
-        """Return configurations in which links are where they should be: :func:`engine.inverse_kinematics` of the model."""
+        """Return configurations (..., nq) in which links are where they should be, or the nearest that were found.
+
+        Parameters
+        ----------
+        targets : ``{link: goal}``, or :class:`~engine.Target` objects; goals are poses (..., 4, 4), positions (..., 3) or rotations
+            (..., 3, 3) in the world; everything else, and what is raised, is as for :func:`engine.inverse_kinematics`
+        """
         return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds)
 
     # ------------------------------------------------------------ momentum and the centre of mass
