@@ -4,8 +4,8 @@ from engine import (
     compiler,
     convert,
     dynamics,
+    ik,
     integrate,
-    inverse_kinematics,
     io,
     model,
     ops,
@@ -20,6 +20,7 @@ from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
 from engine.examples import example
+from engine.ik import IKResult, Target, inverse_kinematics
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
 from engine.recording import StorageError
@@ -45,10 +46,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
-    "Geometry", "Gufunc", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
+    "Geometry", "Gufunc", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator",
-    "StateError", "StateTrajectory", "StorageError", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
-    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
+    "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
+    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "ik", "integrate", "inverse_kinematics",
     "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
     "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

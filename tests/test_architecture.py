@@ -17,7 +17,7 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io", "recording"}
+BELOW = {"progress", *PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io", "ik", "recording"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -33,13 +33,13 @@ ROOMS = {
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
     "io": ({"checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "examples": ({"checks", "io"}, set()),
-    "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
+    "ik": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "xarray"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
-    "engine": ({*BELOW, "convert", "examples", "inverse_kinematics", "simulation", "viewer"}, set()),
+    "engine": ({*BELOW, "convert", "examples", "simulation", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
@@ -129,7 +129,7 @@ def test_rooms_import_only_what_the_table_allows():
     ("simulation/robot.py", "from engine.cli import main"),
     ("simulation/trajectory.py", "import h5py"),
     ("recording/recorder.py", "from engine.model import Model"),
-    ("inverse_kinematics/problem.py", "from engine.simulation import compile"),
+    ("ik/problem.py", "from engine.simulation import compile"),
     ("viewer/window/window.py", "from engine import compiler"),
 ])  # fmt: skip
 def test_a_trespass_is_seen(file, line):

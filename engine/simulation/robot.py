@@ -16,6 +16,7 @@ from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
+from engine.ik import IKResult, inverse_kinematics
 from engine.model import Model, StateError
 from engine.simulation.function import Function
 from engine.spatial import quaternion
@@ -260,6 +261,17 @@ class Robot:
     def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str, frame: Frame = "body", point: ArrayLike = ORIGIN) -> Array:
         """Return the rate J̇(q, v) (..., 6, nv) of the Jacobian: the link's twist changes at J v̇ + J̇ v."""
         return self._call(dynamics.jacobian_dot, {"q": q, "v": v, "point": given_point(frame, point)}, link=link, frame=frame)
+
+    def inverse_kinematics(self, targets: Any, q0: ArrayLike | None = None, base: Literal["free", "fixed"] = "free", limits: bool = True,
+                           tolerance: float = 1e-9, seeds: int = 50) -> IKResult:  # fmt: skip
+        """Return configurations (..., nq) in which links are where they should be, or the nearest that were found.
+
+        Parameters
+        ----------
+        targets : ``{link: goal}``, or :class:`~engine.Target` objects; goals are poses (..., 4, 4), positions (..., 3) or rotations
+            (..., 3, 3) in the world; everything else, and what is raised, is as for :func:`engine.inverse_kinematics`
+        """
+        return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds)
 
     # ------------------------------------------------------------ momentum and the centre of mass
 

@@ -59,13 +59,13 @@ def leaves(x: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str,
         yield from leaves(x.__self__, path, depth, seen)
         yield from leaves(x.__func__, path, depth, seen)
     elif inspect.isfunction(x):
-        if not x.__module__.startswith("engine.") or x.__closure__:
+        if not str(x.__module__).startswith("engine.") or x.__closure__:
             yield from read(x, path, depth, seen)
     elif hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType)):
-        engines = type(x).__module__.startswith("engine.")
+        engines = str(type(x).__module__).startswith("engine.")
         if engines and not hasattr(x, "act") and not hasattr(x, "fn"):           # a model, a compiled function: they do not change
             return
-        own = {n: y for c in reversed(type(x).__mro__) if not c.__module__.startswith(("engine.", "builtins"))
+        own = {n: y for c in reversed(type(x).__mro__) if not str(c.__module__).startswith(("engine.", "builtins"))
                for n, y in vars(c).items() if isinstance(y, (*PLAIN, np.ndarray)) and not n.startswith("__")}  # fmt: skip
         for name, value in {**own, **vars(x)}.items():
             yield from leaves(value, joined(path, name), depth - 1, seen)
@@ -83,7 +83,7 @@ def read(fn: types.FunctionType, path: str, depth: int, seen: set[int]) -> Itera
             continue
     for k, value in enumerate((*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())):
         yield from leaves(value, joined(path, f"default {k}"), depth - 1, seen)
-    if fn.__module__.startswith("engine."):
+    if str(fn.__module__).startswith("engine."):
         return
     names = [n for code in codes(fn.__code__) for n in code.co_names]
     for name in dict.fromkeys(names):

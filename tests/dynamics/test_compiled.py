@@ -114,8 +114,8 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
 #: tested in tests/simulation/test_robot.py
 ELSEWHERE = {"base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix",
              "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "floating_inverse_dynamics", "free_floating_bias",
-             "free_floating_inertia", "generalized_jacobian", "momentum_matrix", "momentum_matrix_dot", "reaction_null_space",
-             "velocity_from_momentum"}  # fmt: skip
+             "free_floating_inertia", "generalized_jacobian", "inverse_kinematics", "momentum_matrix", "momentum_matrix_dot",
+             "reaction_null_space", "velocity_from_momentum"}  # fmt: skip
 
 
 def test_there_is_no_other_function() -> None:

@@ -145,7 +145,7 @@ THINGS = {
     "state of a body": (lambda: RigidBodyState([1.0, 2, 3], [0.6, 0, 0.8, 0]), lambda s: s.vector),
     "layout": (lambda: LieState("mrp", 3, "quaternion"), lambda s: (s.neutral(), s.manifold.plus(s.neutral(), np.ones(9) * 0.1))),
     "attitude": (lambda: ATTITUDES["rodrigues"], lambda a: (a.neutral(), a.rate(np.ones(3), np.ones(3)))),
-    "solved kinematics": (lambda: engine.inverse_kinematics.inverse_kinematics(ARM, {"l3": np.array([0.1, 0.2, 0.3])}), lambda r: (
+    "solved kinematics": (lambda: engine.inverse_kinematics(ARM, {"l3": np.array([0.1, 0.2, 0.3])}), lambda r: (
         r.q, r.residual)),
 }  # fmt: skip
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from engine.checks import number, whole
-from engine.inverse_kinematics.problem import IKResult, Problem
-from engine.inverse_kinematics.targets import Target, checked_targets
+from engine.ik.problem import Problem
+from engine.ik.result import IKResult
+from engine.ik.targets import Target, checked_targets
 from engine.model import Model, StateError
 
 __all__ = ["IKResult", "Target", "inverse_kinematics"]
@@ -16,7 +18,7 @@ __all__ = ["IKResult", "Target", "inverse_kinematics"]
 
 def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "free", limits: bool = True, tolerance: float = 1e-9,
                        seeds: int = 50) -> IKResult:  # fmt: skip
-    """Return a configuration in which links are where they should be, or the nearest to it that was found.
+    """Return a configuration in which links are where they should be, or the nearest to it that was found; or a batch of them.
 
     It minimises ½ |r|² over the configurations within the limits. A target adds to r its angle and its distance, by its weights w::
 
@@ -35,9 +37,10 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
 
     Parameters
     ----------
-    targets : ``{link: goal}``, or :class:`Target` objects, one or several; a goal is a pose T_WL (4×4), the position of the link's
-        origin (3) in m, or a rotation R_WL (3×3), all in the world
-    q0 : the guess (nq), by default ``model.neutral()``; it is brought within the limits. Joints that move no target stay there
+    targets : ``{link: goal}``, or :class:`Target` objects, one or several; a goal is a pose T_WL (..., 4, 4), the position of the link's
+        origin (..., 3) in m, or a rotation R_WL (..., 3, 3), all in the world
+    q0 : the guess (..., nq), by default ``model.neutral()``; it is brought within the limits. Joints that move no target stay there.
+        Leading dimensions of goals and q0 broadcast: a batch, every row of which is found as it would be alone, to the same bits
     base : whether every floating joint on the world is "free" or "fixed" at q0, a robot's own and those of free bodies beside it
     limits : whether joints of angles and lengths (universal ones' two too) keep within their limits, mimic joints within their own
     tolerance : angle (rad) and distance (m) within which a target is reached
@@ -71,6 +74,15 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
     >>> solution = inverse_kinematics(model, {"tip": [0.0, 3.0, 0.0]})
     >>> solution.converged, solution.residual.round(9)
     (False, array([[0., 1.]]))
+    >>> solution.reason
+    "link 'tip' is 1 m off at the nearest that was found"
+
+    A batch of places to go to, of which the first and the last can be reached:
+
+    >>> goals = np.array([[1.5, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.5, 0.0], [0.0, -0.5, 0.0]])
+    >>> many = inverse_kinematics(model, {"tip": goals}, q0=[1.0, 1.0])
+    >>> many, many.converged, many[1].reason
+    (<4 configurations: 3 reach their targets>, array([ True, False,  True,  True]), "link 'tip' is 1 m off at the nearest that was found")
     """
     if not isinstance(model, Model):
         raise StateError(f"inverse_kinematics got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
@@ -82,7 +94,15 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
     try:
         q = model.neutral() if q0 is None else np.asarray(q0)
     except ValueError:
-        raise StateError(f"q0 is not rectangular; expected ({model.nq},) numbers for '{model.name}'") from None
-    q = model.normalized(model.checked("q0", q))
+        raise StateError(f"q0 is not rectangular; expected (..., {model.nq}) numbers for '{model.name}'") from None
+    q = model.normalized(model.checked("q0", q, batched=True))
+    try:
+        batch = np.broadcast_shapes(q.shape[:-1], *[t.batch for t in wanted])
+    except ValueError:
+        shapes = " and ".join(f"'{t.link}' {t.goal.shape}" for t in wanted)
+        raise StateError(f"q0 {q.shape} and the goals of {shapes} do not broadcast; expected equal leading dimensions, or 1") from None
     problem = Problem(model, wanted, base == "fixed", bool(limits), tolerance)
-    return problem.solved(np.clip(q, problem.lower, problem.upper), seeds)
+    goals = np.stack([np.broadcast_to(t.pose, (*batch, 4, 4)) for t in wanted], axis=-3)
+    q = np.clip(np.broadcast_to(q, (*batch, model.nq)), problem.lower, problem.upper)
+    rows = math.prod(batch)
+    return problem.solved(q.reshape(rows, model.nq), goals.reshape(rows, len(wanted), 4, 4), batch, seeds)

@@ -9,12 +9,11 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 import engine
-from engine import Limits, Mimic, ModelError, StateError, dynamics
-from engine.inverse_kinematics import Target, inverse_kinematics
-from engine.inverse_kinematics import problem as module
-from engine.inverse_kinematics.box_qp import box_qp
-from engine.inverse_kinematics.problem import Problem, Task, joint_box, moving_velocities
-from engine.inverse_kinematics.targets import checked_targets
+from engine import Limits, Mimic, ModelError, StateError, Target, dynamics, inverse_kinematics
+from engine.ik import problem as module
+from engine.ik.box_qp import box_qp
+from engine.ik.problem import Problem, Task, joint_box, moving_velocities
+from engine.ik.targets import checked_targets
 from engine.model import KINDS
 from engine.spatial import quaternion, se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf
@@ -50,6 +49,12 @@ def planar_arm(*lengths, **joint):
 
 def moved(x, y, z):
     return se3.pose(np.eye(3), np.array([x, y, z], dtype=float))
+
+
+def problem_of(model, targets, tolerance=1e-9):
+    """The problem with these targets, and their poses."""
+    wanted = checked_targets(model, targets)
+    return Problem(model, wanted, False, True, tolerance), np.array([t.pose for t in wanted])
 
 
 def within(model, q, slack=1e-14):
@@ -273,9 +278,9 @@ def test_two_floating_arms_in_one_model():
 
 def test_a_guess_leaves_every_floating_base_in_its_place():
     model, rng = trees("floating", "planar", "floating"), np.random.default_rng(32)
-    problem = Problem(model, checked_targets(model, {f"hand{i}": np.eye(4) for i in range(3)}), False, True, 1e-9)
+    problem, _ = problem_of(model, {f"hand{i}": np.eye(4) for i in range(3)})
     q0 = model.random(rng)[0]
-    guess = problem.anywhere(q0, rng)
+    guess = problem.anywhere(q0[None], rng)[0]
     positions = [i for i, name in enumerate(model.labels("q")) if name.split(".")[-1] in "xyz"]
     assert len(positions) == 8 and (np.delete(guess - q0, positions) != 0).all()
     np.testing.assert_array_equal(guess[positions], q0[positions])
@@ -413,11 +418,10 @@ def test_the_nearest_at_a_limit_is_approached_quadratically(side):
     model, rng, goal = planar_arm(1.0, 1.0, 0.5, limits=Limits(-0.5, 0.5)), np.random.default_rng(22), {"tip": [2.2, side * 2.0, 0.0]}
     solution = inverse_kinematics(model, goal)
     assert solution.limits == ("j1",) and not solution.converged
-    problem = Problem(model, checked_targets(model, goal), False, True, 1e-9)
-    for _ in range(10):
-        q, _, steps = problem.settled(np.clip(solution.q + 0.1 * rng.standard_normal(3), -0.5, 0.5))
-        np.testing.assert_allclose(q, solution.q, atol=1e-12)
-        assert steps <= 6
+    problem, goals = problem_of(model, goal)
+    q, _, steps = problem.settled(np.clip(solution.q + 0.1 * rng.standard_normal((10, 3)), -0.5, 0.5), np.tile(goals, (10, 1, 1, 1)))
+    np.testing.assert_allclose(q, np.tile(solution.q, (10, 1)), atol=1e-12)
+    assert (steps <= 6).all()
 
 
 @pytest.mark.parametrize("side", [1, -1], ids=["upper", "lower"])
@@ -527,11 +531,11 @@ def test_the_nearest_point_of_a_disc():
 
 def steps_of(model, targets, q0, tries, monkeypatch):
     """|r| after 0, 1, 2, … steps, in NumPy."""
-    problem = Problem(model, checked_targets(model, targets), False, True, 1e-300)
+    problem, goals = problem_of(model, targets, 1e-300)
     sizes = []
     for k in range(tries):
         monkeypatch.setattr(module, "TRIES", k)
-        _, r, *_ = problem.task.descent(q0, problem.goals, problem.points, problem.weights, problem.lower, problem.upper, 1e-300)
+        _, r, *_ = problem.task.descent(q0, goals, problem.points, problem.weights, problem.lower, problem.upper, 1e-300)
         sizes.append(np.sqrt(r @ r))
     return np.array(sizes)
 
@@ -608,8 +612,8 @@ def test_the_same_call_the_same_bits():
 def test_the_jacobian_of_the_residual(seed):
     rng = np.random.default_rng(30 + seed)
     model = random_tree(rng, 9, floating_base=seed == 1, mimics=0.3)
-    links, shapes = ("l9", "l4", "l9"), ((4, 4), (3,), (3, 3))
-    task = Task(model, tuple(zip(links, shapes, strict=True)), moving_velocities(model, links, False))
+    links, kinds = ("l9", "l4", "l9"), ("pose", "position", "rotation")
+    task = Task(model, tuple(zip(links, kinds, strict=True)), moving_velocities(model, links, False))
     goals = np.stack([se3.pose(quaternion.to_matrix(quaternion.random(rng)), rng.standard_normal(3)) for _ in links])
     points, q = rng.standard_normal((3, 3)), model.random(rng)[0]
     _, J = task.residual(q, goals, points)
@@ -625,8 +629,8 @@ def test_the_jacobian_of_the_residual(seed):
 def test_the_descent_compiled_is_the_one_in_numpy():
     model, rng = robot("ur5"), np.random.default_rng(15)
     for _ in range(5):
-        problem = Problem(model, checked_targets(model, {"tool0": pose(model, model.random(rng)[0], "tool0")}), False, True, 1e-9)
-        arguments = (model.random(rng)[0], problem.goals, problem.points, problem.weights, problem.lower, problem.upper, problem.tolerance)
+        problem, goals = problem_of(model, {"tool0": pose(model, model.random(rng)[0], "tool0")})
+        arguments = (model.random(rng)[0], goals, problem.points, problem.weights, problem.lower, problem.upper, problem.tolerance)
         plain, compiled = problem.task.descent(*arguments), module.compiled(problem.task, "descent")(*arguments)
         assert (plain[2], plain[3]) == compiled[2:]
         np.testing.assert_allclose(compiled[0], plain[0], atol=1e-6)
@@ -657,11 +661,11 @@ def test_guesses_lie_within_the_limits_and_do_not_fly_away():
     rng = np.random.default_rng(23)
     model = limited(random_tree(rng, 9, floating_base=True), rng, 0.5)
     link = max((n.name for n in model.links), key=lambda name: len(moving_velocities(model, (name,), False)))
-    problem = Problem(model, checked_targets(model, {link: np.eye(4)}), False, True, 1e-9)
+    problem, _ = problem_of(model, {link: np.eye(4)})
     q0 = np.clip(model.random(rng)[0], problem.lower, problem.upper)
     q0[4:7] = [100.0, -50.0, 20.0]
     idle = [i for i, name in enumerate(model.entries("q")) if model.v_slice(name).start not in problem.moving]
-    guesses = np.array([problem.anywhere(q0, rng) for _ in range(50)])
+    guesses = np.array([problem.anywhere(q0[None], rng)[0] for _ in range(50)])
     assert idle and all(within(model, q) for q in guesses)
     np.testing.assert_array_equal(guesses[:, [4, 5, 6, *idle]], np.tile(q0[[4, 5, 6, *idle]], (50, 1)))
     others = [i for i in range(7, model.nq) if i not in idle]
@@ -693,7 +697,7 @@ def test_locked_and_empty_boxes():
     ("tip", {}, r"targets is 'tip'; expected \{link: goal\} or Target"),
     (None, {}, "targets is None; expected"),
     ([("tip", [1, 0, 0])], {}, r"targets\[0\] is .*; expected Target\(link, goal\)"),
-    ({"tip": [1, 0]}, {}, r"the target of link 'tip' has shape \(2,\); expected a pose \(4, 4\), a position"),
+    ({"tip": [1, 0]}, {}, r"the target of link 'tip' has shape \(2,\); expected a pose \(..., 4, 4\), a rotation"),
     ({"tip": "there"}, {}, "the target of link 'tip' is 'there'; expected a pose"),
     ({"tip": [[1, 0], [1]]}, {}, r"the target of link 'tip' is \[\[1, 0\], \[1\]\]; expected a pose"),
     ({"tip": [True, False, True]}, {}, "the target of link 'tip' is"),
@@ -707,8 +711,7 @@ def test_locked_and_empty_boxes():
     (Target("tip", [1, 0, 0], weights=(1, -1)), {}, r"the weights of the target of link 'tip' are \[1.0, -1.0\]; expected none below zero"),
     (Target("tip", [1, 0, 0], weights=(1, 0)), {}, r"the weights of .* are \[1.0, 0.0\]; expected none below zero, and one above"),
     (Target("tip", [1, 0, 0], weights=2.0), {}, r"the weights of .* has shape \(\); expected two numbers"),
-    ({"tip": [1, 0, 0]}, {"q0": [0, 0, 0]}, r"q0 has shape \(3,\); expected \(2,\) for 'planar arm'"),
-    ({"tip": [1, 0, 0]}, {"q0": [[0, 0]]}, r"q0 has shape \(1, 2\); expected \(2,\)"),
+    ({"tip": [1, 0, 0]}, {"q0": [0, 0, 0]}, r"q0 has shape \(3,\); expected \(..., 2\) for 'planar arm'"),
     ({"tip": [1, 0, 0]}, {"q0": [0, np.nan]}, r"q0\[1\] \(joint 'j2'\) is nan; expected a finite number"),
     ({"tip": [1, 0, 0]}, {"q0": "zero"}, "q0 holds"),
     ({"tip": [1, 0, 0]}, {"q0": [[0, 0], [0]]}, "q0 is not rectangular; expected"),

@@ -1,0 +1,64 @@
+"""What inverse kinematics found."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.model import StateError
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IKResult:
+    """Configurations that :func:`engine.inverse_kinematics` found: one, or a batch (...) with every row found by itself.
+
+    ``result[rows]`` is a part of a batch.
+
+    Attributes
+    ----------
+    q : configurations (..., nq)
+    converged : whether every angle and distance is within the tolerance (...)
+    residual : per target, in their order, the angle (rad) and the distance (m) that are left (..., targets, 2); 0 where none was asked for
+    iterations : steps tried, over all guesses (...)
+    guesses : how many guesses were tried (...); 1 if q0 was good enough
+    limits : names of the joints, among those that move the targets, that lie at one of their limits; of a batch an array (...) of these
+    reason : what is left where the targets are not reached, in words, and nothing where they are; of a batch an array (...)
+    """
+
+    q: Array
+    converged: bool | Array
+    residual: Array
+    iterations: int | Array
+    guesses: int | Array
+    limits: tuple[str, ...] | Array
+    reason: str | Array
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading dimensions."""
+        return self.q.shape[:-1]
+
+    def __len__(self) -> int:
+        if not self.batch:
+            raise StateError("this result is of one configuration; expected a batch")
+        return self.batch[0]
+
+    def __getitem__(self, rows: Any) -> IKResult:
+        if not self.batch:
+            raise StateError("this result is of one configuration; expected a batch")
+        return IKResult(*(plain(getattr(self, field.name)[rows]) for field in dataclasses.fields(self)))
+
+    def __repr__(self) -> str:
+        if self.batch:
+            return f"<{' × '.join(map(str, self.batch))} configurations: {int(np.sum(self.converged))} reach their targets>"
+        return f"<a configuration that {'reaches its targets' if self.converged else f'does not reach its targets: {self.reason}'}>"
+
+
+def plain(x: Any) -> Any:
+    """Return a number of NumPy's as one of Python's, and anything else as it is."""
+    return x.item() if isinstance(x, np.generic) else x
