@@ -4,7 +4,8 @@ A file holds a header line, the SHA-256 of the key and the object code, then the
 depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, this compiler's own text and
 its library of elementary functions. A file that is damaged, belongs to another key, or lies where others may write is ignored, never
 executed.
-Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is the other variable: :mod:`~engine.compiler.machine`.)
+Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (The other variable, ``ENGINE_LANES``, is
+:mod:`~engine.compiler.machine`'s.)
 """
 
 from __future__ import annotations
