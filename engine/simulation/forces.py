@@ -140,9 +140,9 @@ class CentralGravity(Component):
 
     To the second order in size over distance, about a body's centre of mass at r with r̂ = r/r and its moments I there::
 
-        f = −m μ/r² r̂,   m = 3 μ/r³ r̂ × I r̂
+        f = −m μ/r² r̂ + 3 μ/(2 r⁴) ((5 r̂ᵀ I r̂ − tr I) r̂ − 2 I r̂),   m = 3 μ/r³ r̂ × I r̂
 
-    Signal: ``energy``, Σ −m μ/r − μ/(2 r³) (tr I − 3 r̂ᵀ I r̂), J: of that energy the moment is the exact derivative by the attitude.
+    Signal: ``energy``, Σ −m μ/r − μ/(2 r³) (tr I − 3 r̂ᵀ I r̂), J, whose derivatives they are: energy and angular momentum are kept.
 
     Parameters
     ----------
@@ -174,10 +174,11 @@ class CentralGravity(Component):
             r = inv(T)[:3, :3] @ (T[:3, 3] - self.center) + c
             r2 = r @ r
             n, g = r / ops.sqrt(r2), self.mu / r2
-            f = -m * g * n
-            moment = (3.0 * g / ops.sqrt(r2)) * ops.cross(n, I @ n) + ops.cross(c, f)
+            In, tr, k = I @ n, np.trace(I), g / ops.sqrt(r2)
+            f = -m * g * n + (1.5 * g / r2) * ((5.0 * (n @ In) - tr) * n - 2.0 * In)
+            moment = 3.0 * k * ops.cross(n, In) + ops.cross(c, f)
             wrenches[link.name] = np.concatenate([moment, f])
-            energy = energy - m * g * ops.sqrt(r2) - 0.5 * g / ops.sqrt(r2) * (np.trace(I) - 3.0 * (n @ I @ n))
+            energy = energy - m * g * ops.sqrt(r2) - 0.5 * k * (tr - 3.0 * (n @ In))
         return Effect(wrenches=wrenches, signals={"energy": energy})
 
 

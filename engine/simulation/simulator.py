@@ -59,7 +59,8 @@ class Simulator:
     actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
-    joint_dynamics : whether the damping, friction, limits and effort of the robot's file hold
+    joint_dynamics : whether the damping, friction, effort and limits of the robot's file hold: of limits those of position, of joints
+        with one coordinate of their own (of mimic and universal joints, and of velocities, they are not enforced)
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree

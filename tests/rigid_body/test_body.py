@@ -258,6 +258,29 @@ def test_wrench_besides_forces_or_moments(name):
     ("mass", 0, np.ones(3), "Odd: mass has shape (3,); expected one number"),
     ("inertia", 0, np.eye(4), "Odd: inertia has shape (4, 4); expected (3, 3) or (6, 6)"),
 ])  # fmt: skip
+@pytest.mark.parametrize(("members", "message"), [
+    ({"force": lambda self, x, u, t: np.ones(3)}, "Odd has 'force' and no 'forces'; expected 'forces', or forces = None beside it"),
+    ({"forces": None, "Moments": lambda self, x, u, t: np.ones(3)}, "Odd has 'Moments' and no 'moments'; expected 'moments'"),
+    ({"forces": None, "control": 3}, "Odd has 'control' and no 'controls'; expected 'controls'"),
+    ({}, "Odd has neither forces nor moments nor a wrench; expected one of these functions of (x, u, t), or forces = None for a body that"),
+])  # fmt: skip
+def test_what_is_misspelt_or_not_written_is_said(members, message):
+    with pytest.raises(BodyError, match=re.escape(message)):
+        engine.compile(type("Odd", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), **members})())
+    free = type("Free", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "forces": None})()
+    assert engine.compile(free).dynamics(free.build_state(linear_velocity=[1.0, 0, 0]), np.zeros(0), 0.0)[4:7].tolist() == [1.0, 0, 0]
+
+
+def test_of_an_inertia_that_grows_spin_is_kept_and_with_its_moment_momentum_is():
+    """I(t) = 1 + t: ω stays, as what comes has the body's own spin; with −İ ω among the moments I ω stays."""
+    for moment, expected in ((0.0, 1.0), (-1.0, 0.5)):
+        members = {"mass": 1.0, "inertia": lambda self, x, u, t: (1.0 + t) * np.eye(3),
+                   "moments": lambda self, x, u, t, k=moment: k * self.angular_velocity(x)}  # fmt: skip
+        body = type("Growing", (RigidBody,), members)()
+        motion = engine.compile(body).simulate(body.build_state(angular_velocity=[0, 0, 1.0]), 1.0, 1e-2)
+        assert abs(motion.v[-1, 2] - expected) < 1e-9
+
+
 def test_functions_that_return_what_they_should_not(name, size, returned, message):
     free = {} if name in ("forces", "moments", "wrench") else {"forces": None}
     odd = type("Odd", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "controls": 1, **free, name: lambda self, x, u, t: returned})()

@@ -238,6 +238,27 @@ def test_attitude_control_of_an_arms_base_while_the_arm_moves(flyer):
     assert turned[0] < 0.1 * turned[1] and turned[1] > 1e-3 and np.abs(held.v[:, 6:]).max() > 0.02
 
 
+@pytest.mark.parametrize("make", [
+    lambda m, q, e: controllers.computed_torque(m, controllers.minimum_jerk(m, q, e, 2.0)),
+    lambda m, q, e: controllers.pd_gravity(m, e, 0.5, 1.0),
+    lambda m, q, e: controllers.reaction_null_space_motion(m, lambda t: 0.05 * np.ones(7)),
+    lambda m, q, e: lambda t, q, v, twists, boost=1.0: {"tau": np.concatenate([np.zeros(6), -boost * v[6:] + 0.01 * twists[-1, 0]])},
+])  # fmt: skip
+def test_attitude_control_beside_any_controller_of_the_joints(flyer, make):
+    """What the other asks for, this asks for: gravity, twists, parameters."""
+    model, q, _ = flyer
+    e = q + np.r_[np.zeros(7), 0.1 * np.ones(7)]
+    wheels = ReactionWheels("bus", torque=2.0, momentum=50.0)
+    other = make(model, q, e)
+    control = controllers.attitude_control(model, wheels, q[:4], 0.2, also=other)
+    both = engine.Simulator(model, dt=2e-3, gravity=(0, 0, 0), actuators=[wheels], controller=control).run(q, np.zeros(13), 0.5)
+    alone = engine.Simulator(model, dt=2e-3, gravity=(0, 0, 0), controller=other).run(q, np.zeros(13), 0.5)
+    np.testing.assert_allclose(both.tau[0], alone.tau[0], rtol=0, atol=1e-12)
+    assert np.abs(both.v[-1, :3]).max() <= np.abs(alone.v[-1, :3]).max()
+    with pytest.raises(engine.SimulationError, match="attitude_control: also is 3; expected a controller without a state or period"):
+        controllers.attitude_control(model, wheels, also=3)
+
+
 def test_momentum_dumping():
     """h dies out as exp(−rate t) while the attitude stays, and the whole's momentum goes with it."""
     model, wheels, thrusters, rate = satellite(), ReactionWheels("bus", TILTED, initial=[0.5, -0.3, 0.2, 0.4]), jets(), 0.2

@@ -174,6 +174,33 @@ def test_libration_in_a_circular_orbit():
     assert np.abs(energy - energy[0]).max() < 1e-9 * energy[0]
 
 
+def test_gravity_of_a_distant_centre_is_that_of_the_masses_among_the_parameters():
+    """A heavier ball falls as fast; a rod of other moments turns as the rod of those moments does."""
+    place, v = [*quaternion.normalize(np.array([1.0, 0.2, 0.3, 0.1])), 100.0, 0, 0], np.zeros(6)
+    G = [inertia.from_mass(2.0, [0.1, 0, 0], np.diag(moments)) for moments in ([1.0, 1.0, 0.1], [1.0, 2.0, 2.5])]
+
+    def simulator(G, **parameters):
+        rod = engine.Builder("rod")
+        rod.add_link("rod", inertia=G)
+        return engine.Simulator(rod.model(floating_base=True), forces=[CentralGravity(mu=1e6)], parameters=parameters, **AWAY)
+
+    own = simulator(G[1]).run(place, v, 0.01)
+    given = simulator(G[0], **{"inertia.rod": G[0]}).run(place, v, 0.01, parameters={"inertia.rod": G[1]})
+    np.testing.assert_allclose(given.vdot, own.vdot, rtol=0, atol=1e-11 * np.abs(own.vdot).max())
+    heavy = simulator(G[0], **{"mass.rod": 2.0}).run(place, v, 0.01, parameters={"mass.rod": np.array([2.0, 8.0])})
+    np.testing.assert_allclose(heavy.vdot[0], heavy.vdot[1], rtol=0, atol=1e-11 * np.abs(heavy.vdot).max())
+
+
+def test_energy_in_a_distant_centres_field_is_kept():
+    """K + U of a rod that swings in the gradient: constant to the method's order."""
+    rod = engine.Builder("rod")
+    rod.add_link("rod", inertia=inertia.from_mass(2.0, [0.1, 0, 0], np.diag([1.0, 1.2, 0.3])))
+    simulator = engine.Simulator(rod.model(floating_base=True), dt=2e-3, forces=[CentralGravity(mu=1e4)], **AWAY)
+    trajectory = simulator.run([*quaternion.normalize(np.array([1.0, 0.2, 0.3, 0.1])), 10.0, 0, 0], [0, 0, 0, 0, 20.0, 25.0], 1.0)
+    K, U = trajectory.energy()
+    assert np.abs(K + U - K[0] - U[0]).max() < 1e-8 * K[0] and np.ptp(K) > 1e-3 * K[0]
+
+
 def test_gradient_is_the_difference_of_forces_on_the_parts():
     """A dumbbell as two balls welded together, each with the whole force on it, and as one body with its inertia: equal to (size/r)²."""
     parts, whole = engine.Builder("two"), engine.Builder("one")
