@@ -87,15 +87,15 @@ DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 @functools.cache
-def _single_code(program: Program, strict: bool) -> int:
-    """Address of the method definition of a program's single-call code."""
+def _single_code(program: Program, strict: bool) -> _MethodDef:
+    """The method definition of a program's single-call code, which it keeps loaded."""
     code = machine.Code(f"single{entry.HEADER}.{entry.ITEMS}|{strict}|{program.key}", lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
     definition = _MethodDef(program.name.encode(), code.function("call"), _METH_VARARGS_KEYWORDS, None)
-    _immortal.append((code, definition))
-    return ctypes.addressof(definition)
+    definition.code = code
+    return definition
 
 
 @functools.cache
@@ -170,7 +170,8 @@ class Gufunc:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
+        definition = _single_code(self.program, self.strict)  # which the function reads when it is deleted, maybe after this module
+        return make(ctypes.addressof(definition), (self._general, self._not_finite, definition), None)
 
     # ------------------------------------------------------------ batches
 

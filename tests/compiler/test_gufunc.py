@@ -251,6 +251,20 @@ def test_arguments_by_name(f, arrays):
         f(x, A, s, s=s)
 
 
+def test_functions_outlive_the_module_that_made_them():
+    """As they may when the interpreter ends: what a function reads when it is deleted is its own."""
+    code = """if True:
+        import ctypes, gc, sys, numpy as np, engine
+        made = [engine.gufunc(lambda x, k=k: x * k, "()->()") for k in range(2, 40)]
+        assert [float(f(np.float64(1.0))) for f in made] == list(range(2, 40))
+        vars(sys.modules["engine.compiler.gufunc"]).clear()
+        gc.collect()
+        other = [ctypes.create_string_buffer(b"\\xff" * 32, 32) for _ in range(2000)]                  # where the module's things were
+        del made, other
+        print(gc.collect() >= 0)"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
+
+
 # ---------------------------------------------------------------- what is said about bad input
 
 

@@ -195,7 +195,7 @@ def test_branches_do_not_feel_one_another() -> None:
 
 @pytest.mark.parametrize("name", ["tree 1", "tree 2", "talos"])
 def test_zero_gravity_is_zero(name: str) -> None:
-    """Not small: the numbers are 0.0, and the compiled program has nothing to do."""
+    """Not small: the numbers are 0.0, and the compiled program has nothing to do but to look at the quaternions."""
     model, rng = MODELS[name]()
     q, v = model.random(rng)
     rest = np.zeros(model.nv)
@@ -205,7 +205,7 @@ def test_zero_gravity_is_zero(name: str) -> None:
     assert dynamics.energy(model, q, v, NONE)[1] == 0
     floating = engine.compile(model, gravity=NONE)
     assert not floating.gravity_forces(q).any()
-    assert floating.gravity_forces.program.count() == 0
+    assert floating.gravity_forces.program.count() <= 12 * sum(m.attitude for m, _, _ in model.manifold.parts)
     assert floating.energy(q, v)[1] == 0
 
 
