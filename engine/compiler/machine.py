@@ -17,6 +17,20 @@ from engine.checks import EngineError
 from engine.compiler import cache, vecmath
 
 
+def texts() -> bytes:
+    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports, checks and ops."""
+    here = Path(__file__).parent
+    try:
+        files = [*here.iterdir(), *(file for file in here.parent.iterdir() if file.stem in ("checks", "ops"))]
+        return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
+    except OSError:  # in an archive, say: what this process keeps is found by no other
+        return os.urandom(32)
+
+
+#: read together with the modules: where a file changes while this process runs, what it keeps is found by no other
+TEXTS = hashlib.sha256(texts()).hexdigest()
+
+
 @functools.cache
 def llvm() -> Any:
     """LLVM, loaded when the first function is compiled."""
@@ -52,13 +66,12 @@ def registers() -> int:
 
 @functools.cache
 def identity() -> str:
-    """Return all that the code depends on besides the program: processor, LLVM, this compiler's text and library."""
+    """Return all that the code depends on besides the program: processor, LLVM, this compiler's texts and library."""
     import llvmlite
 
-    sources = [p.read_text(encoding="utf-8") for p in sorted(Path(__file__).parent.glob("*.py"))]
-    own = hashlib.sha256("".join([*sources, vecmath.library(1)]).encode()).hexdigest()  # the library has constants of engine.ops
+    library = hashlib.sha256(vecmath.library(1).encode()).hexdigest()
     host = llvm().get_default_triple(), llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
-    return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), own])
+    return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), TEXTS, library])
 
 
 def assemble(text: str) -> bytes:
