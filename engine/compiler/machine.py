@@ -10,8 +10,10 @@ import functools
 import hashlib
 import os
 import platform
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from engine.checks import EngineError
 from engine.compiler import cache, vecmath
@@ -31,7 +33,28 @@ def texts() -> bytes:
 TEXTS = hashlib.sha256(texts()).hexdigest()
 
 
+#: held by who uses LLVM; a fork waits for it, since the child has only the thread that forks, and no other would ever let go of LLVM there
+LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(f: Callable[P, R]) -> Callable[P, R]:
+    """Let one thread at a time into a function that uses LLVM."""
+
+    @functools.wraps(f)
+    def locked(*args: P.args, **named: P.kwargs) -> R:
+        with LOCK:
+            return f(*args, **named)
+
+    return locked
+
+
 @functools.cache
+@alone
 def llvm() -> Any:
     """LLVM, loaded when the first function is compiled."""
     import llvmlite.binding
@@ -48,6 +71,7 @@ def target() -> Any:
 
 
 @functools.cache
+@alone
 def width() -> int:
     """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2; or as many as ``ENGINE_LANES`` says."""
     if (chosen := os.environ.get("ENGINE_LANES")) is not None:
@@ -59,12 +83,14 @@ def width() -> int:
 
 
 @functools.cache
+@alone
 def registers() -> int:
     """Vector registers."""
     return 32 if llvm().get_host_cpu_features().get("avx512f") or platform.machine() in ("arm64", "aarch64") else 16
 
 
 @functools.cache
+@alone
 def identity() -> str:
     """Return all that the code depends on besides the program: processor, LLVM, this compiler's texts and library."""
     import llvmlite
@@ -87,6 +113,7 @@ def assemble(text: str) -> bytes:
 class Code:
     """Loaded object code: keeps it alive and finds its symbols."""
 
+    @alone
     def __init__(self, key: str, text: Any) -> None:
         """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes."""
         key = f"{key}|{identity()}"
@@ -99,8 +126,10 @@ class Code:
         self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
+    @alone
     def function(self, name: str) -> int:
         return self.engine.get_function_address(name)
 
+    @alone
     def variable(self, name: str) -> int:
         return self.engine.get_global_value_address(name)
