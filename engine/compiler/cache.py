@@ -1,11 +1,11 @@
 """Machine code on disk: compile once per user, program and machine.
 
 A file holds a header line, the SHA-256 of the key and the object code, then the object code. The key names everything that the code
-depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, this compiler's own text and
-its library of elementary functions. A file that is damaged, belongs to another key, or lies where others may write is ignored, never
-executed.
-Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (The other variable, ``ENGINE_LANES``, is
-:mod:`~engine.compiler.machine`'s.)
+depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that
+make code, and their library of elementary functions. A file that is damaged, belongs to another key or to another user, is a link, or may
+be written by others, itself or its folder, is ignored, never executed. Files of other names are left alone.
+
+Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.machine`.)
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import stat
 import sys
 import tempfile
 from pathlib import Path
 
 HEADER = b"articulated-engine object 1\n"
 KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
+TEMPORARY = "articulated-engine-"  # what names begin with while files are written
 
 
 def folder() -> Path | None:
@@ -32,9 +35,12 @@ def folder() -> Path | None:
         status = path.stat()
     except (OSError, RuntimeError):  # not to be made; no home
         return None
-    if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        return None
-    return path
+    return path if own(status) else None
+
+
+def own(status: os.stat_result) -> bool:
+    """Return whether a file or folder is the user's, and nobody else may write to it."""
+    return os.name != "posix" or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
 def usual() -> Path:
@@ -61,7 +67,7 @@ def load(key: str) -> bytes | None:
         return None
     path = where / name(key)
     try:
-        data = path.read_bytes()
+        data = content(path)
     except OSError:
         return None
     start = len(HEADER) + 32
@@ -72,13 +78,26 @@ def load(key: str) -> bytes | None:
     return data[start:]
 
 
+def content(path: Path) -> bytes:
+    """Return what is in a file of the user's own; OSError for anything else, links and pipes included."""
+    handle = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")))
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or not own(status):
+            raise OSError(f"{path} is not the user's own file")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
 def store(key: str, code: bytes) -> None:
     """Keep object code for a key; a disk that is full or read-only is no error."""
     where = folder()
     if where is None:
         return
     with contextlib.suppress(OSError):
-        handle, temporary = tempfile.mkstemp(dir=where, suffix=".o")  # what a crash leaves behind is pruned like the rest
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=TEMPORARY)  # what a crash leaves behind is pruned like the rest
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(HEADER + digest(key, code) + code)
@@ -90,7 +109,9 @@ def store(key: str, code: bytes) -> None:
 
 
 def prune(where: Path) -> None:
-    files = [(s.st_mtime, s.st_size, p) for p in where.glob("*.o") for s in [p.stat()]]
+    """Remove files of the cache's own, those used longest ago first, until the rest is no more than ``KEEP``."""
+    named = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}\w+")
+    files = [(s.st_mtime, s.st_size, p) for p in where.iterdir() if named.fullmatch(p.name) for s in [p.lstat()]]
     excess = sum(size for _, size, _ in files) - KEEP
     for _, size, path in sorted(files):
         if excess <= 0:

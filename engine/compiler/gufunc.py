@@ -165,20 +165,24 @@ class Gufunc:
         type(self).__call__ = call  # type: ignore[method-assign]
         return call(*args, **kwargs)
 
-    @functools.cached_property
+    @property  # a cached_property of Python 3.11 holds a lock while it compiles, which a process that is forked then never gets
     def _single(self) -> Any:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        definition = _single_code(self.program, self.strict)  # which the function reads when it is deleted, maybe after this module
-        return make(ctypes.addressof(definition), (self._general, self._not_finite, definition), None)
+        if "_single" not in self.__dict__:
+            make = ctypes.pythonapi.PyCFunction_NewEx
+            make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+            definition = _single_code(self.program, self.strict)  # which the function reads when it is deleted, maybe after this module
+            self.__dict__["_single"] = make(ctypes.addressof(definition), (self._general, self._not_finite, definition), None)
+        return self.__dict__["_single"]
 
     # ------------------------------------------------------------ batches
 
-    @functools.cached_property
+    @property
     def ufunc(self) -> Any:
         """The NumPy gufunc made of vector code."""
-        return _batch_code(self.program, self.strict)
+        if "ufunc" not in self.__dict__:
+            self.__dict__["ufunc"] = _batch_code(self.program, self.strict)
+        return self.__dict__["ufunc"]
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """A call of any kind: converts, checks, and spreads a large batch over the threads."""

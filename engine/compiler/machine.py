@@ -10,14 +10,51 @@ import functools
 import hashlib
 import os
 import platform
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from engine.checks import EngineError
 from engine.compiler import cache, vecmath
 
 
+def texts() -> bytes:
+    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports, checks and ops."""
+    here = Path(__file__).parent
+    try:
+        files = [*here.iterdir(), *(file for file in here.parent.iterdir() if file.stem in ("checks", "ops"))]
+        return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
+    except OSError:  # in an archive, say: what this process keeps is found by no other
+        return os.urandom(32)
+
+
+#: read together with the modules: where a file changes while this process runs, what it keeps is found by no other
+TEXTS = hashlib.sha256(texts()).hexdigest()
+
+
+#: held by who uses LLVM; a fork waits for it, since the child has only the thread that forks, and no other would ever let go of LLVM there
+LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(f: Callable[P, R]) -> Callable[P, R]:
+    """Let one thread at a time into a function that uses LLVM."""
+
+    @functools.wraps(f)
+    def locked(*args: P.args, **named: P.kwargs) -> R:
+        with LOCK:
+            return f(*args, **named)
+
+    return locked
+
+
 @functools.cache
+@alone
 def llvm() -> Any:
     """LLVM, loaded when the first function is compiled."""
     import llvmlite.binding
@@ -34,6 +71,7 @@ def target() -> Any:
 
 
 @functools.cache
+@alone
 def width() -> int:
     """Lanes of a vector of doubles: 8 with AVX-512, 4 with AVX, else 2; or as many as ``ENGINE_LANES`` says."""
     if (chosen := os.environ.get("ENGINE_LANES")) is not None:
@@ -45,20 +83,21 @@ def width() -> int:
 
 
 @functools.cache
+@alone
 def registers() -> int:
     """Vector registers."""
     return 32 if llvm().get_host_cpu_features().get("avx512f") or platform.machine() in ("arm64", "aarch64") else 16
 
 
 @functools.cache
+@alone
 def identity() -> str:
-    """Return all that the code depends on besides the program: processor, LLVM, this compiler's text and library."""
+    """Return all that the code depends on besides the program: processor, LLVM, this compiler's texts and library."""
     import llvmlite
 
-    sources = [p.read_text(encoding="utf-8") for p in sorted(Path(__file__).parent.glob("*.py"))]
-    own = hashlib.sha256("".join([*sources, vecmath.library(1)]).encode()).hexdigest()  # the library has constants of engine.ops
+    library = hashlib.sha256(vecmath.library(1).encode()).hexdigest()
     host = llvm().get_default_triple(), llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
-    return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), own])
+    return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), TEXTS, library])
 
 
 def assemble(text: str) -> bytes:
@@ -74,6 +113,7 @@ def assemble(text: str) -> bytes:
 class Code:
     """Loaded object code: keeps it alive and finds its symbols."""
 
+    @alone
     def __init__(self, key: str, text: Any) -> None:
         """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes."""
         key = f"{key}|{identity()}"
@@ -86,8 +126,10 @@ class Code:
         self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
+    @alone
     def function(self, name: str) -> int:
         return self.engine.get_function_address(name)
 
+    @alone
     def variable(self, name: str) -> int:
         return self.engine.get_global_value_address(name)

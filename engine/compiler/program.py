@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 from collections.abc import Sequence
@@ -32,13 +31,15 @@ class Program:
         self.shapes_in, self.shapes_out = shapes_in, shapes_out
         self.n_in = sum(size(s) for s in shapes_in)
 
-    @functools.cached_property
+    @property
     def key(self) -> str:
         """SHA-256 of everything the program computes: the same key, the same results."""
-        h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
-        for f in self.functions:
-            h.update(f.key.encode())
-        return h.hexdigest()
+        if "key" not in self.__dict__:
+            h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
+            for f in self.functions:
+                h.update(f.key.encode())
+            self.__dict__["key"] = h.hexdigest()
+        return self.__dict__["key"]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.key == other.key

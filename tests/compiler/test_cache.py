@@ -1,7 +1,11 @@
 """The disk cache: used when it is whole and ours, ignored otherwise, and never in the way."""
 
+import ast
+import hashlib
+import importlib.util
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import engine
 from engine import ops
 from engine.compiler import cache, entry, machine, trace, vecmath
 from engine.compiler.gufunc import numpy_ufunc
@@ -100,7 +105,7 @@ def test_code_with_other_constants_is_not_used(folder, monkeypatch, name, other)
 
     build()
     assert build().cached
-    monkeypatch.setattr(vecmath, name, other)
+    monkeypatch.setattr(vecmath, name, other)                                 # whatever changed them
     machine.identity.cache_clear()
     code = build()
     monkeypatch.undo()
@@ -113,6 +118,82 @@ def test_the_key_names_this_compiler_and_its_tools():
 
     parts = machine.identity().split("|")
     assert llvmlite.__version__ in parts and str(machine.llvm().llvm_version_info) in parts and re.fullmatch("[0-9a-f]{64}", parts[-1])
+    assert parts[-2] == machine.TEXTS == hashlib.sha256(machine.texts()).hexdigest()
+
+
+def test_the_key_names_all_texts_that_make_code():
+    """Those of the compiler's modules, and of the engine's modules that one of them imports, and so on."""
+    seen, to_read = set(), {"engine.compiler.gufunc", "engine.compiler.derivative"}
+    while to_read:
+        name = to_read.pop()
+        seen.add(name)
+        source = Path(importlib.util.find_spec(name).origin).read_text()
+        assert source.encode() in machine.texts(), name
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("engine"):
+                found = [f"{node.module}.{a.name}" for a in node.names if importlib.util.find_spec(node.module).submodule_search_locations]
+                to_read.update({n for n in (found or [node.module]) if n.count(".") and importlib.util.find_spec(n)} - seen)
+            assert not isinstance(node, ast.Import) or not any(a.name.startswith("engine") for a in node.names)
+    assert {"engine.ops", "engine.checks", "engine.compiler.vecmath", "engine.compiler.rollout", "engine.compiler.schedule"} <= seen
+
+
+FIRST_CALL = """
+import engine, numpy as np
+from engine.compiler.gufunc import _immortal
+f = engine.gufunc(lambda x: engine.ops.c2(x) + engine.ops.sin(x), "()->()")
+print(engine.__file__, repr(float(f(0.7))), [c[0].cached for c in _immortal])
+"""
+
+
+def test_no_edit_of_a_file_finds_stale_code(tmp_path, folder):
+    """A copy of the engine with other constants in its operations, another choice of registers, other checks: compiled anew each time."""
+    shutil.copytree(Path(engine.__file__).parent, tmp_path / "engine", ignore=shutil.ignore_patterns("__pycache__", "viewer", "cli"))
+    shutil.copytree(Path(engine.__file__).parent / "viewer", tmp_path / "engine" / "viewer")
+
+    def run():
+        env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run([sys.executable, "-c", FIRST_CALL], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0 and done.stdout.startswith(str(tmp_path)), done.stderr
+        return done.stdout.split(maxsplit=2)[1:]
+
+    value, cached = run()
+    assert cached.strip() == "[False]" and run() == [value, "[True]\n"]
+    edits = [("ops.py", "(-1) ** k / math.factorial", "1.5 * (-1) ** k / math.factorial", False),
+             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 100", True), ("checks.py", "import pickle", "import pickle ", True),
+             ("compiler/schedule.py", "MANY_ANGLES = 16", "MANY_ANGLES = 1", True)]  # fmt: skip
+    for file, old, new, same in edits:
+        path = tmp_path / "engine" / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        other, cached = run()
+        assert cached == "[False]\n" and (other == value) == same
+        path.write_text(text)
+    assert run() == [value, "[True]\n"]
+
+
+@posix
+def test_only_files_of_the_users_own_are_loaded(folder, tmp_path):
+    """Not one that others may write, one of someone else, a link, a pipe or a folder."""
+    build()
+    (path,) = folder.iterdir()
+    for mode in (0o666, 0o622, 0o606, 0o660):
+        path.chmod(mode)
+        assert not build().cached and build().cached                          # written anew, in place of the other
+    data, elsewhere = path.read_bytes(), tmp_path / "elsewhere.o"
+    elsewhere.write_bytes(data)
+    elsewhere.chmod(0o600)
+    if not os.getuid():
+        os.chown(path, 12345, 12345)
+        assert not build().cached and build().cached
+    for replace in (lambda: path.symlink_to(elsewhere), lambda: os.mkfifo(path, 0o600)):
+        path.unlink()
+        replace()
+        assert works(again := build()) and not again.cached and build().cached
+    path.unlink()
+    path.mkdir()
+    assert works(again := build()) and not again.cached and list(folder.iterdir()) == [path]
+    assert elsewhere.read_bytes() == data
 
 
 @posix
@@ -212,6 +293,20 @@ def test_the_files_used_longest_ago_go_when_there_are_too_many(folder, monkeypat
     build(7.0)
     left = {int(p.stat().st_mtime) for p in folder.iterdir()}
     assert 101 not in left and 102 in left and build(2.0).cached and build(5.0).cached and build(7.0).cached and not build(3.0).cached
+
+
+def test_files_of_other_names_are_left_alone(folder, monkeypatch):
+    """Somebody's object files, and what looks almost like ours; of our own also what a crash left behind goes."""
+    folder.mkdir(mode=0o700)
+    others = ["main.o", "a" * 63 + ".o", "a" * 65 + ".o", "A" * 64 + ".o", "a" * 64, "a" * 64 + ".obj", "g" * 64 + ".o", "tmp1234.o",
+              "articulated-engine", "my-articulated-engine-x"]  # fmt: skip
+    ours = ["b" * 64 + ".o", "0123456789abcdef" * 4 + ".o", "articulated-engine-k3j2_x1a"]
+    for name in (*others, *ours):
+        (folder / name).write_bytes(b"x" * 1000)
+        os.utime(folder / name, (1, 1))
+    monkeypatch.setattr(cache, "KEEP", 100)
+    build()
+    assert sorted(p.name for p in folder.iterdir()) == sorted(others)         # not even what was written just now is within 100 bytes
 
 
 def test_many_writers_and_readers_at_once(folder):

@@ -67,3 +67,45 @@ def test_the_processor_chooses_by_itself(monkeypatch):
     monkeypatch.delenv("ENGINE_LANES", raising=False)
     own = machine.width.__wrapped__()
     assert own in (2, 4, 8) and (own == 8) == bool(machine.llvm().get_host_cpu_features().get("avx512f"))
+
+
+FORKS = """
+import os, signal, threading, time
+os.environ["ENGINE_CACHE"] = "0"
+import numpy as np
+import engine
+
+numbers, stop = iter(range(1, 10**6)), []
+
+def compile_on():
+    while not stop:
+        c = next(numbers) * 1.5
+        f = engine.gufunc(lambda x: np.sin(x) * c + engine.ops.exp(x), "()->()")
+        f(1.0), f(np.ones(9))
+
+threads = [threading.Thread(target=compile_on) for _ in range(2)]
+for t in threads:
+    t.start()
+ended = []
+for _ in range(12):
+    time.sleep(0.02)
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)                                                      # what hangs is killed
+        f = engine.gufunc(lambda x: x * 3.25, "()->()")
+        os._exit(0 if f(1.0) == 3.25 and f(np.ones(5)).tolist() == [3.25] * 5 else 1)
+    ended.append(os.waitpid(pid, 0)[1])
+    if any(ended):
+        break
+stop.append(True)
+for t in threads:
+    t.join()
+print(ended)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_process_forked_while_another_thread_compiles_compiles_too():
+    """LLVM is let go of before every fork: no lock stays with a thread that the child does not have."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=200)
+    assert done.stdout == f"{[0] * 12}\n", done.stdout + done.stderr

@@ -154,7 +154,7 @@ def test_libration_in_a_circular_orbit():
     offset = np.array([0.01, 0.02, -0.015])
     body.add_link("boom", inertia=inertia.from_mass(5.0, offset, np.diag(I)))
     model = body.model(floating_base=True)
-    mu, r, theta = 1e6, 1e5, 0.6                                               # (size/r)² = 1e-10: the orbit is a circle to that
+    mu, r, theta = 1e9, 1e6, 0.6                                               # (size/r)² = 1e-12: the orbit is a circle to that
     n = np.sqrt(mu / r**3)
     period = 4 / (n * np.sqrt(3 * (I[0] - I[2]) / I[1])) * ellipk(np.sin(theta) ** 2)
     R = se3.rotation(se3.exp(np.array([0, theta, 0, 0, 0, 0])))               # z of the body is away from the centre, turned by θ
