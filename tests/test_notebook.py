@@ -35,11 +35,16 @@ def test_a_page_in_a_frame(make):
 
 
 @pytest.mark.parametrize("make", [lambda model: model, swing], ids=["model", "trajectory"])
-@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((BOX, LOST), "lost.stl&#x27; is not there")],
+@pytest.mark.parametrize(("shapes", "text"), [((), "have no visual shapes"), ((LOST,), "lost.stl&#x27; is not there")],
                          ids=["bare", "lost"])  # fmt: skip
 def test_what_cannot_be_seen_is_a_table_and_says_why(make, shapes, text):
     shown = make(arm(*shapes))._repr_html_()
     assert "<iframe" not in shown and text in shown and "<table" in shown
+
+
+def test_what_cannot_be_seen_is_told_beside_the_rest():
+    shown = arm(BOX, LOST)._repr_html_()
+    assert "<iframe" in shown and "1 visual shape of &#x27;arm &lt;1&gt;&#x27; is not drawn: mesh &#x27;lost.stl" in shown
 
 
 def test_a_mesh_that_is_broken(tmp_path):

@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from engine.io.errors import RobotFileError, short
+from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
+from engine.io.xml import root_of
+
 Array = np.ndarray
+PRIMITIVES = ("triangles", "tristrips", "trifans", "polylist", "polygons", "lines", "linestrips")
 
 
-def collada_meshes(file: Any, named: Any) -> tuple[list[Any], float]:
+def collada_meshes(data: bytes, named: Any) -> tuple[list[Any], float]:
     """Return the triangles of every geometry in a file's scene, a mesh for each material, in the scene's frame; and the file's unit, m.
 
     References to nowhere are added to ``named.faults``; what names a material that cannot be read is a mesh without one.
@@ -18,39 +23,87 @@ def collada_meshes(file: Any, named: Any) -> tuple[list[Any], float]:
     from collada.polylist import BoundPolylist
     from collada.triangleset import BoundTriangleSet
 
-    document = read_document(file, named)
+    document = read_document(data, named)
+    unit = 1.0 if document.assetInfo.unitmeter is None else float(document.assetInfo.unitmeter)
+    if not 0 < unit < np.inf:
+        raise RobotFileError(f"the mesh's unit is {unit:g} m; expected a positive number")
     materials: dict[int, Any] = {}
-    meshes = []
+    meshes: list[Any] = []
+    count = 0
     for shape in document.scene.objects("geometry") if document.scene is not None else ():
         for primitive in shape.primitives():
-            primitive = primitive.triangleset() if isinstance(primitive, BoundPolylist) else primitive
+            if isinstance(primitive, BoundPolylist):
+                if primitive.nvertices != len(primitive.index):
+                    raise RobotFileError(f"the mesh has polygons of {primitive.nvertices} corners, and {len(primitive.index)} corners")
+                primitive = primitive.triangleset()
             if isinstance(primitive, BoundTriangleSet) and primitive.vertex is not None and len(primitive):
+                if primitive.index.min() < 0:
+                    raise RobotFileError("the mesh has triangles at vertices that are not there; expected a surface")
+                if (count := count + len(primitive)) > MOST_TRIANGLES:
+                    raise RobotFileError(f"the mesh holds over {MOST_TRIANGLES} triangles; expected no more")
                 effect = primitive.material and primitive.material.effect
                 if effect and id(effect) not in materials:
                     materials[id(effect)] = material_of(effect, str(primitive.material.name or primitive.material.id), named)
                 meshes.append(mesh_of(primitive, materials[id(effect)] if effect else None))
-    unit = document.assetInfo.unitmeter
-    return meshes, 1.0 if unit is None else float(unit)
+    return meshes, unit
 
 
-def read_document(file: Any, named: Any) -> Any:
-    """Return the document; where it binds materials that it does not have, without them, for pycollada leaves out what is bound so."""
+def read_document(data: bytes, named: Any) -> Any:
+    """Return pycollada's document of a file that is XML and of bounded size, without bindings to materials that it does not have.
+
+    pycollada would leave out what is bound to such a material, read archives and document types, and take the file's word for sizes.
+    """
+    root = root_of(data, "", "a whole .dae file", huge=True)
+    space = root.tag.partition("}")[0] + "}" if root.tag.startswith("{") else ""
+    check_polygons(root, space)
+    check_instances(root, space)
+    document = loaded(root)
+    held = sum(g.find(f"{space}mesh") is not None for g in root.iterfind(f"{space}library_geometries/{space}geometry"))
+    if len(document.geometries) < held:
+        raise RobotFileError(f"a geometry of the mesh cannot be read ({short(str(document.errors[0]))}); expected a whole .dae file")
+    if document.errors:
+        named.faults[""] = f"something that it names is not in it ({short(str(document.errors[0]))})"
+    known = {f"#{m.id}" for m in document.materials}
+    bound = [b for b in root.iter(f"{space}instance_material") if b.get("target") not in known]
+    for binding in bound:
+        binding.getparent().remove(binding)
+    return loaded(root) if bound else document
+
+
+def loaded(root: Any) -> Any:
+    """Return pycollada's document of an element; what it cannot read is in its ``errors``."""
     import collada
 
-    document = collada.Collada(file, ignore=[collada.common.DaeError])
-    if document.errors:
-        named.faults[""] = f"something that it names is not in it ({document.errors[0]})"
-    known = {f"#{m.id}" for m in document.materials}
-    root = document.xmlnode.getroot()
-    bound = [(parent, child) for parent in root.iter() for child in parent
-             if str(child.tag).endswith("}instance_material") and child.get("target") not in known]  # fmt: skip
-    if not bound:
-        return document
-    for parent, child in bound:
-        parent.remove(child)
     text = BytesIO()
-    document.xmlnode.write(text)
+    root.getroottree().write(text, encoding="utf-8")
     return collada.Collada(BytesIO(text.getvalue()), ignore=[collada.common.DaeError])
+
+
+def check_polygons(root: Any, space: str) -> None:
+    """Refuse polygons with more corners than there are, or with a single one, which pycollada takes for a part of the one before."""
+    for polygons in root.iter(f"{space}polylist"):
+        counts = np.array((polygons.findtext(f"{space}vcount") or "").split(), dtype=np.int64)
+        if counts.sum() > len(polygons.findtext(f"{space}p") or "") or ((counts < 2) & (counts != 0)).any():
+            raise RobotFileError("the mesh has polygons with more corners than it holds, or with one; expected three and more of each")
+
+
+def check_instances(root: Any, space: str) -> None:
+    """Refuse a scene of very many instances, which a short file can make by nodes that hold nodes."""
+    shapes = {f"#{g.get('id')}": sum(len(g.findall(f"{space}mesh/{space}{p}")) for p in PRIMITIVES) for g in root.iter(f"{space}geometry")}
+    nodes = {f"#{n.get('id')}": n for n in root.iter(f"{space}node")}
+    counts: dict[Any, int] = {}
+
+    def count(node: Any) -> int:
+        if node not in counts:
+            counts[node] = 0                    # of a node that holds itself
+            inside = [shapes.get(e.get("url"), 1) for e in node.iterfind(f"{space}instance_geometry")]
+            named = [nodes[e.get("url")] for e in node.iterfind(f"{space}instance_node") if e.get("url") in nodes]
+            counts[node] = 1 + sum(inside) + sum(map(count, [*node.iterfind(f"{space}node"), *named]))
+        return counts[node]
+
+    most = max((sum(map(count, scene.iterfind(f"{space}node"))) for scene in root.iter(f"{space}visual_scene")), default=0)
+    if most > MOST_PARTS:
+        raise RobotFileError(f"the mesh has {most} nodes and primitives; expected at most {MOST_PARTS}")
 
 
 def mesh_of(primitive: Any, material: Any) -> Any:
@@ -59,7 +112,7 @@ def mesh_of(primitive: Any, material: Any) -> Any:
 
     uv = colors = None
     if len(primitive.texcoordset):
-        uv = primitive.texcoordset[0][primitive.texcoord_indexset[0]].reshape(-1, 2)
+        uv = primitive.texcoordset[0][primitive.texcoord_indexset[0]].reshape(3 * len(primitive), -1)[:, :2]
     for offset, _, _, _, source in primitive.original.sources.get("COLOR", [])[:1] if material is None else ():
         colors = source.data[primitive.index[:, :, offset]].reshape(3 * len(primitive), -1)
     textured = material is not None or (uv is not None and colors is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from functools import lru_cache
@@ -14,38 +15,64 @@ import numpy as np
 from engine.io.dae import collada_meshes
 from engine.io.errors import RobotFileError, short
 from engine.io.paths import Finder
+from engine.io.prepared import MOST_TRIANGLES, prepared
+from engine.io.xml import bytes_of
 from engine.model import Geometry
 
 Array = np.ndarray
 FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 2**30
+#: m from the origin, beyond which single precision, in which meshes are drawn, has no squares
+FARTHEST = 1e18
+#: odd numbers of 64 bits without a pattern
+MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
 def load_mesh(geometry: Geometry) -> Any:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
-    A mesh's file is read once for each path; a scene of several is joined to one; the scale and a COLLADA file's unit are
-    applied, its up axis is not (nor is it by ROS's viewers).
+    A mesh's file is read once for each path; a scene of several is joined to one, equal vertices too; the scale and a COLLADA file's unit
+    are applied, its up axis is not (nor is it by ROS's viewers). What the file says of its looks is left to :func:`engine.render`.
 
     Raises
     ------
-    RobotFileError : the file is not there, lies outside of the robot's folders, or holds no triangles
+    RobotFileError : the file is not there, lies outside of the robot's folders, or holds no triangles or unsound ones; or the shape has a
+        negative size
     """
+    from trimesh import Trimesh
+
+    if geometry.kind == "mesh":
+        path = file_of(geometry)
+        points, faces = triangles(path)
+        size = np.array(geometry.size)
+        faces = faces[:, ::-1] if np.prod(np.sign(size)) < 0 else faces
+    else:
+        path, (points, faces, size) = "", primitive(geometry)
+    with np.errstate(all="ignore"):
+        points = points * size
+    if not (np.abs(points) <= FARTHEST).all():
+        raise RobotFileError(f"a {geometry.kind} of the size {geometry.size} reaches beyond {FARTHEST:g} m; expected a smaller one", path)
+    return Trimesh(points, faces.copy(), process=False)
+
+
+def primitive(geometry: Geometry) -> tuple[Array, Array, Array]:
+    """Return vertices (n, 3) and faces (m, 3) of a simple shape of about size 1, and what scales it (3)."""
     from trimesh import creation
 
-    if geometry.kind == "box":
-        return creation.box(geometry.size)
-    if geometry.kind == "sphere":
-        return creation.icosphere(subdivisions=3, radius=geometry.size[0])
-    if geometry.kind == "cylinder":
-        return creation.cylinder(geometry.size[0], geometry.size[1])
+    size = np.array(geometry.size)
+    if (size < 0).any():
+        raise RobotFileError(f"a {geometry.kind} has the size {geometry.size}; expected numbers from zero")
     if geometry.kind == "capsule":
-        capsule = creation.capsule(geometry.size[1], geometry.size[0])
-        return capsule.apply_translation(-capsule.bounds.mean(axis=0))
-    mesh = triangles(file_of(geometry)).copy()
-    if tuple(geometry.size) != (1.0, 1.0, 1.0):
-        mesh.apply_transform(np.diag([*geometry.size, 1.0]))
-    return mesh
+        largest = max(*size, 1e-300)
+        unit, scale = creation.capsule(size[1] / largest, size[0] / largest), np.full(3, largest)
+        return unit.vertices - unit.bounds.mean(axis=0), unit.faces, scale
+    if geometry.kind == "box":
+        unit, scale = creation.box(), size
+    elif geometry.kind == "sphere":
+        unit, scale = creation.icosphere(), size[[0, 0, 0]]
+    else:
+        unit, scale = creation.cylinder(1.0, 1.0), size[[0, 0, 1]]
+    return unit.vertices, unit.faces, scale
 
 
 def file_of(geometry: Geometry) -> str:
@@ -56,15 +83,50 @@ def file_of(geometry: Geometry) -> str:
 
 
 @lru_cache(maxsize=512)
-def triangles(path: str) -> Any:
-    """Return the triangles of a file as one mesh, equal vertices merged, in metres."""
-    from trimesh.util import concatenate
+def triangles(path: str) -> tuple[Array, Array]:
+    """Return vertices (n, 3), m, all different, and triangles (m, 3) of a file; read-only."""
+    points, faces, count = [], [], 0
+    for mesh, T in read(path).meshes:
+        points.append(moved(mesh.vertices, T))
+        faces.append(np.asarray(mesh.faces)[:, :: -1 if np.linalg.det(T[:3, :3]) < 0 else 1] + count)
+        count += len(points[-1])
+    rows, corners, used = np.concatenate(points) + 0.0, np.concatenate(faces), np.zeros(count, dtype=bool)
+    used[corners] = True
+    if not used.all():
+        rows, corners = rows[used], (np.cumsum(used) - 1)[corners]
+    first, place = different(rows)
+    result = rows[first], place[corners]
+    for x in result:
+        x.flags.writeable = False
+    return result
 
-    return concatenate([mesh.process().copy().apply_transform(placement) for mesh, placement in read(path).meshes])
+
+def moved(points: Array, T: Array) -> Array:
+    """Return points (n, 3) in the frame that T (4, 4) is a pose in, scales and shears with it."""
+    return np.asarray(points) if np.array_equal(T, np.eye(4)) else points @ T[:3, :3].T + T[:3, 3]
+
+
+def different(rows: Array) -> tuple[Array, Array]:
+    """Return where one of each of the different rows (n, 3) lies, and which of them every row is (n).
+
+    >>> different(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]))[1].tolist() in ([0, 1, 0], [1, 0, 1])
+    True
+    """
+    bits = rows.view(np.uint64)
+    key = ((bits ^ bits >> np.uint64(32)) * MIXING).sum(axis=1)             # of equal rows equal, and hardly ever of others
+    order = np.argsort(key)
+    new = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    if (new & (key[order[1:]] == key[order[:-1]])).any():
+        order = np.lexsort(rows.T)
+        new = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    rank = np.concatenate([[0], np.cumsum(new)])
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = rank
+    return order[np.concatenate([[True], new])], place
 
 
 class Contents(NamedTuple):
-    """Return a file's contents: (mesh as written, its placement (4, 4) in the file's frame, metres) for each, and files it names."""
+    """A file's contents: (mesh as written, its placement (4, 4) in the file's frame, metres) for each, and files it names."""
 
     meshes: list[tuple[Any, Array]]
     named: Named
@@ -88,10 +150,13 @@ class Named:
             path = unquote(name.strip().replace("\\", "/"))
             found, beside = self.finder.find(path), self.finder.find(os.path.basename(path))
             file = found.path or beside.path
-            if file is None or file.stat().st_size > MAX_BYTES:
-                self.faults[name] = f"'{short(name)}' {found.fault or f'is larger than {MAX_BYTES >> 20} MiB'}"
-                raise OSError(name)
-            self.data[name] = file.read_bytes()
+            try:
+                if file is None:
+                    raise RobotFileError(found.fault)
+                self.data[name] = bytes_of(str(file), MAX_BYTES, "a smaller one")
+            except RobotFileError as problem:
+                self.faults[name] = f"'{short(name)}' {problem.reason}"
+                raise OSError(name) from None
             if suffix(name) not in (".mtl", ".bin"):
                 self.picture(name)
         return self.data[name]
@@ -102,7 +167,7 @@ class Named:
 
         try:
             return Image.open(BytesIO(self.get(name)))
-        except OSError as e:
+        except Exception as e:  # whatever its many formats raise
             self.faults.setdefault(name, f"'{short(name)}' cannot be read as a picture ({short(str(e))})")
         return None
 
@@ -116,49 +181,60 @@ def read(path: str) -> Contents:
     ------
     RobotFileError : there is no such file, it is not one to be read, or it holds no triangles or unsound ones
     """
-    check_file(path)
-    named = Named(path)
+    kind = suffix(path)
+    if kind not in FORMATS:
+        raise RobotFileError(f"the mesh's format is not known; expected one of {', '.join(FORMATS)}", path)
+    data, named = bytes_of(path, MAX_BYTES, "a mesh"), Named(path)
+    logging.getLogger("trimesh").addHandler(logging.NullHandler())          # what it logs is not printed, unless the caller says so
     try:
-        with warnings.catch_warnings(), open(path, "rb") as file:
-            warnings.simplefilter("ignore")                    # what the many readers think of their libraries is not the caller's matter
-            meshes = placed(file, suffix(path), named)
-        finite = all(np.isfinite(m.vertices[m.faces]).all() and np.isfinite(T).all() for m, T in meshes)
+        # what the many readers think of their libraries is not the caller's matter, but a text that was read in part is
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "string or file could not be read to its end")
+            meshes = placed(prepared(data, kind, named), kind, named)
+            check_sound(meshes)
+    except RobotFileError as problem:
+        raise RobotFileError(problem.reason, path) from None
     except Exception as e:  # whatever the many readers raise at a file that is not theirs
         if isinstance(e, ImportError) and e.name == "collada":
             raise RobotFileError("COLLADA files need the package 'pycollada'; expected it to be installed", path) from None
         lacking = "; ".join(named.faults.values()) if isinstance(e, OSError) else ""
         said = lacking or short(f"{type(e).__name__}: {e}")
-        raise RobotFileError(f"the mesh cannot be read ({said}); expected a whole {suffix(path)} file", path) from None
-    if not meshes or not finite:
-        raise RobotFileError(f"the mesh holds {'vertices that are not finite' if meshes else 'no triangles'}; expected a surface", path)
+        raise RobotFileError(f"the mesh cannot be read ({said}); expected a whole {kind} file", path) from None
     return Contents(meshes, named)
 
 
-def placed(file: Any, kind: str, named: Named) -> list[tuple[Any, Array]]:
+def placed(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:
     """Return the trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
     import trimesh
 
     if kind == ".dae":
-        meshes, unit = collada_meshes(file, named)
+        meshes, unit = collada_meshes(data, named)
         return [(mesh, np.diag([unit, unit, unit, 1.0])) for mesh in meshes]
-    scene: Any = trimesh.load_scene(file, file_type=kind[1:], resolver=named, process=False)  # type: ignore[arg-type]
+    scene: Any = trimesh.load_scene(BytesIO(data), file_type=kind[1:], resolver=named, process=False)  # type: ignore[arg-type]
     found = [(scene.geometry[name], T) for T, name in (scene.graph[node] for node in scene.graph.nodes_geometry)]
     return [(mesh, T) for mesh, T in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
 
 
-def check_file(path: str) -> None:
-    """Refuse what no reader should see: other formats, giants, and XML with a document type or in a ZIP archive."""
-    if suffix(path) not in FORMATS:
-        raise RobotFileError(f"the mesh's format is not known; expected one of {', '.join(FORMATS)}", path)
-    if not os.path.isfile(path):
-        raise RobotFileError("there is no such file; expected a mesh", path)
-    if os.path.getsize(path) > MAX_BYTES:
-        raise RobotFileError(f"the mesh is larger than {MAX_BYTES >> 20} MiB; expected a smaller one", path)
-    if suffix(path) == ".dae":
-        with open(path, "rb") as file:
-            data = file.read()
-        if data.startswith(b"PK") or b"<!DOCTYPE" in data.replace(b"\0", b""):
-            raise RobotFileError("the mesh is an archive or declares a document type, which is not read; expected plain COLLADA", path)
+def check_sound(meshes: list[tuple[Any, Array]]) -> None:
+    """Refuse meshes that are no surface: without triangles or with too many, with vertices that are not there, not finite or far away."""
+    if not meshes:
+        raise RobotFileError("the mesh holds no triangles; expected a surface")
+    if (count := sum(len(mesh.faces) for mesh, _ in meshes)) > MOST_TRIANGLES:
+        raise RobotFileError(f"the mesh holds {count} triangles; expected at most {MOST_TRIANGLES}")
+    for mesh, T in meshes:
+        points, faces = mesh.vertices, mesh.faces
+        if points.ndim != 2 or points.shape[1] != 3 or faces.ndim != 2 or faces.shape[1] != 3:
+            raise RobotFileError(f"the mesh has vertices {points.shape} and faces {faces.shape}; expected three numbers of each")
+        if faces.min() < 0 or faces.max() >= len(points):
+            raise RobotFileError("the mesh has triangles at vertices that are not there; expected a surface")
+        used = np.zeros(len(points), dtype=bool)
+        used[faces] = True
+        reach = np.abs(moved(points, T)).max(axis=1, where=used[:, None], initial=0.0)
+        if not np.isfinite(reach).all():
+            raise RobotFileError("the mesh holds vertices that are not finite; expected a surface")
+        if reach.max() > FARTHEST:
+            raise RobotFileError(f"the mesh reaches {reach.max():.3g} m from its origin; expected at most {FARTHEST:g} m")
 
 
 def suffix(path: str) -> str:

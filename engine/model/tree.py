@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from engine.model.errors import ModelError
 from engine.model.joint_types import KINDS, Kind, Limits
 
 Array = np.ndarray
+#: numbers in the size of a shape
+SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -66,6 +69,19 @@ class Geometry:
     name: str = ""
     uri: str = ""
     fault: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or self.kind not in SIZES:
+            raise ModelError(f"a shape is of the kind {self.kind!r}{nearest(str(self.kind), SIZES)}; expected one of {', '.join(SIZES)}")
+        try:
+            size = tuple(map(float, self.size))
+        except (TypeError, ValueError):
+            size = ()
+        if len(size) != SIZES[self.kind] or not all(map(isfinite, size)):
+            raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected {SIZES[self.kind]} finite numbers")
+        if np.shape(self.placement) != (4, 4) or not np.isfinite(self.placement).all():
+            raise ModelError(f"the placement of a {self.kind} is {self.placement!r}; expected a pose (4, 4)")
+        object.__setattr__(self, "size", size)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,14 +1,22 @@
 """Mesh files: where they are looked for, where they may not lie, and what reading them gives."""
 
+import base64
+import io
+import json
 import os
 import re
+import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import trimesh
+from PIL import Image
 
 from engine.io import RobotFileError, check, load_mesh, load_urdf
+from engine.io.mesh import different
+from engine.io.mesh import read as contents
 from engine.model import Geometry
 
 BOX = trimesh.creation.box((1.0, 2.0, 3.0))
@@ -177,6 +185,222 @@ def test_simple_shapes():
         load_mesh(Geometry("mesh", (1, 1, 1)))
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_simple_shapes_are_as_good_in_every_size(size):
+    """Merged by a distance of 1e-8 m, a small capsule would be a few points."""
+    for kind, sides in (("box", (1, 2, 3)), ("sphere", (1,)), ("cylinder", (1, 3)), ("capsule", (1, 3))):
+        mesh, unit = (load_mesh(Geometry(kind, tuple(s * x for x in sides))) for s in (size, 1.0))
+        assert (mesh.faces == unit.faces).all() and np.allclose(mesh.vertices, size * unit.vertices, rtol=1e-14, atol=0)
+        assert mesh.is_watertight and mesh.volume > 0
+
+
+def test_shapes_that_are_none():
+    with pytest.raises(RobotFileError, match=r"a cylinder has the size \(-1.0, 1.0\); expected numbers from zero"):
+        load_mesh(Geometry("cylinder", (-1, 1)))
+    with pytest.raises(RobotFileError, match=r"a capsule of the size \(1e\+300, 1.0\) reaches beyond 1e\+18 m; expected a smaller one"):
+        load_mesh(Geometry("capsule", (1e300, 1)))
+
+
+# ---------------------------------------------------------------- read right, or not at all
+
+TRIANGLE = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+
+
+def read(folder: Path, name: str, data: bytes | str, scale=(1.0, 1.0, 1.0)):
+    """The mesh of a file."""
+    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    return load_mesh(Geometry("mesh", scale, mesh=folder / name))
+
+
+def corners(mesh) -> list:
+    """The points of its triangles, in an order of their own."""
+    return sorted(mesh.triangles.reshape(-1, 9).round(12).tolist())
+
+
+def facets(points: np.ndarray) -> str:
+    text = "".join(" vertex " + " ".join(map(repr, map(float, p))) + "\n" * (k % 3 < 2) for k, p in enumerate(points))
+    for _ in range(len(points) // 3):
+        text = text.replace("vertex", "facet normal 0 0 1\nouter loop\nVERTEX", 1).replace("vertex", "VERTEX", 2)
+    return text.replace(" facet", "\nendloop\nendfacet\nfacet").replace("VERTEX", "vertex") + "\nendloop\nendfacet\n"
+
+
+def test_vertices_are_one_if_they_are_equal_and_only_then(tmp_path):
+    quad = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    for size in (1e-9, 1.0, 1e12):
+        mesh = read(tmp_path, f"{size}.stl", f"solid s\n{facets(size * quad)}endsolid s\n")
+        assert len(mesh.vertices) == 4 and np.allclose(mesh.bounds, [[0, 0, 0], [size, size, 0]], rtol=1e-15, atol=0)
+    grid = np.stack(np.meshgrid(*[np.arange(60.0, dtype=np.float32)] * 3), axis=-1).reshape(-1, 3).astype(float)
+    first, place = different(np.concatenate([grid, grid[::-1]]))
+    assert len(first) == len(grid) and (place[: len(grid)] == place[len(grid) :][::-1]).all()
+    assert (np.concatenate([grid, grid[::-1]])[first][place[: len(grid)]] == grid).all()
+
+
+def test_faces_of_an_obj_that_count_from_the_end(tmp_path):
+    """They count from the last vertex so far, and not from the last of the file."""
+    v = "".join(f"v {x} {y} {z}\n" for x, y, z in TRIANGLE)
+    text = v + "f -3 -2 -1\n" + v.replace("v ", "v 7") + "f -3// -2 -1//\n"
+    expected = read(tmp_path, "plain.obj", v + v.replace("v ", "v 7") + "f 1 2 3\nf 4 5 6\n")
+    assert corners(read(tmp_path, "relative.obj", text)) == corners(expected) and len(expected.faces) == 2
+    assert corners(read(tmp_path, "indented.obj", text.replace("f ", "  f\t").replace("v ", "\tv "))) == corners(expected)
+    assert corners(read(tmp_path, "broken.obj", text.replace("-3 ", "-3 \\\r\n"))) == corners(expected)
+    for wrong in ("f 0 1 2\n", "f 1 2 00\n", "f -4 -2 -1\n"):
+        with pytest.raises(RobotFileError, match=r"wrong.obj: a face has the index .* of 3 vertices so far; expected one of them"):
+            read(tmp_path, "wrong.obj", v + wrong)
+
+
+def test_an_obj_of_very_many_materials_is_read_without_them(tmp_path):
+    text = "v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "".join(f"usemtl m{i}\nf 1 2 3\n" for i in range(20_000))
+    assert len(read(tmp_path, "many.obj", text).faces) == 20_000
+    assert contents(str(tmp_path / "many.obj")).named.faults == {"usemtl": "it has 20000 materials; expected at most 1000"}
+
+
+@pytest.mark.parametrize("name", ["vertex", "a solid vertex 1", "M\u00fcller", "endless"])
+def test_a_solids_name_is_any_word(tmp_path, name):
+    solid = f"solid {name}\n{facets(TRIANGLE)}endsolid {name}\n"
+    data = (solid + solid.replace("vertex 0.0", "vertex 7.0").replace("\n", "\r\n")).encode("latin-1")
+    assert [c[0] for c in corners(read(tmp_path, "x.stl", data))] == [0, 7]
+
+
+@pytest.mark.parametrize("name, data", [
+    ("x.stl", f"solid s\n{facets(TRIANGLE)}{facets(TRIANGLE).replace('vertex 1.0', 'vertex 1.0x')}endsolid s\n"),
+    ("x.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf x 2 3\n"),
+])  # fmt: skip
+def test_a_text_is_read_to_its_end_or_not_at_all(tmp_path, name, data):
+    with pytest.raises(RobotFileError, match="the mesh cannot be read"):
+        read(tmp_path, name, data)
+
+
+def test_pictures_are_none_of_its_matter(tmp_path):
+    """A picture that is cut short stops nothing; as it did where two materials were joined to one."""
+    buffer = io.BytesIO()
+    Image.fromarray((np.random.default_rng(0).random((64, 64, 3)) * 255).astype("u1")).save(buffer, "png")
+    (tmp_path / "cut.png").write_bytes(buffer.getvalue()[:3000])
+    (tmp_path / "m.mtl").write_text("newmtl a\nmap_Kd cut.png\nnewmtl b\nmap_Kd cut.png\n")
+    v = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 0 1\n"
+    assert len(read(tmp_path, "x.obj", f"mtllib m.mtl\n{v}usemtl a\nf 1/1 2/2 3/3\nusemtl b\nf 1/1 2/2 4/3\n").faces) == 2
+
+
+def test_libraries_print_nothing(tmp_path, capfd):
+    xyz = "".join(f"property float {x}\n" for x in "xyz")
+    text = (f"ply\nformat ascii 1.0\ncomment TextureFile /etc/passwd\nelement vertex 3\n{xyz}"
+            "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")  # fmt: skip
+    assert corners(read(tmp_path, "x.ply", text)) == [TRIANGLE.ravel().tolist()]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_pipe_for_a_mesh(tmp_path):
+    os.mkfifo(tmp_path / "x.stl")
+    with pytest.raises(RobotFileError, match=r"x.stl: this is no regular file; expected a mesh"):
+        load_mesh(Geometry("mesh", (1, 1, 1), mesh=tmp_path / "x.stl"))
+
+
+# ---------------------------------------------------------------- what claims more than it holds
+
+NODE = '<node><instance_geometry url="#g"/></node>'
+
+
+def dae(nodes: str = NODE, numbers: str = "0 0 0 1 0 0 0 1 0", p: str = "0 1 2", head: str = "", library: str = "", unit: str = "1",
+        polygons: str = "") -> str:  # fmt: skip
+    faces = f"<polylist><input semantic='VERTEX' source='#v' offset='0'/><vcount>{polygons}</vcount><p>{p}</p></polylist>"
+    triangles = f'<triangles><input semantic="VERTEX" source="#v" offset="0"/><p>{p}</p></triangles>'
+    xyz = "".join(f'<param name="{x}" type="float"/>' for x in "XYZ")
+    accessor = f'<technique_common><accessor source="#a" count="3" stride="3">{xyz}</accessor></technique_common>'
+    return (f'<?xml version="1.0"?>{head}<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"><asset>'
+            f'<unit meter="{unit}"/></asset>{library}<library_geometries><geometry id="g"><mesh><source id="s"><float_array id="a">'
+            f'{numbers}</float_array>{accessor}</source><vertices id="v"><input semantic="POSITION" source="#s"/></vertices>'
+            f'{faces if polygons else triangles}</mesh></geometry></library_geometries><library_visual_scenes><visual_scene id="x">{nodes}'
+            '</visual_scene></library_visual_scenes><scene><instance_visual_scene url="#x"/></scene></COLLADA>')  # fmt: skip
+
+
+def zipped(text: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.dae", text)
+    return buffer.getvalue()
+
+
+TYPED = dae(head='<!DOCTYPE COLLADA [<!ENTITY e "0 0 0 7 0 0 0 7 0">]>', numbers="&e;")
+TREE = ('<library_nodes><node id="n0"><instance_geometry url="#g"/></node>'
+        + "".join(f'<node id="n{i}">' + f'<instance_node url="#n{i - 1}"/>' * 10 + "</node>" for i in range(1, 10)) + "</library_nodes>")
+
+
+@pytest.mark.parametrize("data, said", [
+    (zipped(dae()), "not well-formed XML"),
+    (b"\n" + zipped(dae()), "not well-formed XML"),
+    (TYPED.replace("?>", ' encoding="UTF-7"?>', 1).replace("<!DOCTYPE", "+ADwAIQ-DOCTYPE"), "declares a document type"),
+    (dae(nodes='<node><instance_node url="#n9"/></node>', library=TREE), "nodes and primitives; expected at most 10000"),
+    (dae(nodes=f"<node>{NODE * 10_001}</node>"), "20003 nodes and primitives; expected at most 10000"),
+    (dae(polygons="2000000000"), "polygons with more corners than it holds"),
+    (dae(polygons="3 1", p="0 1 2 0"), "polygons with more corners than it holds, or with one"),
+    (dae(polygons="3", p="0 1 2 0"), "has polygons of 3 corners, and 4 corners"),
+    (dae(p="0 1 -1"), "triangles at vertices that are not there"),
+    (dae(p="0 1 3"), "a geometry of the mesh cannot be read (DaeMalformedError"),
+    (dae(unit="0"), "the mesh's unit is 0 m; expected a positive number"),
+    (dae(unit="nan"), "the mesh's unit is nan m; expected a positive number"),
+    (dae(unit="1e308", numbers="0 0 0 100 0 0 0 100 0"), "vertices that are not finite"),
+])  # fmt: skip
+def test_collada_that_is_not_read(tmp_path, data, said):
+    with pytest.raises(RobotFileError) as caught:
+        read(tmp_path, "x.dae", data)
+    assert said in str(caught.value) and str(tmp_path / "x.dae") in str(caught.value)
+
+
+def test_collada_that_is_read(tmp_path):
+    assert corners(read(tmp_path, "x.dae", dae())) == [TRIANGLE.ravel().tolist()]
+    assert corners(read(tmp_path, "p.dae", dae(polygons="3"))) == [TRIANGLE.ravel().tolist()]
+    named = NODE.replace("<node", '<node id="n"')
+    twice = dae(nodes='<node><instance_node url="#n"/><instance_node url="#n"/></node>', library=f"<library_nodes>{named}</library_nodes>")
+    assert len(read(tmp_path, "n.dae", twice).faces) == 2
+
+
+def gltf(**changed) -> str:
+    data = base64.b64encode(TRIANGLE.astype("<f4").tobytes()).decode()
+    plain = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+             "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}], "bufferViews": [{"buffer": 0, "byteLength": 36}],
+             "accessors": [{"componentType": 5126, "count": 3, "type": "VEC3", "bufferView": 0}],
+             "buffers": [{"byteLength": 36, "uri": f"data:application/octet-stream;base64,{data}"}]}  # fmt: skip
+    return json.dumps(plain | changed)
+
+
+ACCESSOR = {"componentType": 5126, "count": 3, "type": "VEC3", "bufferView": 0}
+
+
+@pytest.mark.parametrize("changed, said", [
+    ({"accessors": [{"componentType": 5126, "count": 10**9, "type": "VEC3"}]}, "an accessor that is sparse, compressed or without data"),
+    ({"accessors": [ACCESSOR | {"sparse": {}}]}, "an accessor that is sparse, compressed or without data"),
+    ({"accessors": [ACCESSOR | {"normalized": True}]}, "the mesh has normalised positions"),
+    ({"accessors": [ACCESSOR | {"count": 10**6}]}, "claims 12000000 bytes of data, and holds"),
+    ({"bufferViews": [{"buffer": 0, "byteLength": 9000}] * 2}, "claims 18000 bytes of data, and holds"),
+    ({"extensionsRequired": ["KHR_draco_mesh_compression"]}, "requires the extension KHR_draco_mesh_compression, which is not read"),
+    ({"nodes": [{"mesh": 0}] * 10_001}, "the mesh has 10001 nodes; expected at most 10000"),
+    ({"meshes": [{"primitives": [{"attributes": {"POSITION": 0}}] * 10_001}]}, "the mesh has 10001 primitives; expected at most 10000"),
+    ({"nodes": [{"mesh": 0, "scale": [1e300] * 3}]}, "reaches 1e+300 m from its origin; expected at most 1e+18 m"),
+    ({"nodes": [{"mesh": 0, "scale": [1e308] * 3, "children": [1]}, {"mesh": 0, "scale": [1e308] * 3}]}, "not finite|reaches"),
+    ({"asset": 0, "nodes": "many"}, "the mesh cannot be read"),
+])  # fmt: skip
+def test_gltf_that_is_not_read(tmp_path, changed, said):
+    assert corners(read(tmp_path, "plain.gltf", gltf())) == [TRIANGLE.ravel().tolist()]
+    with pytest.raises(RobotFileError, match="|".join(map(re.escape, said.split("|")))):
+        read(tmp_path, "x.gltf", gltf(**changed))
+
+
+def test_a_glb_file_that_says_it_is_longer(tmp_path):
+    text = gltf().encode()
+    with pytest.raises(RobotFileError, match="says that its header ends at 4294967300; expected a whole"):
+        read(tmp_path, "x.glb", b"glTF" + struct.pack("<IIII", 2, 0xFFFFFFFF, 0xFFFFFFF0, 0x4E4F534A) + text)
+
+
+@pytest.mark.parametrize("text", ["v 0\nv 1\nv 2\nf 1 2 3\n", "v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n"])
+def test_vertices_of_one_or_two_numbers(tmp_path, text):
+    with pytest.raises(RobotFileError, match=r"the mesh has vertices \(3, [12]\) and faces \(1, 3\); expected three numbers of each"):
+        read(tmp_path, "x.obj", text)
+
+
+def test_a_scale_that_leads_beyond_numbers(tmp_path):
+    with pytest.raises(RobotFileError, match=r"x.obj: a mesh of the size \(1e\+308, 1.0, 1.0\) reaches beyond 1e\+18 m"):
+        read(tmp_path, "x.obj", "v 0 0 0\nv 10 0 0\nv 0 1 0\nf 1 2 3\n", (1e308, 1, 1))
+
+
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema">&a;</COLLADA>'
 
 
@@ -185,10 +409,10 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><COLLADA xmlns="http://www.coll
     ("x.stl", trimesh.exchange.stl.export_stl(BOX)[:300], "cannot be read"),
     ("x.stl", bytes(range(256)), "cannot be read"),
     ("x.obj", b"v 0 0 0\nf 1 2 9\n", "cannot be read"),
-    ("x.dae", b"<COLLADA", "cannot be read"),
+    ("x.dae", b"<COLLADA", "not well-formed XML"),
     ("x.dae", LAUGHS.encode(), "declares a document type"),
     ("x.dae", LAUGHS.encode("utf-16"), "declares a document type"),
-    ("x.dae", b"PK\x03\x04", "is an archive"),
+    ("x.dae", b"PK\x03\x04", "not well-formed XML"),
     ("x.ply", b"ply", "cannot be read"),
     ("x.exe", b"MZ", "format is not known; expected one of .stl, .obj"),
 ])  # fmt: skip

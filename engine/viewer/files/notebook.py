@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html as markup
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
 
-from engine.io import RobotFileError
 from engine.model import Joint, Model
 from engine.model.shown import html
 from engine.simulation import Trajectory
@@ -47,13 +47,16 @@ def frame(source: Model | Trajectory) -> str:
     """Return the page in a frame, paused; or the sentence that says why there is none."""
     if isinstance(source, Trajectory) and not len(source):
         return "<p>there are no states to show</p>"
-    try:
-        scene = Scene(source)
-        first, last = scene.span
-        shown = page(scene, min(30.0, SAMPLES / max(last - first, 1e-9)), play=False, different=TRIANGLES)
-    except (ViewerError, RobotFileError) as e:
-        return f"<p>{markup.escape(str(e))}</p>"
-    return f'<iframe srcdoc="{markup.escape(shown)}" style="width:100%;height:{HEIGHT}px;border:0" allowfullscreen></iframe>'
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            scene = Scene(source)
+            first, last = scene.span
+            shown = page(scene, min(30.0, SAMPLES / max(last - first, 1e-9)), play=False, different=TRIANGLES)
+        except ViewerError as e:
+            return f"<p>{markup.escape(str(e))}</p>"
+    remarks = "".join(f"<p>{markup.escape(str(w.message))}</p>" for w in told)
+    return f'<iframe srcdoc="{markup.escape(shown)}" style="width:100%;height:{HEIGHT}px;border:0" allowfullscreen></iframe>{remarks}'
 
 
 def some(trajectory: Trajectory) -> Trajectory:

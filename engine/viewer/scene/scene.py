@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.io import RobotFileError, RobotFileWarning
 from engine.model import Model
 from engine.simulation import Live, Trajectory
 from engine.viewer.scene.camera import VIEWS, Camera
@@ -47,6 +49,7 @@ class Actor:
     ----------
     source : :class:`Still`, :class:`Played` or :class:`Running`; another of the same model may be set
     model; parts : what is drawn, on which links
+    missing : why shapes of it are not drawn, a sentence each
 
     Raises
     ------
@@ -56,7 +59,7 @@ class Actor:
     def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None) -> None:
         self.source = source_of(source, q)
         self.model = self.source.model
-        self.parts = parts(self.model, geometry)
+        self.parts, self.missing = parts(self.model, geometry)
         self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
 
     @property
@@ -77,6 +80,14 @@ class Scene:
     sources : models, trajectories, running simulations or actors; one, or a list of them
     environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
         gravity, otherwise ground
+
+    Raises
+    ------
+    ViewerError : there is nothing to draw
+
+    Warns
+    -----
+    RobotFileWarning : a mesh is not there or cannot be read; the rest is drawn
     """
 
     def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
@@ -84,9 +95,8 @@ class Scene:
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
-        if not any(a.parts for a in self.actors):
-            names = ", ".join(f"'{a.model.name}'" for a in self.actors)
-            raise ViewerError(f"the links of {names} have no {geometry} shapes; expected some to show")
+        names = ", ".join(f"'{a.model.name}'" for a in self.actors)
+        tell_missing([(a.model, a.parts, a.missing) for a in self.actors], f"the links of {names}", geometry)
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
         self.environment = environment or ("space" if weightless else "ground")
         if self.environment not in ENVIRONMENTS:
@@ -95,10 +105,9 @@ class Scene:
     def reshape(self, geometry: str) -> None:
         """Show other shapes of the links: "visual" or "collision"."""
         found = [parts(a.model, geometry) for a in self.actors]
-        if not any(found):
-            raise ViewerError(f"the links have no {geometry} shapes; expected some to show")
-        for actor, own in zip(self.actors, found, strict=True):
-            actor.parts = own
+        tell_missing([(a.model, *own) for a, own in zip(self.actors, found, strict=True)], "the links", geometry)
+        for actor, (own, missing) in zip(self.actors, found, strict=True):
+            actor.parts, actor.missing = own, missing
 
     @property
     def span(self) -> tuple[float, float]:
@@ -192,13 +201,30 @@ class Scene:
         raise ViewerError(f"there is no part {number + 1}; expected a number of a drawing of this scene")
 
 
-def parts(model: Model, geometry: str = "visual") -> tuple[Part, ...]:
-    """Return every surface of a model's links."""
+def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    """Return every surface of a model's links, and what is wrong with the shapes that have none, a sentence each."""
     if geometry not in ("visual", "collision"):
         raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
-    found = []
+    found, missing = [], []
     for i, link in enumerate(model.links):
         for shape in link.visuals if geometry == "visual" else link.collisions:
-            for surface, scale in surfaces(shape):
-                found.append(Part(surface, i, shape.placement @ scale))
-    return tuple(found)
+            try:
+                drawn = surfaces(shape)
+            except RobotFileError as problem:
+                missing.append(str(problem))
+                continue
+            found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
+    return tuple(found), tuple(missing)
+
+
+def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:
+    """Warn of shapes that are not drawn, a warning for each model; where nothing is left, that is an error."""
+    lacking = {model.name: missing for model, _, missing in found if missing}
+    told = {name: f"{'; '.join(all[:3])}{f'; and {len(all) - 3} more' if len(all) > 3 else ''}" for name, all in lacking.items()}
+    if not any(drawn for _, drawn, _ in found):
+        why = f" that can be drawn: {next(iter(told.values()))}" if told else "; expected some to show"
+        raise ViewerError(f"{whose} have no {geometry} shapes{why}")
+    for name, text in told.items():
+        count = len(lacking[name])
+        warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
+                      RobotFileWarning, stacklevel=4)  # fmt: skip

@@ -163,7 +163,7 @@ def gathered(path: str) -> Soup:
     for mesh, T in meshes:
         points = mesh.vertices @ T[:3, :3].T + T[:3, 3]
         faces = np.asarray(mesh.faces)
-        look, uv, colors = look_of(mesh, suffix(path) in (".glb", ".gltf"))
+        look, uv, colors = look_of(mesh, path)
         # as it was read: to ask for mesh.vertex_normals would compute them where the file has none
         normals = mesh._cache.cache.get("vertex_normals")
         normals = np.full_like(points, np.nan) if normals is None else normals @ np.linalg.pinv(T[:3, :3])
@@ -217,9 +217,9 @@ def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed
 # ---------------------------------------------------------------- materials
 
 
-def look_of(mesh: Any, gltf: bool) -> tuple[Look, Array | None, Array | None]:
+def look_of(mesh: Any, path: str) -> tuple[Look, Array | None, Array | None]:
     """Return a mesh's look, uv (n, 2) and colours (of n vertices or m faces, 4), or None; glTF's linear colours are made sRGB."""
-    visual = mesh.visual
+    visual, gltf = mesh.visual, suffix(path) in (".glb", ".gltf")
     if visual.kind in ("vertex", "face"):
         own = np.asarray(visual.vertex_colors if visual.kind == "vertex" else visual.face_colors)
         return Look(WHITE, colored=True), None, srgb_bytes(own) if gltf else own
@@ -237,8 +237,8 @@ def look_of(mesh: Any, gltf: bool) -> tuple[Look, Array | None, Array | None]:
     red, green, blue = (float(srgb(c)) for c in (red, green, blue))
     opaque = m.alphaMode in (None, "OPAQUE")
     metal, rough = (1.0 if x is None else float(x) for x in (m.metallicFactor, m.roughnessFactor))
-    if m.metallicRoughnessTexture is not None:                      # one number for all of the surface: the mean
-        rough, metal = np.asarray(m.metallicRoughnessTexture.convert("RGB")).mean(axis=(0, 1))[1:] / 255 * [rough, metal]
+    if (grain := pixels(m.metallicRoughnessTexture, True, path)) is not None:       # one number for all of the surface: the mean
+        rough, metal = grain[..., 1:3].mean(axis=(0, 1)) / 255 * [rough, metal]
     linear = visual.vertex_attributes.data.get("color")
     colors = None if linear is None else srgb_bytes(linear)
     look = Look((red, green, blue, 1.0 if opaque else opacity), m.baseColorTexture, metal, rough, opaque, colors is not None, name)

@@ -1,0 +1,77 @@
+"""What is drawn where meshes are missing: the rest, and a warning that says which."""
+
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.scene import Actor, Scene
+from tests.cli.commands import run
+
+BOX = '<visual><geometry><box size="0.2 0.1 0.1"/></geometry></visual>'
+MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+LOST = "<string>:1: link 'a': mesh '{}' is not there; looked for "
+
+
+def robot(*shapes: str, name: str = "r") -> engine.Model:
+    return engine.load_urdf(text(*shapes, name=name))
+
+
+def text(*shapes: str, name: str = "r") -> str:
+    return f'<robot name="{name}"><link name="a">{"".join(shapes)}</link></robot>'
+
+
+def lost(count: int) -> list[str]:
+    return [MESH.format(f"m{i}.stl") for i in range(count)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_rest_is_drawn_and_what_is_missing_named():
+    with pytest.warns(engine.RobotFileWarning, match="^1 visual shape of 'r' is not drawn: " + LOST.format("m0.stl")) as told:
+        scene = Scene(robot(BOX, *lost(1)))
+    assert len(told) == 1 and len(scene.drawing(0.0).which) == 1
+    with pytest.warns(engine.RobotFileWarning, match=r"^5 visual shapes of 'r' are not drawn: .*m0.*; .*m1.*; .*m2.*; and 2 more$"):
+        Scene(robot(BOX, *lost(5)))
+
+
+def test_a_mesh_that_cannot_be_read_is_missing_too():
+    Path("m0.stl").write_bytes(bytes(range(256)))
+    with pytest.warns(engine.RobotFileWarning, match=r"m0.stl: the mesh cannot be read"):
+        assert len(Scene(robot(BOX, *lost(1))).actors[0].parts) == 1
+
+
+def test_where_nothing_is_left_the_error_says_why():
+    with pytest.raises(ViewerError, match="the links of 'r' have no visual shapes that can be drawn: " + LOST.format("m0.stl")):
+        Scene(robot(*lost(2)))
+    with pytest.raises(ViewerError, match="the links of 'r' have no collision shapes; expected some to show"):
+        Scene(robot(BOX), geometry="collision")
+
+
+def test_a_robot_of_which_nothing_is_left_does_not_hide_the_others():
+    with pytest.warns(engine.RobotFileWarning, match="2 visual shapes of 'ghost' are not drawn") as told:
+        scene = Scene([robot(BOX), *[robot(*lost(2), name="ghost")] * 3])
+    assert len(told) == 1 and [len(a.parts) for a in scene.actors] == [1, 0, 0, 0]
+    assert len(scene.drawing(0.0).which) == 1
+
+
+def test_other_shapes_are_asked_for_later():
+    scene = Scene(robot(BOX, MESH.format("m.stl").replace("visual", "collision"), BOX.replace("visual", "collision")))
+    with pytest.warns(engine.RobotFileWarning, match="1 collision shape of 'r' is not drawn"):
+        scene.reshape("collision")
+    assert len(scene.actors[0].missing) == len(scene.actors[0].parts) == 1
+    assert not Actor(robot(BOX)).missing
+
+
+@pytest.mark.parametrize("kind", ["glb", "html"])
+def test_an_export_has_the_rest(kind, capsys):
+    with pytest.warns(engine.RobotFileWarning, match="1 visual shape of 'r' is not drawn"):
+        engine.export(robot(BOX, *lost(1)), f"r.{kind}")
+    assert Path(f"r.{kind}").stat().st_size > 500
+    Path("r.urdf").write_text(text(BOX, *lost(1)))
+    assert run("export", "r.urdf", f"again.{kind}") == 0
+    assert "note: 1 visual shape of 'r' is not drawn: r.urdf:1: link 'a': mesh 'm0.stl' is not there" in capsys.readouterr().err
