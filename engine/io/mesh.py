@@ -6,7 +6,7 @@ import os
 import warnings
 from functools import lru_cache
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -16,12 +16,15 @@ from engine.io.errors import RobotFileError, short
 from engine.io.paths import Finder
 from engine.model import Geometry
 
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+
 Array = np.ndarray
 FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 2**30
 
 
-def load_mesh(geometry: Geometry) -> Any:
+def load_mesh(geometry: Geometry) -> Trimesh:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
     A mesh's file is read once for each path; a scene of several is joined to one; the scale and a COLLADA file's unit are

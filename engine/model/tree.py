@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.checks import nearest, number
 from engine.model.errors import ModelError
 from engine.model.joint_types import KINDS, Kind, Limits
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
