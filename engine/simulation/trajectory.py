@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -255,22 +256,22 @@ class Trajectory:
             for i, name in enumerate(self.model.labels(which)):
                 found[f"{which}.{name}"] = getattr(self, which)[..., i]
         for name, x in self.signals.items():
-            core = x.shape[self.q.ndim - 1 :]
-            for i in np.ndindex(*core):
-                at: tuple[Any, ...] = (..., *i)
-                found[name + (f"[{','.join(map(str, i))}]" if i else "")] = x[at]
+            found |= entries(name, x, self.q.ndim - 1)
         return found
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas DataFrame with a column for every number, indexed by time (and by rollout, of a batch)."""
+        """Return a pandas DataFrame with a column for every number, parameters too, indexed by time (and by rollout, of a batch)."""
         import pandas as pd
 
-        columns = self.columns()
-        if self.q.ndim == 2:
-            return pd.DataFrame(columns, index=pd.Index(self.t, name="t"))
-        n = int(np.prod(self.q.shape[:-2]))
-        index = pd.MultiIndex.from_product([range(n), self.t], names=["rollout", "t"])
-        return pd.DataFrame({k: x.reshape(-1) for k, x in columns.items()}, index=index)
+        columns, lead = self.columns(), self.q.shape[:-2]
+        for name, x in self.parameters.items():
+            columns |= {n: np.broadcast_to(y[..., None], (*lead, len(self))) for n, y in entries(name, x, len(lead)).items()}
+        index: Any = pd.Index(self.t, name="t")
+        if lead:
+            index = pd.MultiIndex.from_product([range(math.prod(lead)), self.t], names=["rollout", "t"])
+        frame = pd.DataFrame({n: x.reshape(-1) for n, x in columns.items()}, index=index)
+        frame.attrs = {"model": self.model.name, "gravity": self.gravity}
+        return frame
 
     def to_xarray(self) -> xr.Dataset:
         """Return an xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
@@ -320,6 +321,13 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
+
+
+def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
+    """Return the entries of an array by names of their own, such as "wheels.torque[0]"; ``lead`` dimensions come before them."""
+    flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
+    labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
+    return {label: flat[..., k] for k, label in enumerate(labels)}
 
 
 def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
