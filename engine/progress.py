@@ -1,8 +1,9 @@
-"""A progress bar in the terminal, with the rate and the time left."""
+"""A progress bar in a terminal or a notebook, with the rate and the time left."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import time
 from collections.abc import Callable, Iterator
 
@@ -18,12 +19,15 @@ def progress_bar(what: str, unit: str, total: int | None, shown: bool, start: in
     if not shown:
         yield lambda done: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     of = "" if total is None else f"/{total}"
     count = TextColumn(f"{{task.completed:.0f}}{of} {unit}, {{task.fields[rate]:,.{digits}f}}/s")
-    begun = time.perf_counter()
-    with Progress(TextColumn(what), BarColumn(), count, TimeRemainingColumn()) as bar:
+    begun, console = time.perf_counter(), Console()
+    if console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
+        console = Console(force_jupyter=False, force_terminal=True)            # a line of text that is drawn over itself
+    with Progress(TextColumn(what), BarColumn(), count, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("", total=total, completed=start, rate=0.0)
 
         def advanced(done: int) -> None:

@@ -35,7 +35,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "ik": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
-    "simulation": (BELOW, {"pandas", "xarray"}),
+    "simulation": (BELOW, {"pandas", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),

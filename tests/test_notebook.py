@@ -1,5 +1,8 @@
 """What a notebook shows of models and trajectories: a page that plays, and where nothing can be seen the table alone."""
 
+import builtins
+import sys
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,14 @@ def test_a_motion_that_diverged():
     motion.q[10:] = np.nan
     shown = motion._repr_html_()
     assert "<iframe" not in shown and "not finite" in shown
+
+
+def test_progress_without_widgets_is_a_line_of_text(monkeypatch, capsys):
+    """Where ipywidgets are missing nothing is asked for: the line is drawn over itself."""
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    engine.Simulator(arm()).run([0.3], [1.0], 0.05, progress=True)
+    out, err = capsys.readouterr()
+    assert not err and "simulating" in out and "\r" in out and "50/50 steps" in out
+

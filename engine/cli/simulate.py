@@ -69,7 +69,8 @@ def simulate(
     simulator = engine.Simulator(model, dt, integrator, GRAVITY if g is None else g, joint_dynamics=not ideal_joints)
     notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),
              "joint_dynamics": not ideal_joints, "begun": datetime.datetime.now(datetime.timezone.utc).isoformat()}  # fmt: skip
-    record(simulator, out, lambda progress: simulator.run(q0, v0, duration, record_every, progress, None, out, overwrite, notes), notes)
+    record(simulator, out, lambda progress: simulator.run(
+        q0, v0, duration, record_every, progress, out=out, overwrite=overwrite, notes=notes), notes)  # fmt: skip
 
 
 def first_state(model: engine.Model, start: str, seed: int, velocity: Sequence[str]) -> tuple[Array, Array, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -88,6 +88,12 @@ def differentiated(fn: Callable[..., Any], signature: str | None, argument: int,
     return functools.update_wrapper(result, fn, updated=())
 
 
+@overload
+def jacobian(fn: Gufunc, signature: None = None, argument: int = 0) -> Gufunc: ...  # type: ignore[overload-overlap]
+@overload
+def jacobian(fn: Callable[..., Any], signature: None = None, argument: int = 0) -> Derivative: ...
+@overload
+def jacobian(fn: Callable[..., Any], signature: str, argument: int = 0, **dimensions: int) -> Gufunc: ...
 def jacobian(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
     """Exact Jacobian of a traceable function, compiled: ``J = jacobian(fn); J(x)`` has the shape (*fn(x).shape, *x.shape).
 
@@ -116,6 +122,12 @@ def jacobian(fn: Callable[..., Any], signature: str | None = None, argument: int
     return differentiated(fn, signature, argument, False, **dimensions)
 
 
+@overload
+def gradient(fn: Gufunc, signature: None = None, argument: int = 0) -> Gufunc: ...  # type: ignore[overload-overlap]
+@overload
+def gradient(fn: Callable[..., Any], signature: None = None, argument: int = 0) -> Derivative: ...
+@overload
+def gradient(fn: Callable[..., Any], signature: str, argument: int = 0, **dimensions: int) -> Gufunc: ...
 def gradient(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
     """Exact gradient of a function with one number as its result, compiled; the rest is as for :func:`jacobian`.
 

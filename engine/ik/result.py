@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.model import StateError
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,12 +32,12 @@ class IKResult:
     """
 
     q: Array
-    converged: bool | Array
+    converged: bool | NDArray[np.bool_]
     residual: Array
-    iterations: int | Array
-    guesses: int | Array
-    limits: tuple[str, ...] | Array
-    reason: str | Array
+    iterations: int | NDArray[np.int_]
+    guesses: int | NDArray[np.int_]
+    limits: tuple[str, ...] | NDArray[np.object_]
+    reason: str | NDArray[np.object_]
 
     @property
     def batch(self) -> tuple[int, ...]:

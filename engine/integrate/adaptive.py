@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import EngineError
@@ -23,7 +24,7 @@ from engine.integrate.method import Method, settled
 from engine.integrate.system import System
 from engine.spatial.manifold import MOTION, Manifold
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: ``advance(t, h, y)`` -> y⁺, error: a compiled :func:`attempt`
 Advance = Callable[[Any, Any, Array], tuple[Array, Any]]
 #: the parts of a state y that a user sees, such as (q, v)

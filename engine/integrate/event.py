@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import EngineError, number
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

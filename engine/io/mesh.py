@@ -7,7 +7,7 @@ import os
 import warnings
 from functools import lru_cache
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,6 +19,9 @@ from engine.io.prepared import MOST_TRIANGLES, prepared
 from engine.io.xml import bytes_of
 from engine.model import Geometry
 
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+
 Array = np.ndarray
 FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 2**30
@@ -28,7 +31,7 @@ FARTHEST = 1e18
 MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
-def load_mesh(geometry: Geometry) -> Any:
+def load_mesh(geometry: Geometry) -> Trimesh:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
     A mesh's file is read once for each path; a scene of several is joined to one, equal vertices too; the scale and a COLLADA file's unit

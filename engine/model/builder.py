@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine.checks import nearest
 from engine.model.errors import ModelError
+from engine.model.joint_types import Limits
 from engine.model.model import Model
-from engine.model.tree import Joint, Link
-from engine.spatial import inertia
+from engine.model.tree import Geometry, Joint, Link, Mimic
+from engine.spatial import inertia as spatial
 
 
 class Builder:
@@ -30,8 +33,9 @@ class Builder:
     def __init__(self, name: str = "robot") -> None:
         self.graph = nx.DiGraph(name=name)
 
-    def add_link(self, name: str, **properties: Any) -> Link:
-        """Add a :class:`Link`; properties are its fields.
+    def add_link(self, name: str, inertia: ArrayLike = np.zeros((6, 6)), visuals: Iterable[Geometry] = (),
+                 collisions: Iterable[Geometry] = ()) -> Link:  # fmt: skip
+        """Add a :class:`Link`.
 
         Its inertia is a rigid body's, or as general as added mass; ModelError says why it is neither.
 
@@ -43,17 +47,20 @@ the sum of the others); expected a body's inertia
         """
         if name in self.graph:
             raise ModelError(f"link '{name}' is there twice; expected unique names")
-        link = Link(name, **properties)
+        given: Any = inertia
+        link = Link(name, given, tuple(visuals), tuple(collisions))
         G = link.inertia
-        for fault in inertia.faults(G) if inertia.is_rigid(G) else ():
+        for fault in spatial.faults(G) if spatial.is_rigid(G) else ():
             raise ModelError(f"link '{name}': {fault}; expected a body's inertia")
         if (least := np.linalg.eigvalsh(G)[0]) < -1e-9 * np.abs(G).max():
             raise ModelError(f"link '{name}': its inertia has the eigenvalue {least:.3g}; expected none below zero")
         self.graph.add_node(name, link=link)
         return link
 
-    def add_joint(self, name: str, kind: str, parent: str, child: str, **properties: Any) -> Joint:
-        """Add a :class:`Joint` between two links that are there; properties are its fields."""
+    def add_joint(self, name: str, kind: str, parent: str, child: str, placement: ArrayLike = np.eye(4),
+                  axis: ArrayLike = (0.0, 0.0, 1.0), axis2: ArrayLike = (1.0, 0.0, 0.0), pitch: float = 0.0, limits: Limits = Limits(),
+                  damping: float = 0.0, friction: float = 0.0, mimic: Mimic | None = None, armature: float = 0.0) -> Joint:  # fmt: skip
+        """Add a :class:`Joint` between two links that are there; its properties are those of the class."""
         for end in (parent, child):
             if end not in self.graph:
                 raise ModelError(f"joint '{name}' names the link '{end}', which is not there{nearest(end, self.graph)}")
@@ -61,7 +68,9 @@ the sum of the others); expected a body's inertia
             raise ModelError(f"joint '{name}' is there twice; expected unique names")
         if self.graph.has_edge(parent, child):
             raise ModelError(f"joint '{name}': links '{parent}' and '{child}' are joined already; expected one joint between two links")
-        joint = Joint(name, kind, parent, child, **properties)
+        arrays: dict[str, Any] = {"placement": placement, "axis": axis, "axis2": axis2}
+        joint = Joint(name, kind, parent, child, **arrays, pitch=pitch, limits=limits, damping=damping, friction=friction, mimic=mimic,
+                      armature=armature)  # fmt: skip
         self.graph.add_edge(parent, child, joint=joint)
         return joint
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import array, nearest, numbers, shown
 from engine.model.errors import ModelError, StateError
@@ -19,7 +20,7 @@ from engine.model.tree import Joint, Link, ReadOnly, frozen
 from engine.spatial import inertia, quaternion
 from engine.spatial.manifold import Manifold, product
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 FLOATING_BASE = "floating_base"
 #: the pose of a body in its own frame
 ITSELF = frozen(np.eye(4), (4, 4), "pose")
@@ -296,18 +297,18 @@ class Model(ReadOnly):
         q = np.concatenate([np.zeros(0), *[b.kind.random(b.joint, rng) for b in self._own()]])
         return q, rng.standard_normal(self.nv)
 
-    def normalized(self, q: Array) -> Array:
+    def normalized(self, q: ArrayLike) -> Array:
         """Return q with its quaternions made unit ones; one whose length is not 1 within 2 % is an error."""
         return self.manifold.normalized(self.checked("q", q, batched=True))
 
-    def integrate(self, q: Array, v: Array, dt: Any = 1.0) -> Array:
+    def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0) -> Array:
         """Return q ⊕ v dt: the configuration after a time dt (s) at constant v. Shapes (..., nq), (..., nv), (...) -> (..., nq)."""
         v, dt = self.checked("v", v, batched=True), np.asarray(dt)
         if dt.dtype.kind not in "fiubO" or (dt.dtype != object and not np.isfinite(dt).all()):
             raise StateError(f"dt is {dt}; expected finite times in seconds")
         return self.manifold.plus(self.normalized(q), v * dt[..., None])
 
-    def difference(self, q0: Array, q1: Array) -> Array:
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """Return q1 ⊖ q0: the v with integrate(q0, v, 1) = q1. Shapes (..., nq), (..., nq) -> (..., nv)."""
         return self.manifold.minus(self.normalized(q0), self.normalized(q1))
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.checks import nearest, number
 from engine.model.errors import ModelError
 from engine.model.joint_types import KINDS, Kind, Limits
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: numbers in the size of a shape
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import EngineError, nearest
@@ -20,7 +21,7 @@ from engine.spatial import quaternion, se3, so3
 from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: what a body is given besides its loads
 PROPERTIES = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator", "visuals")
 

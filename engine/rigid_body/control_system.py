@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.integrate import Method, System, method_named, step
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 class ControlSystem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import nearest, whole
@@ -12,7 +13,7 @@ from engine.model import StateError
 from engine.spatial import manifold
 from engine.spatial.rotations import ATTITUDES, Attitude
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: a quaternion this far from unit length is an error; a nearer one is normalised
 UNIT_WITHIN = 1e-3
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.checks import numbers
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState, reals
 from engine.spatial import quaternion, so3
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 LAYOUT = LieState("quaternion", 3, 3, 3)
 
 

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
@@ -17,7 +18,7 @@ from engine.simulation.function import Function
 from engine.simulation.trajectory import Trajectory, described
 from engine.spatial import inertia, se3
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: what is made when it is first asked for
 LATER = ("model", "tau", "vdot")
 
@@ -56,14 +57,17 @@ class StateTrajectory:
         return replace(self, t=self.t[part], x=self.x[..., part, :], u=self.u[..., part, :])
 
     @property
-    def failed(self) -> Array:
+    def failed(self) -> NDArray[np.bool_]:
         """Whether rollouts (...) stopped being finite: their records are NaN from there on."""
-        return ~np.isfinite(self.x[..., -1, :]).all(axis=-1)
+        found: Any = ~np.isfinite(self.x[..., -1, :]).all(axis=-1)
+        return found
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and hasattr(BodyTrajectory, name):
-            raise NoBody(f"{self.system.name} is no rigid body; expected one for '{name}'")
-        raise AttributeError(f"a {type(self).__name__} has no '{name}'")
+    if not TYPE_CHECKING:                                                      # what is not there is an error to type checkers too
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(BodyTrajectory, name):
+                raise NoBody(f"{self.system.name} is no rigid body; expected one for '{name}'")
+            raise AttributeError(f"a {type(self).__name__} has no '{name}'")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,14 +104,16 @@ class BodyTrajectory(Trajectory):
             if getattr(self, name) is None:
                 object.__delattr__(self, name)
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in LATER:
-            raise AttributeError(f"a {type(self).__name__} has no '{name}'")
-        if name == "model":
-            self.__dict__["model"] = body_model(self.system, self.x, self.u, self.t)
-        else:
-            self.__dict__.update(zip(("tau", "vdot"), loads_and_accelerations(self.system, self.x, self.u, self.t), strict=True))
-        return self.__dict__[name]
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in LATER:
+                raise AttributeError(f"a {type(self).__name__} has no '{name}'")
+            if name == "model":
+                self.__dict__["model"] = body_model(self.system, self.x, self.u, self.t)
+            else:
+                self.__dict__.update(zip(("tau", "vdot"), loads_and_accelerations(self.system, self.x, self.u, self.t), strict=True))
+            return self.__dict__[name]
 
     def __repr__(self) -> str:
         return described(self.system.name, self.t, self.x)
@@ -122,7 +128,7 @@ class BodyTrajectory(Trajectory):
         """Controls (..., T, m)."""
         return self.signals["u"]
 
-    def at(self, times: Any) -> BodyTrajectory:
+    def at(self, times: ArrayLike) -> BodyTrajectory:
         """Return the trajectory at other times (K), s, within its span, as :meth:`Trajectory.at`; controls are interpolated."""
         found = super().at(times)
         rows = [self.system.from_motion(q, v) for q, v in zip(found.q.reshape(-1, 7), found.v.reshape(-1, 6), strict=True)]

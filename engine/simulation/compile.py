@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from numpy.typing import ArrayLike
+
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
-from engine.rigid_body import ControlSystem
+from engine.rigid_body import ControlSystem, RigidBody
+from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.robot import Robot, robot_of
 
 
 @overload
-def compile(model: Model, gravity: Any = GRAVITY) -> Robot: ...
+def compile(model: Model, gravity: ArrayLike = GRAVITY) -> Robot: ...
 @overload
-def compile(model: ControlSystem) -> CompiledSystem: ...
-def compile(model: Any, gravity: Any = GRAVITY) -> Any:
+def compile(model: RigidBody) -> CompiledSystem[BodyTrajectory]: ...  # type: ignore[overload-overlap]
+@overload
+def compile(model: ControlSystem) -> CompiledSystem[StateTrajectory]: ...
+def compile(model: Model | ControlSystem, gravity: ArrayLike = GRAVITY) -> Robot | CompiledSystem[Any]:
     """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
 
     Returns a :class:`Robot`, or of a :class:`~engine.rigid_body.RigidBody` or other control system, whose gravity is among its forces, a

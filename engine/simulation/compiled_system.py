@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from engine import ops
 from engine.compiler import autodiff
@@ -24,10 +25,13 @@ from engine.simulation.diagnosis import changed, reason, reasons, watch, watched
 from engine.simulation.function import Function, compiled_attempt
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
-class CompiledSystem:
+Motion = TypeVar("Motion", BodyTrajectory, StateTrajectory)
+
+
+class CompiledSystem(Generic[Motion]):
     """Compiled dynamics of a :class:`~engine.rigid_body.RigidBody` or of :class:`~engine.rigid_body.Dynamics`, with exact derivatives.
 
     Every function is traced and compiled when it is first used, broadcasts over leading dimensions, and raises ``StateError`` where a
@@ -180,9 +184,9 @@ class CompiledSystem:
 
     # ------------------------------------------------------------ simulation
 
-    def simulate(self, x0: Array, duration: float, dt: float = 1e-3, controller: Callable[..., Any] | None = None,
+    def simulate(self, x0: ArrayLike, duration: float, dt: float = 1e-3, controller: Callable[..., Any] | None = None,
                  integrator: str | None = None, record_every: int = 1, progress: bool = False,
-                 compiled: bool = True) -> Any:  # fmt: skip
+                 compiled: bool = True) -> Motion:  # fmt: skip
         """Return the motion from x0 under a controller u(x, t), evaluated at every stage of the integrator, or under the system's own.
 
         Of a rigid body it is a :class:`BodyTrajectory`, of other systems a :class:`StateTrajectory`.
@@ -224,7 +228,7 @@ class CompiledSystem:
             raise SimulationError(ended(stop), self._trajectory(stop.data, process)) from None
         return self._trajectory(data, process, reasons(failures, x0.shape[:-1], self.system.name, ended))
 
-    def solve(self, x0: Array, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
+    def solve(self, x0: ArrayLike, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
               events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
         """Return the motion with steps that choose their own size: ``x = solution(t)`` at any time t.
 

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import dynamics, ops
 from engine.checks import number, numbers
@@ -22,7 +23,7 @@ from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 #: seconds of wall time from one state that is handed over to the next
 TICK = 1 / 120
 #: the longest that one turn computes, s; what the machine is behind by more than that is skipped

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics, ops
 from engine.checks import EngineError
@@ -21,7 +21,7 @@ from engine.model import Model, StateError
 from engine.simulation.function import Function
 from engine.spatial import quaternion
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 Frame = Literal["body", "world", "world_aligned"]
 Base = Literal["floating", "fixed", "rotation", "translation", "flying"]
 Arguments = ParamSpec("Arguments")

@@ -6,18 +6,19 @@ import dataclasses
 import functools
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import require_importable, warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
 from engine.integrate import FreeBody, Solution, method_named, solve
-from engine.integrate.event import crossings
+from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
@@ -40,7 +41,9 @@ from engine.simulation.step import Step
 from engine.simulation.surroundings import changed, same, surroundings
 from engine.simulation.trajectory import Trajectory
 
-Array = np.ndarray
+Array = NDArray[np.float64]
+#: what acts on a robot: a function of what it asks for, or a component
+Acting = Callable[..., Any] | Component | Law
 
 
 class Simulator:
@@ -75,9 +78,10 @@ class Simulator:
     the next run or within a tenth of a second of steps: what shall change belongs among the parameters.
     """
 
-    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: Any = GRAVITY, controller: Any = None,
-                 forces: Iterable[Any] = (), actuators: Iterable[Component] = (), parameters: Mapping[str, Any] | None = None,
-                 joint_dynamics: bool = True, events: Iterable[Any] = (), conserve_momentum: bool = True,
+    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: ArrayLike = GRAVITY,
+                 controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
+                 parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: bool = True,
+                 events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
@@ -201,7 +205,7 @@ class Simulator:
         require_rigid(self.model, self.conserved, given)
         return given
 
-    def _start(self, q0: Array, v0: Array, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
+    def _start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
         """Return the parameters p and the whole state x (..., n) at t = 0."""
         self._require_unchanged()
         q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
@@ -217,7 +221,7 @@ class Simulator:
         p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
         return p, self._step.prepare(p, x)
 
-    def start(self, q0: Array, v0: Array, parameters: Mapping[str, Any] | None = None) -> State:
+    def start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state at t = 0, for :meth:`step`. Events stop it where they stop a run."""
         self.watch.require_stops("step by step it")
         return self._state(*self._start(q0, v0, parameters or {}), 0.0, 0, 0)
@@ -262,9 +266,17 @@ class Simulator:
 
     # ------------------------------------------------------------ running
 
-    def run(self, q0: Array, v0: Array, duration: float, record_every: int = 1, progress: bool = False,
+    @overload
+    def run(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1, progress: bool = False,
+            parameters: Mapping[str, Any] | None = None, out: None = None, overwrite: bool = False,
+            notes: Mapping[str, Any] | None = None) -> Trajectory: ...  # fmt: skip
+    @overload
+    def run(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1, progress: bool = False,
+            parameters: Mapping[str, Any] | None = None, *, out: str | Path, overwrite: bool = False,
+            notes: Mapping[str, Any] | None = None) -> Path: ...  # fmt: skip
+    def run(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1, progress: bool = False,
             parameters: Mapping[str, Any] | None = None, out: str | Path | None = None, overwrite: bool = False,
-            notes: Mapping[str, Any] | None = None) -> Any:  # fmt: skip
+            notes: Mapping[str, Any] | None = None) -> Trajectory | Path:  # fmt: skip
         """Simulate from (q0, v0) for ``duration`` seconds and return the states.
 
         Parameters
@@ -333,7 +345,7 @@ class Simulator:
         self._require_unchanged()
         return resume(self._step, Path(path), duration, progress)
 
-    def solve(self, q0: Array, v0: Array, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),
+    def solve(self, q0: ArrayLike, v0: ArrayLike, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),
               max_step: float = np.inf, parameters: Mapping[str, Any] | None = None) -> Solution:  # fmt: skip
         """Return the motion with steps that choose their own size: ``q, v = solution(t)`` at any time t.
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.model import Model
 from engine.simulation.component import SimulationError
 from engine.simulation.step import Step
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 class Origin(NamedTuple):
@@ -85,9 +86,10 @@ class State:
         return {n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")}
 
     @property
-    def failed(self) -> Array:
+    def failed(self) -> NDArray[np.bool_]:
         """Whether it is not finite any more: of a batch, which rollouts (...)."""
-        return ~np.isfinite(self.q).all(axis=-1)
+        found: Any = ~np.isfinite(self.q).all(axis=-1)
+        return found
 
     def __repr__(self) -> str:
         return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
@@ -102,7 +104,7 @@ class State:
             raise SimulationError(f"the state's time is {self.t!r}; expected a finite number, s")
         q, v = (shaped(model, n, y, x[..., at[n]].shape) for n, y in (("q", self.q), ("v", self.v)))
         rows = differ(q, x[..., at["q"]]) | differ(v, x[..., at["v"]])
-        alive = np.isfinite(x).all(axis=-1)
+        alive: Any = np.isfinite(x).all(axis=-1)
         rows = rows | (moved & alive)
         if not rows.any():
             return x, begun, steps
@@ -113,9 +115,10 @@ class State:
         return (x, float(self.t), 0) if moved else (x, begun, steps)
 
 
-def differ(a: Array, b: Array) -> Array:
+def differ(a: Array, b: Array) -> NDArray[np.bool_]:
     """Return in which rows (...) arrays (..., n) differ; NaN is as good as NaN."""
-    return ~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=-1)
+    found: Any = ~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=-1)
+    return found
 
 
 def shaped(model: Model, name: str, y: Array, shape: tuple[int, ...]) -> Array:

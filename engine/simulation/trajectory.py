@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
 from engine.checks import nearest
@@ -24,7 +26,12 @@ from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import header_of, robot_in
 from engine.spatial.manifold import hermite
 
-Array = np.ndarray
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +87,10 @@ class Trajectory:
         return {name: x for name, x in vars(self).items() if name != "robot"}  # which is found again
 
     @property
-    def failed(self) -> Array:
+    def failed(self) -> NDArray[np.bool_]:
         """Whether rollouts (...) stopped being finite; of a single rollout one truth value."""
-        return ~np.isfinite(self.q[..., -1:, :]).all(axis=(-2, -1))
+        found: Any = ~np.isfinite(self.q[..., -1:, :]).all(axis=(-2, -1))
+        return found
 
     @property
     def defect(self) -> Array:
@@ -162,7 +170,7 @@ class Trajectory:
             return replace(one, stopped=None)
         return replace(one[: last + 1], t=np.append(self.t[:last], float(stopped)), stopped=None)  # type: ignore[arg-type]
 
-    def at(self, times: Any) -> Trajectory:
+    def at(self, times: ArrayLike) -> Trajectory:
         """Return the trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
 
         At the time of a jump it is the state after it. A rollout of a batch that stopped stays as it was then.
@@ -201,7 +209,7 @@ class Trajectory:
 
     # ------------------------------------------------------------ what follows from it
 
-    def energy(self) -> tuple[Any, Any]:
+    def energy(self) -> tuple[Array, Array]:
         """Return kinetic and potential energy (..., T), J, of the robot and of what acts on it.
 
         Among the kinetic is that of the motors' rotors (of wheels, whose inertia is not known, it is left out), among the potential what
@@ -248,24 +256,24 @@ class Trajectory:
             for i, name in enumerate(self.model.labels(which)):
                 found[f"{which}.{name}"] = getattr(self, which)[..., i]
         for name, x in self.signals.items():
-            core = x.shape[self.q.ndim - 1 :]
-            for i in np.ndindex(*core):
-                at: tuple[Any, ...] = (..., *i)
-                found[name + (f"[{','.join(map(str, i))}]" if i else "")] = x[at]
+            found |= entries(name, x, self.q.ndim - 1)
         return found
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame with a column for every number, indexed by time (and by rollout, of a batch)."""
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas DataFrame with a column for every number, parameters too, indexed by time (and by rollout, of a batch)."""
         import pandas as pd
 
-        columns = self.columns()
-        if self.q.ndim == 2:
-            return pd.DataFrame(columns, index=pd.Index(self.t, name="t"))
-        n = int(np.prod(self.q.shape[:-2]))
-        index = pd.MultiIndex.from_product([range(n), self.t], names=["rollout", "t"])
-        return pd.DataFrame({k: x.reshape(-1) for k, x in columns.items()}, index=index)
+        columns, lead = self.columns(), self.q.shape[:-2]
+        for name, x in self.parameters.items():
+            columns |= {n: np.broadcast_to(y[..., None], (*lead, len(self))) for n, y in entries(name, x, len(lead)).items()}
+        index: Any = pd.Index(self.t, name="t")
+        if lead:
+            index = pd.MultiIndex.from_product([range(math.prod(lead)), self.t], names=["rollout", "t"])
+        frame = pd.DataFrame({n: x.reshape(-1) for n, x in columns.items()}, index=index)
+        frame.attrs = {"model": self.model.name, "gravity": self.gravity}
+        return frame
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> xr.Dataset:
         """Return an xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
         import xarray as xr
 
@@ -305,7 +313,7 @@ class Trajectory:
 
     # ------------------------------------------------------------ to look at
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> Figure:
         """Return a matplotlib figure of one rollout; with ``path`` it is written too.
 
         It shows the joints' motion and forces, the attitude and position of what floats, and what should be constant.
@@ -313,6 +321,13 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
+
+
+def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
+    """Return the entries of an array by names of their own, such as "wheels.torque[0]"; ``lead`` dimensions come before them."""
+    flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
+    labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
+    return {label: flat[..., k] for k, label in enumerate(labels)}
 
 
 def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:

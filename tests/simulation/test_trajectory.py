@@ -216,6 +216,20 @@ def test_pandas(batch):
     one = batch.rollout((1, 1))
     pd.testing.assert_frame_equal(frame.loc[4], one.to_pandas())
     np.testing.assert_array_equal(one.to_pandas()["v.floating_base.wy"].to_numpy(), one.v[:, 1])
+    assert frame.attrs == {"model": batch.model.name, "gravity": batch.gravity}
+
+
+def test_pandas_keeps_the_parameters_that_xarray_keeps(tree):
+    model, _, q, v = tree
+    given = {"gain": np.arange(6.0).reshape(3, 2), "mass.l2": np.array([1.0, 2.0, 3.0])}
+    simulator = engine.Simulator(model, dt=1e-3, parameters={"gain": np.zeros(2), "mass.l2": 1.0},
+                                 forces=[lambda t, q, v, gain: -gain[0] * v])  # fmt: skip
+    motion = simulator.run(q, np.tile(v, (3, 1)), 0.005, parameters=given)
+    frame, data = motion.to_pandas(), motion.to_xarray()
+    assert [*frame.columns][-3:] == ["gain[0]", "gain[1]", "mass.l2"] and {*given} <= {*data}
+    for k in range(3):
+        assert (frame.loc[k]["gain[1]"] == given["gain"][k, 1]).all() and (frame.loc[k]["mass.l2"] == k + 1.0).all()
+        pd.testing.assert_frame_equal(frame.loc[k], motion.rollout(k).to_pandas())
 
 
 def test_xarray(tree, batch):

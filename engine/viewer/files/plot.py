@@ -57,7 +57,7 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
         g.legend(fontsize=7)
         titles.append((g, "change of momentum, relative"))
     if len(floating) > 1:
-        E = sum(motion.energy())
+        E = np.add(*motion.energy())
         axes[-1, 1].plot(t, E - E[0], lw=1)
         titles.append((axes[-1, 1], "change of energy, J"))
     for axis, title in titles:
@@ -85,6 +85,6 @@ def loose(motion: Trajectory, body: Body, axes: tuple[Any, Any, Any, Any]) -> li
     titles = [(a, "position, m"), (b, "twist, rad/s (m/s)"), (c, "wrench, N·m (N)")]
     if motion.power():
         return [*titles, (d, "power on the robot, W")]
-    E = sum(motion.energy())
+    E = np.add(*motion.energy())
     d.plot(t, E - E[0], lw=1)
     return [*titles, (d, "change of energy, J")]

@@ -143,8 +143,8 @@ def standard(model: Model, first: Trajectory) -> list[Signal]:
     """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed."""
     found = []
     if model.nv:
-        start = float(sum(first.energy())[0])
-        found.append(Signal("energy change", "J", lambda s: sum(s.energy()) - start))
+        start = float(np.add(*first.energy())[0])
+        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - start))
     for b in (model.bodies[i] for i in model.roots):
         if b.kind.floats:
             name = "base" if b is model.base else b.joint.child
