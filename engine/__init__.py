@@ -1,10 +1,11 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
+from typing import TYPE_CHECKING
+
 from engine import (
     compiler,
     convert,
     dynamics,
-    ik,
     integrate,
     io,
     model,
@@ -20,7 +21,7 @@ from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
 from engine.examples import example
-from engine.ik import IKResult, Target, inverse_kinematics
+from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
 from engine.recording import StorageError
@@ -42,6 +43,9 @@ from engine.simulation import (
 )
 from engine.viewer import Viewer, ViewerError, export, render, view
 
+if TYPE_CHECKING:                                                              # at run time the package itself, which is called like it
+    from engine.inverse_kinematics import inverse_kinematics
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -49,7 +53,7 @@ __all__ = [
     "Geometry", "Gufunc", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator",
     "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
-    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "ik", "integrate", "inverse_kinematics",
+    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
     "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
     "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

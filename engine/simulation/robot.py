@@ -16,7 +16,7 @@ from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
-from engine.ik import IKResult, inverse_kinematics
+from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
 from engine.simulation.function import Function
 from engine.spatial import quaternion

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
 from typing import Any
 
 import numpy as np
 
 from engine.checks import number, whole
-from engine.ik.problem import Problem
-from engine.ik.result import IKResult
-from engine.ik.targets import Target, checked_targets
+from engine.inverse_kinematics.problem import Problem
+from engine.inverse_kinematics.result import IKResult
+from engine.inverse_kinematics.targets import Target, checked_targets
 from engine.model import Model, StateError
 
 __all__ = ["IKResult", "Target", "inverse_kinematics"]
@@ -106,3 +108,12 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
     q = np.clip(np.broadcast_to(q, (*batch, model.nq)), problem.lower, problem.upper)
     rows = math.prod(batch)
     return problem.solved(q.reshape(rows, model.nq), goals.reshape(rows, len(wanted), 4, 4), batch, seeds)
+
+
+class Room(types.ModuleType):
+    """This package, which is called like its function: ``engine.inverse_kinematics(model, targets)``."""
+
+    __call__ = staticmethod(inverse_kinematics)
+
+
+sys.modules[__name__].__class__ = Room

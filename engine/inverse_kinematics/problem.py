@@ -10,9 +10,9 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.ik.box_qp import box_qp
-from engine.ik.result import IKResult
-from engine.ik.targets import KINDS, Target
+from engine.inverse_kinematics.box_qp import box_qp
+from engine.inverse_kinematics.result import IKResult
+from engine.inverse_kinematics.targets import KINDS, Target
 from engine.model import Model, ModelError
 from engine.spatial import se3, so3
 

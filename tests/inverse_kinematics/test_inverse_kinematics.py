@@ -10,10 +10,10 @@ from scipy.optimize import lsq_linear, minimize
 
 import engine
 from engine import Limits, Mimic, ModelError, StateError, Target, dynamics, inverse_kinematics
-from engine.ik import problem as module
-from engine.ik.box_qp import box_qp
-from engine.ik.problem import Problem, Task, joint_box, moving_velocities
-from engine.ik.targets import checked_targets
+from engine.inverse_kinematics import problem as module
+from engine.inverse_kinematics.box_qp import box_qp
+from engine.inverse_kinematics.problem import Problem, Task, joint_box, moving_velocities
+from engine.inverse_kinematics.targets import checked_targets
 from engine.model import KINDS
 from engine.spatial import quaternion, se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf

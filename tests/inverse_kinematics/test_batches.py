@@ -6,10 +6,10 @@ import pytest
 
 import engine
 from engine import Limits, StateError, Target, inverse_kinematics
-from engine.ik.problem import joint_box
+from engine.inverse_kinematics.problem import joint_box
 from engine.spatial import quaternion, se3
 from tests.dynamics.support import file, robot
-from tests.ik.test_inverse_kinematics import moved, off, planar_arm, pose, within
+from tests.inverse_kinematics.test_inverse_kinematics import moved, off, planar_arm, pose, within
 
 FIELDS = ("q", "converged", "residual", "iterations", "guesses", "limits", "reason")
 
