@@ -243,6 +243,25 @@ def body(table: Table) -> None:
               ours_ns=t / rows / steps * 1e9, theirs_ns=u / n * 1e9)  # fmt: skip
 
 
+def reach(table: Table) -> None:
+    """Inverse kinematics of random poses within reach and limits, from the neutral configuration: one, and a batch; one thread."""
+    import engine
+    from tests.bench.robots import file, load
+    from tests.bench.timing import median
+
+    engine.set_threads(1)
+    for name, link in (("UR5", "tool0"), ("Panda", "panda_hand")):
+        model = load(*file(name))
+        rng, ends = np.random.default_rng(0), np.array([[b.joint.limits.lower, b.joint.limits.upper] for b in model.bodies])
+        q = rng.uniform(*ends.T, (BATCH, model.nq))
+        T = engine.compile(model).forward_kinematics(q)[:, model.link_index(link)]
+        found = engine.inverse_kinematics(model, {link: T})
+        assert found.converged.all() and found.residual.max() <= 1e-9, f"{name}: poses are not reached"
+        one = median(lambda m=model, x=T[:50], n=link: [engine.inverse_kinematics(m, {n: y}) for y in x]) / 50
+        many = median(lambda m=model, x=T, n=link: engine.inverse_kinematics(m, {n: x}), rounds=5) / BATCH
+        table.add("reach", f"{name}, a pose among {BATCH}", many * 1e6, "us", alone_us=one * 1e6, steps=float(np.mean(found.iterations)))
+
+
 #: where ``precision`` draws its figure, if anywhere
 FIGURE: Path | None = None
 
@@ -380,7 +399,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, precision, pictures)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, reach, precision, pictures)}
 
 
 def measured(parts: Sequence[str], table: Table) -> None:
