@@ -20,6 +20,7 @@ def test_examples(monkeypatch, tmp_path):
     drift, momenta = printed.getvalue().splitlines()
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
+    assert names["reach"].converged.all()
     assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"scatter.h5", "flight.png", "flight.html"}
     assert names["f"](names["np"].ones((1000, 3)), names["np"].eye(3)[:2]).shape == (1000, 2)

@@ -6,12 +6,15 @@ import re
 import sysconfig
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import mujoco
 import numpy as np
-import pinocchio as pin
 
 import engine
+
+if TYPE_CHECKING:
+    import mujoco
+    import pinocchio as pin
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 FREE_FLYER = engine.example("free_flyer")
@@ -54,6 +57,18 @@ class Pair:
         return order
 
 
+class Missing(Exception):
+    """Something that a benchmark takes is not installed."""
+
+
+def file(name: str) -> tuple[Path, bool]:
+    """A benchmark robot's file, and whether it floats."""
+    path, floating = FILES[name]
+    if not path.exists():
+        raise Missing(f"{name} is a robot of example-robot-data, which is not installed; expected it: pip install example-robot-data")
+    return path, floating
+
+
 def load(path: Path, floating: bool) -> engine.Model:
     """A benchmark robot; mimic relations are taken off, which the peers ignore or hold by constraints."""
     graph = engine.load_urdf(path).graph.copy()
@@ -64,7 +79,9 @@ def load(path: Path, floating: bool) -> engine.Model:
 
 def pair(name: str) -> Pair:
     """A benchmark robot in both libraries."""
-    path, floating = FILES[name]
+    import pinocchio as pin
+
+    path, floating = file(name)
     model = load(path, floating)
     peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(path))
     assert (model.nq, model.nv) == (peer.nq, peer.nv)
@@ -87,6 +104,8 @@ def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
 
     Contacts, limits, friction and mimic joints, which its solver would turn to in every step, are switched off, and so is damping.
     """
+    import mujoco
+
     text = re.sub(r"<(visual|collision)\b.*?</\1>", "", path.read_text(), flags=re.S)
     opening = re.search(r"<robot[^>]*>", text).group(0)
     free = f'<link name="space"/><joint name="free" type="floating"><parent link="space"/><child link="{root}"/></joint>'
@@ -113,6 +132,8 @@ def tumbling(integrator: str, dt: float) -> engine.Simulator:
 
 def tumbling_peer(integrator: str, dt: float) -> mujoco.MjModel:
     """The same in MuJoCo."""
+    import mujoco
+
     moments = " ".join(map(str, MOMENTS))
     return mujoco.MjModel.from_xml_string(f"""<mujoco><option integrator="{integrator}" timestep="{dt!r}" gravity="0 0 0"/>
       <worldbody><body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="{moments}"/></body></worldbody></mujoco>""")
