@@ -23,8 +23,9 @@ def surroundings(things: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     Looked at are closures, globals, defaults, the objects that methods belong to with their attributes, and lists, dictionaries and
     functions among these; of modules and classes what the functions name. Objects of the engine's own that do not change are left out.
 
-    >>> gain = 2.0
-    >>> surroundings([("f", lambda q: -gain * q)])
+    >>> def pull(gain):
+    ...     return lambda q: -gain * q
+    >>> surroundings([("f", pull(2.0))])
     {'f: gain': 2.0}
     """
     found: dict[str, Any] = {}
