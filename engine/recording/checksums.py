@@ -43,11 +43,9 @@ class Checksums:
 
     def wrong(self, begin: int, data: bytes | bytearray | memoryview) -> tuple[int, int] | None:
         """Return where the first block begins and ends that is not as its checksum says, among whole ones from ``begin`` on, or None."""
-        first = (begin - FIRST) >> self.shift
-        for i, (found, known) in enumerate(zip(checksums(data, self.shift), self.table[first:].tolist(), strict=False)):
-            if found != known:
-                return self.block(first + i)
-        return None
+        first, found = (begin - FIRST) >> self.shift, checksums(data, self.shift)
+        known = self.table[first : first + len(found)].tolist()
+        return None if found == known else self.block(first + [a == b for a, b in zip(found, known, strict=True)].index(False))
 
     def after(self, size: int, changed: Iterable[tuple[int, int]], read: Callable[[int, int], bytes | bytearray]) -> Checksums:
         """Return those of the next state of the file, in which the bytes ``changed``, (begin, end) each, and all from ``size`` on are new.

@@ -23,7 +23,7 @@ from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
 from engine.recording.schema import CHUNK, LONG, Contents, Shape, Shapes, checked_schema, header_parts
-from engine.recording.store import CACHE, StorageError, Store
+from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
 
@@ -145,7 +145,7 @@ class Recorder:
         store = Store(path, fd, True, new=True)
         try:
             with store.closed_on_error():
-                store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=FIRST, rdcc_nbytes=CACHE)
+                store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=FIRST, rdcc_nbytes=0)
                 contents = schema.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer), records))
                 store.hdf5.flush()
                 store.commit()
@@ -255,14 +255,10 @@ class Recorder:
         self._now = filled, state
 
     def _write(self, filled: int) -> None:
-        """Give the buffers to HDF5 as a chunk of every column; one that is not full will be written again."""
-        self._written = self._base + filled
+        """Give HDF5 the records in the buffers that it does not have."""
+        first, self._written = self._written, self._base + filled
         for name, x in self._buffers.items():
-            chunks = self._contents.columns[name]
-            chunks.set_extent((self._written, *x.shape[1:]))
-            x[filled:] = 0.0
-            if x.size:
-                chunks.write_direct_chunk((self._base, *(0 for _ in x.shape[1:])), x)
+            schema.write_records(self._contents.columns[name], self._rows, first, x[first - self._base : filled])
 
     def _commit(self, complete: bool = False) -> None:
         """Make what was collected, with the checkpoint after it, the file's state."""
@@ -295,8 +291,8 @@ def checked_array(what: str, x: Any, shape: tuple[int | None, ...]) -> Array:
 
 def require_free(path: Path, overwrite: bool) -> None:
     """Refuse a path where a file is already, or a folder."""
-    if path.exists() and not (overwrite and path.is_file()):
-        raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if path.is_file() else ''}")
+    if os.path.exists(path) and not (overwrite and os.path.isfile(path)):
+        raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if os.path.isfile(path) else ''}")
 
 
 @contextlib.contextmanager

@@ -100,11 +100,11 @@ def checked_shape(what: str, shape: Any) -> Shape:
 
 def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, bool]]]:
     """Return a header as JSON, and its long values: name, text, and whether it is JSON and not the value itself."""
-    short, long = {}, []
+    short, long, write = [], [], json.JSONEncoder(default=lambda x: x.tolist()).encode
     for key, value in header.items():
         plain = isinstance(value, str) and len(value) > LONG and not re.search("[\0\ud800-\udfff]", value)
         try:
-            text = value if plain else json.dumps(value, default=lambda x: x.tolist())
+            text = value if plain else write(value)
         except (TypeError, ValueError, AttributeError, RecursionError):
             raise StorageError(f"header['{key}'] is {value!r:.200}; expected texts, numbers, lists and dictionaries") from None
         if not isinstance(key, str) or (len(text) > LONG and not key.isidentifier()):
@@ -112,8 +112,8 @@ def header_parts(header: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, b
         if len(text) > LONG:
             long.append((key, text, not plain))
         else:
-            short[key] = json.loads(text)
-    text = json.dumps(short)
+            short.append(f"{write(key)}: {text}")
+    text = f"{{{', '.join(short)}}}"
     if len(text) > ATTRIBUTE:
         raise StorageError(f"the header's short values take {len(text)} characters of JSON; expected at most {ATTRIBUTE}")
     return text, long
@@ -135,6 +135,7 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
     for name, shape in layout.records.items():
         kind = h5p.create(h5p.DATASET_CREATE)
         kind.set_chunk((rows, *(max(1, d) for d in shape)))  # which have no sides of length 0
+        kind.set_fill_time(h5d.FILL_TIME_NEVER)
         space = h5s.create_simple((0, *shape), (h5s.UNLIMITED, *(d or h5s.UNLIMITED for d in shape)))
         columns[name] = h5d.create(file.id, name.encode(), h5t.IEEE_F64LE, space, kind)
     group = h5g.create(file.id, b"checkpoint")
@@ -158,6 +159,19 @@ def write_checkpoint(file: Any, contents: Contents, state: Mapping[str, Array], 
     for name, x in state.items():
         write_array(contents.checkpoint[name], x)
     write_attribute(h5g.open(file.id, b"checkpoint"), "records", np.int64(records))
+
+
+def write_records(data: Any, rows: int, at: int, x: Array) -> None:
+    """Write records to a column from one on, which becomes as long as they reach; nothing else is written."""
+    from h5py import h5s
+
+    data.set_extent((at + len(x), *x.shape[1:]))
+    if x.size and len(x) == rows:  # a chunk
+        data.write_direct_chunk((at, *(0 for _ in x.shape[1:])), x)
+    elif x.size:
+        space = data.get_space()
+        space.select_hyperslab((at, *(0 for _ in x.shape[1:])), x.shape)
+        data.write(h5s.create_simple(x.shape), space, x)
 
 
 def write_array(data: Any, x: Array) -> None:

@@ -34,8 +34,8 @@ from engine.checks import EngineError
 from engine.recording.checksums import FIRST, PIECE, Checksums
 from engine.recording.journal import MAGIC, OLD, Entries, Head, journal, journal_of
 
+CACHE = 4 << 20  # bytes of chunks that HDF5 keeps for a column of a reader; a writer's go to the file at once
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-CACHE = 4 << 20  # bytes of chunks that HDF5 keeps for a column
 
 
 class StorageError(EngineError):
@@ -56,7 +56,7 @@ class Store:
     Attributes
     ----------
     new : whether the file is empty, and has no state yet
-    head, sums : the last state's, and the checksums of its bytes
+    head, end, sums : the last state's, its bytes, and the checksums of these
     size : of HDF5's bytes in the next state
     held : changes to bytes of the last state, by place and size, in the order in which they were written
     patches : a reader's: the last state's bytes that are still in the journal
@@ -120,7 +120,8 @@ class Store:
         data = self._disk(begin, last) if begin >= known else self._state(begin, known)
         if begin < known < last:
             data = data + self._disk(known, last)
-        data = overlaid(data, begin, self.held)
+        if begin < self.end:
+            data = overlaid(data, begin, self.held)
         return data if last == end else data.ljust(end - begin, b"\0")
 
     def _state(self, begin: int, end: int) -> bytes | bytearray:
@@ -144,7 +145,7 @@ class Store:
 
     def _place(self, view: memoryview, at: int) -> None:
         """Write bytes of the next state: straight away where they are none of the last one's, and held back where they are."""
-        n = max(0, min(len(view), self.head.end - at))
+        n = max(0, min(len(view), self.end - at))
         if n:
             self.held.pop((at, n), None)  # the last that was written comes last, and counts where changes overlap
             self.held[at, n] = bytes(view[:n])
@@ -180,7 +181,7 @@ class Store:
         head = Head.of(self.patches.get((0, FIRST), self.seen)) if not self.new else Head()
         if head is None or there < head.end:
             return False
-        self.head, self.first, self.size = head, head.packed(), head.size
+        self.head, self.first, self.end, self.size = head, head.packed(), head.end, head.size
         table = self._disk(head.size, head.end)
         self.sums = Checksums(head.size, head.shift, np.frombuffer(table, "<u4"))
         return zlib.crc32(table) == head.check
@@ -202,11 +203,11 @@ class Store:
             head = Head(self.head.commits + 1, self.size, sums.shift, zlib.crc32(table))
             self._place(memoryview(table), self.size)
             entries = {(0, FIRST): head.packed(), **self.held}
-            begin = max(head.end, self.head.end)
+            begin = max(head.end, self.end)
             self._attempt(None, begin)
             self._attempt(memoryview(journal(entries, begin, head.end)), begin)
             if self.failure is None:
-                self.head, self.first, self.sums, self.held = head, entries[0, FIRST], sums, entries
+                self.head, self.first, self.end, self.sums, self.held = head, entries[0, FIRST], head.end, sums, entries
                 self._carry_out()
         if self.failure is not None:
             raise self.failure
@@ -215,7 +216,7 @@ class Store:
         """Write what the journal holds, the head first, and cut off what lies behind the state."""
         for (at, _), data in self.held.items():
             self._attempt(memoryview(data), at)
-        self._attempt(None, self.head.end)
+        self._attempt(None, self.end)
         if self.failure is None:
             self.held = {}
 
@@ -252,7 +253,7 @@ class Store:
         if self.writable:
             if not journal_of(self.fd):
                 self.failure = None
-                self._attempt(None, self.head.end)
+                self._attempt(None, self.end)
             self.failure = OSError("closed")  # nothing is written any more
         with contextlib.suppress(Exception):
             if self.hdf5 is not None:
@@ -295,7 +296,7 @@ class Store:
             self.damage = None
             try:
                 if self.hdf5 is None:
-                    self.hdf5 = h5py.File(self, "r+" if self.writable else "r", rdcc_nbytes=CACHE)
+                    self.hdf5 = h5py.File(self, "r+" if self.writable else "r", rdcc_nbytes=0 if self.writable else CACHE)
                 found = read(self.hdf5)
                 if self.damage is None:  # HDF5 may pass over an error
                     return found
@@ -329,8 +330,8 @@ def overlaid(data: bytes | bytearray, begin: int, changes: Entries) -> bytes | b
     """Return bytes that lie at ``begin``, with changes carried out."""
     end = begin + len(data)
     for (at, n), new in changes.items():
-        first, last = max(begin, at), min(end, at + n)
-        if first < last:
+        if at < end and at + n > begin:
+            first, last = max(begin, at), min(end, at + n)
             data = data if isinstance(data, bytearray) else bytearray(data)
             data[first - begin : last - begin] = new[first - at : last - at]
     return data

@@ -150,7 +150,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
     def write(found: list[Array], steps: int, finished: bool) -> None:
         """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
         if sum(new.shape[-2] for new in found):
-            add(functools.partial(block, step, found, steps, finished))
+            add(functools.partial(block, step, doubts, found, steps, finished))
 
     failures: Failures = {}
     doubts = Doubts(step.plant.model, any(isinstance(c, JointStops) for c in step.plant.components), dt)
@@ -158,7 +158,6 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         held: list[Array] = []
         try:
             for new, done in blocks(step, p, x, dt, duration, record_every, start, failures):
-                doubts.add(times(new), step.columns(new))
                 held.append(new)
                 if done >= 0:
                     write(held, done, done * dt >= duration - 1e-6 * dt)
@@ -176,10 +175,12 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
     return path
 
 
-def block(step: Step, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the columns of records (..., T, m), time first, and what a run goes on from."""
+def block(step: Step, doubts: Doubts, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the columns of records (..., T, m), time first, and what a run goes on from; note what is doubtful about them."""
     records = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
-    columns = {n: np.moveaxis(a, records.ndim - 2, 0) for n, a in step.columns(records).items()}
+    columns = step.columns(records)
+    doubts.add(times(records), columns)
+    columns = {n: np.moveaxis(a, records.ndim - 2, 0) for n, a in columns.items()}
     x = records[..., 1 : 1 + step.layout.n]
     checkpoint: dict[str, Any] = {"x": x[..., -1, :], "steps": float(steps), "finished": float(finished)}
     if step.watch and records.ndim == 2:
