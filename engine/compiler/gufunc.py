@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -57,6 +57,16 @@ def pool(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="engine")
 
 
+def spread(f: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    """Return f of every set of arguments, on the threads, or here where no thread can be started, as at the end of Python."""
+    each = list(zip(*arguments, strict=True))
+    try:
+        parts = [pool(_threads, os.getpid()).submit(f, *one) for one in each]
+    except RuntimeError:
+        return [f(*one) for one in each]
+    return [part.result() for part in parts]
+
+
 # ---------------------------------------------------------------- NumPy's C interface
 
 
@@ -83,19 +93,26 @@ _METH_VARARGS_KEYWORDS = 0x0001 | 0x0002
 DIRECT = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
-# Loaded code is kept as long as the process lives: NumPy and Python keep pointers into it. Equal programs share it.
+#: loaded code, and what else NumPy and Python keep pointers to; equal programs share it
+_immortal: list[Any] = []
+
+
+def immortal(*things: Any) -> None:
+    """Keep things as long as the process lives: a function of C that is freed at Python's end, after all names, is read then."""
+    _immortal.append(things)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(things))
 
 
 @functools.cache
-def _single_code(program: Program, strict: bool) -> _MethodDef:
-    """The method definition of a program's single-call code, which it keeps loaded."""
+def _single_code(program: Program, strict: bool) -> int:
+    """Address of the method definition of a program's single-call code."""
     code = machine.Code(f"single{entry.HEADER}.{entry.ITEMS}|{strict}|{program.key}", lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
     definition = _MethodDef(program.name.encode(), code.function("call"), _METH_VARARGS_KEYWORDS, None)
-    definition.code = code
-    return definition
+    immortal(code, definition)
+    return ctypes.addressof(definition)
 
 
 @functools.cache
@@ -123,11 +140,8 @@ def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
                              ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)(_capsule(umath._UFUNC_API)[31])  # fmt: skip
     loops, data = (ctypes.c_void_p * 1)(code.function("loop")), (ctypes.c_void_p * 1)(None)
     types, title, text = bytes([entry.DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
-    _immortal.append((code, loops, data, types, title, text))
+    immortal(code, loops, data, types, title, text)
     return make(ctypes.addressof(loops), ctypes.addressof(data), types, 1, n_in, n_out, -1, title, None, 0, text)
-
-
-_immortal: list[Any] = []
 
 
 class Gufunc:
@@ -171,8 +185,7 @@ class Gufunc:
         if "_single" not in self.__dict__:
             make = ctypes.pythonapi.PyCFunction_NewEx
             make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-            definition = _single_code(self.program, self.strict)  # which the function reads when it is deleted, maybe after this module
-            self.__dict__["_single"] = make(ctypes.addressof(definition), (self._general, self._not_finite, definition), None)
+            self.__dict__["_single"] = make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
         return self.__dict__["_single"]
 
     # ------------------------------------------------------------ batches
@@ -253,7 +266,7 @@ class Gufunc:
                                [part(r, len(batch), low, high) for r in results])  # fmt: skip
 
         self.ufunc  # noqa: B018  (compiled here, once, before the threads ask for it)
-        return all(list(pool(_threads, os.getpid()).map(chunk, bounds[:-1], bounds[1:])))  # the list waits for every chunk
+        return all(spread(chunk, bounds[:-1], bounds[1:]))
 
     def _chunk(self, arrays: list[np.ndarray], results: list[np.ndarray]) -> bool:
         invalid: list[str] = []

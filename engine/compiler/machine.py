@@ -6,6 +6,7 @@ one that is wider than the processor's vectors.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import os
@@ -37,6 +38,7 @@ TEXTS = hashlib.sha256(texts()).hexdigest()
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+atexit.register(LOCK.acquire)  # and for good at the end: LLVM is taken down with the process, under a thread that still compiles
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler import machine
-from engine.compiler.gufunc import get_threads, pool, rollout_ufunc
+from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.compiler.trace import Program, trace
 from engine.simulation.component import SimulationError
 from engine.simulation.layout import Layout
@@ -86,14 +85,13 @@ class Process:
         if threads <= 1:
             return kernel
 
-        def spread(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+        def rows_at_once(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
             p, x = (np.broadcast_to(a, (*batch, a.shape[-1])).reshape(rows, a.shape[-1]) for a in (p, x))
             ends = np.linspace(0, rows, threads + 1).astype(int)
-            done = pool(threads, os.getpid()).map(lambda a, b: kernel(counts, t0, k, dt, p[a:b], x[a:b]), ends[:-1], ends[1:])
-            found = np.concatenate(list(done))
+            found = np.concatenate(spread(lambda a, b: kernel(counts, t0, k, dt, p[a:b], x[a:b]), ends[:-1], ends[1:]))
             return found.reshape(*batch, *found.shape[1:])
 
-        return spread
+        return rows_at_once
 
     def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
         """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.

@@ -109,3 +109,71 @@ def test_a_process_forked_while_another_thread_compiles_compiles_too():
     """LLVM is let go of before every fork: no lock stays with a thread that the child does not have."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=200)
     assert done.stdout == f"{[0] * 12}\n", done.stdout + done.stderr
+
+
+LAST = """
+import os, sys
+import numpy as np
+import engine
+from engine.compiler.gufunc import _immortal
+
+class Witness:
+    def __init__(self, name):
+        self.name = name
+    def __del__(self, write=os.write):
+        write(1, self.name)
+
+f = engine.gufunc(lambda x: np.sin(x), "()->()")
+f(1.0), f(np.ones(9))
+for things in _immortal:
+    for x in things:
+        if hasattr(x, "__dict__"):
+            x.witness = Witness(b"code or definition ")
+Witness(b"begin ")
+"""
+
+
+def test_what_functions_of_c_point_to_outlives_them():
+    """Python's end: names go in no certain order, and a function of C reads its definition when it is freed."""
+    done = subprocess.run([sys.executable, "-c", LAST], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, "begin ")
+
+
+ENDS = {
+    "threads compute": "while True: f(X.copy()); f(X[0])",
+    "threads compile": "c = random.random(); g = engine.gufunc(lambda x: ops.sin(x) * c + ops.exp(x), '()->()'); g(1.0); g(np.ones(9))",
+    "threads run batches on threads": "f(np.tile(X, (40, 1)))",
+}
+END = """
+import atexit, random, threading, time
+import numpy as np
+import engine
+from engine import ops
+
+engine.set_threads(2)
+f = engine.gufunc(lambda x: ops.sin(x) @ x, "(n)->()", n=50)
+X = np.random.default_rng(0).random((2000, 50))
+f(X)
+
+def forever():
+    try:
+        while True:
+            {}
+    except RuntimeError:                                                      # an own thread that cannot be started any more
+        pass
+
+for _ in range(3):
+    threading.Thread(target=forever, daemon=True).start()
+Y = np.tile(X, (100, 1))
+atexit.register(lambda: print(f(Y).shape, f(X[0]) == f(X)[0]))
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_python_ends_well_under_threads_that_go_on(what):
+    """Daemon threads within machine code or LLVM; and a batch at the very end, when no thread of the pool can be started."""
+    for _ in range(3):
+        code = END.format(ENDS[what])
+        done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=100)
+        assert (done.returncode, done.stdout) == (0, "(200000,) True\n"), done.stderr
