@@ -17,7 +17,8 @@ Newton's method solves (1) for ξ, with the exact matrix A G + (h/2) D::
     A = [[f0 + [f], d0 + [d]], [0, f0 + [f]]]
     D = [[−m fᵀ/f0 − [m] + n (d0 f/f0² − d/f0)ᵀ, −n fᵀ/f0 − [n]], [−n fᵀ/f0 − [n], 0]]
 
-It takes any symmetric positive definite G and any reference point. A free body keeps its momentum in the world to rounding, and its
+It takes any symmetric positive definite G and any reference point; a start from a momentum is one from the velocity G⁻¹ Π
+(``engine.dynamics.velocity_from_momentum``, of a momentum in the world). A free body keeps its momentum in the world to rounding, and its
 energy within bounds that do not grow. Two limits:
 
 - **h|ω|.** Newton's method needs a step that turns by little: it converges for h|ω| and h|v| over the body's size up to 0.4, mostly to 0.6.

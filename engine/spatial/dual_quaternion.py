@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
@@ -21,13 +22,13 @@ from engine.spatial import quaternion, se3, so3
 Array = np.ndarray
 
 
-def joined(q: Array, d: Array) -> Array:
+def joined(q: ArrayLike, d: ArrayLike) -> Array:
     """Return [q | d], shape (..., 8), from two batches (..., 4)."""
     q, d = shaped("q", q, 4), shaped("d", d, 4)
     return ops.array([*(q[..., i] for i in range(4)), *(d[..., i] for i in range(4))])
 
 
-def pure(x: Array) -> Array:
+def pure(x: ArrayLike) -> Array:
     """Return [0; x], shape (..., 4)."""
     x = shaped("x", x, 3)
     return ops.array([0.0 * x[..., 0], x[..., 0], x[..., 1], x[..., 2]])
@@ -38,7 +39,7 @@ def identity() -> Array:
     return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
-def product(P: Array, Q: Array) -> Array:
+def product(P: ArrayLike, Q: ArrayLike) -> Array:
     """Return P ⊗ Q, the motion Q followed by P: [p ⊗ q | p ⊗ d_Q + d_P ⊗ q].
 
     >>> shift = from_pose_parts(quaternion.identity(), np.array([2.0, 0.0, 0.0]))
@@ -50,12 +51,12 @@ def product(P: Array, Q: Array) -> Array:
     return joined(quaternion.product(p, q), quaternion.product(p, dual(Q)) + quaternion.product(dual(P), q))
 
 
-def conjugate(Q: Array) -> Array:
+def conjugate(Q: ArrayLike) -> Array:
     """Return Q* = [q* | d*], the inverse of a unit dual quaternion."""
     return joined(quaternion.conjugate(rotation(Q)), quaternion.conjugate(dual(Q)))
 
 
-def transpose(Q: Array) -> Array:
+def transpose(Q: ArrayLike) -> Array:
     """Return the dual transpose [d | q] (..., 8): the parts change places. It moves a factor across the dot product of eight numbers::
 
         (P ⊗ Q)·R = Q·(P* ⊗ Rᵀ)ᵀ = P·(Rᵀ ⊗ Q*)ᵀ
@@ -66,7 +67,7 @@ def transpose(Q: Array) -> Array:
     return joined(dual(Q), rotation(Q))
 
 
-def normalize(Q: Array) -> Array:
+def normalize(Q: ArrayLike) -> Array:
     """Return Q / |Q|, with q of unit length and d orthogonal to it, shape (..., 8); |Q| = |q| + ε q·d/|q|. A q of zero gives NaN.
 
     >>> normalize(np.array([2.0, 0.0, 0.0, 0.0, 6.0, 4.0, 0.0, 0.0]))
@@ -81,7 +82,7 @@ def normalize(Q: Array) -> Array:
 # ---------------------------------------------------------------- poses
 
 
-def from_pose_parts(q: Array, p: Array) -> Array:
+def from_pose_parts(q: ArrayLike, p: ArrayLike) -> Array:
     """Return Q (..., 8) from a unit quaternion (..., 4) and a position (..., 3) in metres: d = ½ [0; p] ⊗ q.
 
     >>> from_pose_parts(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
@@ -91,19 +92,19 @@ def from_pose_parts(q: Array, p: Array) -> Array:
     return joined(q, 0.5 * quaternion.product(pure(p), q))
 
 
-def rotation(Q: Array) -> Array:
+def rotation(Q: ArrayLike) -> Array:
     """Return q, the real part, shape (..., 4)."""
     Q = shaped("Q", Q, 8)
     return Q[..., :4]
 
 
-def dual(Q: Array) -> Array:
+def dual(Q: ArrayLike) -> Array:
     """Return d, the dual part, shape (..., 4)."""
     Q = shaped("Q", Q, 8)
     return Q[..., 4:]
 
 
-def position(Q: Array) -> Array:
+def position(Q: ArrayLike) -> Array:
     """Return p = 2 vec(d ⊗ q*), shape (..., 3), in metres.
 
     >>> position(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]))
@@ -112,17 +113,17 @@ def position(Q: Array) -> Array:
     return 2.0 * quaternion.product(dual(Q), quaternion.conjugate(rotation(Q)))[..., 1:]
 
 
-def to_matrix(Q: Array) -> Array:
+def to_matrix(Q: ArrayLike) -> Array:
     """Return T(Q), shape (..., 4, 4)."""
     return se3.pose(quaternion.to_matrix(rotation(Q)), position(Q))
 
 
-def from_matrix(T: Array) -> Array:
+def from_matrix(T: ArrayLike) -> Array:
     """Return the unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0."""
     return from_pose_parts(quaternion.from_matrix(se3.rotation(T)), se3.position(T))
 
 
-def transform(Q: Array, x: Array) -> Array:
+def transform(Q: ArrayLike, x: ArrayLike) -> Array:
     """Return R(q) x + p (..., 3), the point x (..., 3) of the child frame seen from the parent's: x_A = T_AB x_B.
 
     >>> transform(np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
@@ -134,7 +135,7 @@ def transform(Q: Array, x: Array) -> Array:
 # ---------------------------------------------------------------- twists
 
 
-def exp(V: Array) -> Array:
+def exp(V: ArrayLike) -> Array:
     """Return Q (..., 8) of the motion by the constant body twist V = [ω; v] (..., 6) in unit time, se3.exp: exp(½ (ω + ε v)).
 
     With the Stumpff functions c_k of θ²/4, c1′ = ½ (c3 − c2), and the dual square θ² + 2 ε ω·v:
@@ -153,13 +154,13 @@ def exp(V: Array) -> Array:
     return ops.array([*q, *d])
 
 
-def log(Q: Array) -> Array:
+def log(Q: ArrayLike) -> Array:
     """Return the twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
     w = quaternion.log(rotation(Q))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
 
 
-def sclerp(Q0: Array, Q1: Array, s: Any) -> Array:
+def sclerp(Q0: ArrayLike, Q1: ArrayLike, s: Any) -> Array:
     """Return the screw linear interpolation Q0 ⊗ exp(s log(Q0* ⊗ Q1)) (..., 8): from Q0 at s = 0 to Q1 (or −Q1) at s = 1.
 
     The motion is one screw, at an even rate and by the shorter way round; frames other than the parent's and child's see the same motion.
@@ -176,7 +177,7 @@ def sclerp(Q0: Array, Q1: Array, s: Any) -> Array:
     return product(Q0, exp(s[..., None] * V))
 
 
-def cayley(V: Array) -> Array:
+def cayley(V: ArrayLike) -> Array:
     """Return Q (..., 8) of the dual Cayley map of V = [ω; v] (..., 6): (1 + ½ (ω + ε v))/|…|. Ad(Q) = (1 − ½ ad V)⁻¹ (1 + ½ ad V).
 
     The length is s + ε ω·v/(4 s) with s² = 1 + ¼ ω·ω. A rotation of θ has |ω| = 2 tan θ/2; half a turn is not reached.
@@ -193,7 +194,7 @@ def cayley(V: Array) -> Array:
     return ops.array([*q, *d])
 
 
-def rate(Q: Array, V: Array) -> Array:
+def rate(Q: ArrayLike, V: ArrayLike) -> Array:
     """Return Q̇ = ½ Q ⊗ [0, ω | 0, v] (..., 8) for the body twist V = [ω; v] (..., 6), rad/s and m/s.
 
     >>> rate(identity(), np.array([0.0, 0.0, 2.0, 4.0, 0.0, 0.0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
@@ -21,7 +22,7 @@ def identity() -> Array:
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 
-def product(p: Array, q: Array) -> Array:
+def product(p: ArrayLike, q: ArrayLike) -> Array:
     """Return p ⊗ q, the rotation q followed by p.
 
     >>> product(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 0.0]))
@@ -36,20 +37,20 @@ def product(p: Array, q: Array) -> Array:
                       pw * qz + px * qy - py * qx + pz * qw])  # fmt: skip
 
 
-def conjugate(q: Array) -> Array:
+def conjugate(q: ArrayLike) -> Array:
     """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
     q = shaped("q", q, 4)
     return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
 
 
-def normalize(q: Array) -> Array:
+def normalize(q: ArrayLike) -> Array:
     """Return q / |q|."""
     q = shaped("q", q, 4)
     r = 1.0 / ops.norm(q)
     return ops.array([q[..., i] * r for i in range(4)])
 
 
-def is_unit(q: Array) -> Any:
+def is_unit(q: ArrayLike) -> Any:
     """Return whether |q| is 1 within 2 % (...): one rounded to a digit passes, one of another order or kind hardly does. Traceable.
 
     >>> bool(is_unit(np.array([0.7, 0.0, 0.7, 0.0]))), bool(is_unit(np.array([1.0, 1.0, 0.0, 0.0])))
@@ -60,7 +61,7 @@ def is_unit(q: Array) -> Any:
         return ops.absolute(np.vecdot(q, q) - 1.0) < 0.04
 
 
-def to_matrix(q: Array) -> Array:
+def to_matrix(q: ArrayLike) -> Array:
     """Return R(q), shape (..., 3, 3), for unit q.
 
     >>> to_matrix(np.array([0.0, 0.0, 0.0, 1.0])).diagonal()
@@ -76,7 +77,7 @@ def to_matrix(q: Array) -> Array:
                       [zx - wy, yz + wx, 1.0 - (xx + yy)]])  # fmt: skip
 
 
-def from_matrix(R: Array) -> Array:
+def from_matrix(R: ArrayLike) -> Array:
     """Return the unit quaternion of a rotation matrix, with qw ≥ 0.
 
     4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
@@ -107,7 +108,7 @@ def half_angle(theta2: Any) -> tuple[Any, Any]:
     return c0, 0.5 * c1
 
 
-def exp(w: Array) -> Array:
+def exp(w: ArrayLike) -> Array:
     """Return the unit quaternion of the rotation vector ω: [cos θ/2, sin(θ/2) n].
 
     >>> exp(np.array([0.0, 0.0, 0.0]))
@@ -118,7 +119,7 @@ def exp(w: Array) -> Array:
     return ops.array([c, s * w[..., 0], s * w[..., 1], s * w[..., 2]])
 
 
-def log(q: Array) -> Array:
+def log(q: ArrayLike) -> Array:
     """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
     q = shaped("q", q, 4)
     sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
@@ -132,7 +133,7 @@ def log(q: Array) -> Array:
     return ops.array([scale * v[..., i] for i in range(3)])
 
 
-def rotate(q: Array, x: Array) -> Array:
+def rotate(q: ArrayLike, x: ArrayLike) -> Array:
     """Return R(q) x = x + 2 w u × x + 2 u × (u × x), with q = [w, u].
 
     >>> rotate(np.array([0.0, 0.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]))
@@ -151,7 +152,7 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
     return normalize(q)
 
 
-def rate(q: Array, w: Array) -> Array:
+def rate(q: ArrayLike, w: ArrayLike) -> Array:
     """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
     q, w = shaped("q", q, 4), shaped("w", w, 3)
     zero: Any = 0.0 * w[..., 0]

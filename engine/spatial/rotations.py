@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
@@ -71,7 +72,7 @@ class Attitude:
                         ROTATION.bracket, ROTATION.dexp_inv, self.rate, self.normalized, self.random,
                         origin=(_manifold_of, (self.name,)))  # fmt: skip
 
-    def rate(self, p: Array, w: Array) -> Array:
+    def rate(self, p: Array, w: ArrayLike) -> Array:
         """Return ṗ = ½ E(p) ω (..., n), 1/s, for the angular velocity ω (..., 3), rad/s in body axes. A quaternion's length is kept.
 
         >>> ATTITUDES["mrp"].rate(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0]))
@@ -80,7 +81,7 @@ class Attitude:
         w = shaped("w", w, 3)
         return 0.5 * np.matvec(self.error_jacobian(p), w)
 
-    def error_jacobian_rate(self, p: Array, b: Array) -> Array:
+    def error_jacobian_rate(self, p: Array, b: ArrayLike) -> Array:
         """Return ∂/∂δ E(p · cay(2δ))ᵀ b at δ = 0 for a constant b (..., n), shape (..., 3, 3): H(p, b) + [E(p)ᵀ b].
 
         >>> rodrigues = ATTITUDES["rodrigues"]
@@ -103,7 +104,7 @@ class Attitude:
         """Return p of rotations uniform over SO(3), shape (*shape, n)."""
         return self.from_quaternion(quaternion.random(rng, shape))
 
-    def cayley_plus(self, p: Array, delta: Array) -> Array:
+    def cayley_plus(self, p: Array, delta: ArrayLike) -> Array:
         """Return p · cay(2δ) (..., n): the rotation p, then the error δ = tan(θ/2) n (..., 3) in body axes."""
         delta = shaped("delta", delta, 3)
         return self.from_quaternion(quaternion.product(self.to_quaternion(p), rodrigues_to_quaternion(delta)))
@@ -164,14 +165,14 @@ def unchanged(p: Array) -> Array:
 # ---------------------------------------------------------------- unit quaternions
 
 
-def quaternion_jacobian(q: Array) -> Array:
+def quaternion_jacobian(q: ArrayLike) -> Array:
     """Return the last three columns of L(q), q ⊗ x = L(q) x."""
     q = shaped("q", q, 4)
     w, x, y, z = (q[..., i] for i in range(4))
     return ops.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
-def quaternion_hessian(q: Array, b: Array) -> Array:
+def quaternion_hessian(q: ArrayLike, b: ArrayLike) -> Array:
     """Return −(q·b) 1."""
     q, b = shaped("q", q, 4), shaped("b", b, 4)
     return times(-np.vecdot(q, b), ONE)
@@ -180,7 +181,7 @@ def quaternion_hessian(q: Array, b: Array) -> Array:
 # ---------------------------------------------------------------- modified Rodrigues parameters p = tan(θ/4) n
 
 
-def mrp_to_quaternion(p: Array) -> Array:
+def mrp_to_quaternion(p: ArrayLike) -> Array:
     """Return [1 − p², 2 p]/(1 + p²)."""
     p = shaped("p", p, 3)
     p2 = np.vecdot(p, p)
@@ -188,7 +189,7 @@ def mrp_to_quaternion(p: Array) -> Array:
     return ops.array([(1.0 - p2) * r, *(2.0 * p[..., i] * r for i in range(3))])
 
 
-def mrp_from_quaternion(q: Array) -> Array:
+def mrp_from_quaternion(q: ArrayLike) -> Array:
     """Return [qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
     q = shaped("q", q, 4)
     sign = ops.where(ops.less(q[..., 0], 0.0), -1.0, 1.0)
@@ -196,13 +197,13 @@ def mrp_from_quaternion(q: Array) -> Array:
     return ops.array([scale * q[..., 1 + i] for i in range(3)])
 
 
-def mrp_jacobian(p: Array) -> Array:
+def mrp_jacobian(p: ArrayLike) -> Array:
     """Return ½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
     p = shaped("p", p, 3)
     return times(0.5 - 0.5 * np.vecdot(p, p), ONE) + so3.hat(p) + outer(p, p)
 
 
-def mrp_hessian(p: Array, b: Array) -> Array:
+def mrp_hessian(p: ArrayLike, b: ArrayLike) -> Array:
     """Return p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
     p, b = shaped("p", p, 3), shaped("b", b, 3)
     c = pulled_back(mrp_jacobian(p), b)
@@ -212,7 +213,7 @@ def mrp_hessian(p: Array, b: Array) -> Array:
 # ---------------------------------------------------------------- Rodrigues parameters g = tan(θ/2) n
 
 
-def rodrigues_to_quaternion(g: Array) -> Array:
+def rodrigues_to_quaternion(g: ArrayLike) -> Array:
     """Return the unit quaternion (..., 4) of g (..., 3), [1, g]/√(1 + g·g) = cay(2g); qw > 0.
 
     >>> rodrigues_to_quaternion(np.array([0.0, 0.75, 0.0]))
@@ -223,7 +224,7 @@ def rodrigues_to_quaternion(g: Array) -> Array:
     return ops.array([r, g[..., 0] * r, g[..., 1] * r, g[..., 2] * r])
 
 
-def rodrigues_from_quaternion(q: Array) -> Array:
+def rodrigues_from_quaternion(q: ArrayLike) -> Array:
     """Return g (..., 3) of a quaternion (..., 4) of any length: [qx, qy, qz]/qw, infinite at half a turn (qw = 0).
 
     >>> rodrigues_from_quaternion(np.array([0.8, 0.0, 0.6, 0.0]))
@@ -233,13 +234,13 @@ def rodrigues_from_quaternion(q: Array) -> Array:
     return ops.array([q[..., 1 + i] / q[..., 0] for i in range(3)])
 
 
-def rodrigues_jacobian(g: Array) -> Array:
+def rodrigues_jacobian(g: ArrayLike) -> Array:
     """Return 1 + [g] + g gᵀ."""
     g = shaped("g", g, 3)
     return ONE + so3.hat(g) + outer(g, g)
 
 
-def rodrigues_hessian(g: Array, b: Array) -> Array:
+def rodrigues_hessian(g: ArrayLike, b: ArrayLike) -> Array:
     """Return g cᵀ + c gᵀ, c = Eᵀ b."""
     g, b = shaped("g", g, 3), shaped("b", b, 3)
     c = pulled_back(rodrigues_jacobian(g), b)
@@ -249,13 +250,13 @@ def rodrigues_hessian(g: Array, b: Array) -> Array:
 # ---------------------------------------------------------------- rotation vectors φ = θ n
 
 
-def vector_jacobian(phi: Array) -> Array:
+def vector_jacobian(phi: ArrayLike) -> Array:
     """Return 2 dexp(−φ)⁻¹ = 2 (1 + ½ [φ] + D [φ]²)."""
     phi = shaped("phi", phi, 3)
     return 2.0 * so3.dexp_inv(-phi)
 
 
-def vector_hessian(phi: Array, b: Array) -> Array:
+def vector_hessian(phi: ArrayLike, b: ArrayLike) -> Array:
     """Return 2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
     phi, b = shaped("phi", phi, 3), shaped("b", b, 3)
     c = pulled_back(vector_jacobian(phi), b)

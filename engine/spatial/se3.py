@@ -8,6 +8,7 @@ References: Lynch & Park, *Modern Robotics*, §3.3 and ch. 8; Featherstone, *Rig
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
@@ -16,7 +17,7 @@ from engine.spatial import so3
 Array = np.ndarray
 
 
-def pose(R: Array, p: Array) -> Array:
+def pose(R: ArrayLike, p: ArrayLike) -> Array:
     """Return T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
     R, p = shaped("R", R, 3, 3), shaped("p", p, 3)
     o = 0.0 * p[..., 0]
@@ -24,19 +25,19 @@ def pose(R: Array, p: Array) -> Array:
     return ops.array([*rows, [o, o, o, o + 1.0]])
 
 
-def rotation(T: Array) -> Array:
+def rotation(T: ArrayLike) -> Array:
     """Return R of a pose, shape (..., 3, 3)."""
     T = shaped("T", T, 4, 4)
     return T[..., :3, :3]
 
 
-def position(T: Array) -> Array:
+def position(T: ArrayLike) -> Array:
     """Return p of a pose, shape (..., 3)."""
     T = shaped("T", T, 4, 4)
     return T[..., :3, 3]
 
 
-def inv(T: Array) -> Array:
+def inv(T: ArrayLike) -> Array:
     """Return T⁻¹ = [Rᵀ, −Rᵀ p].
 
     >>> inv(pose(np.eye(3), np.array([1.0, 2.0, 3.0])))[:3, 3]
@@ -46,7 +47,7 @@ def inv(T: Array) -> Array:
     return pose(Rt, -np.matvec(Rt, position(T)))
 
 
-def hat(V: Array) -> Array:
+def hat(V: ArrayLike) -> Array:
     """Return [V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
     V = shaped("V", V, 6)
     W = so3.hat(V[..., :3])
@@ -55,13 +56,13 @@ def hat(V: Array) -> Array:
     return ops.array([*rows, [o, o, o, o]])
 
 
-def vee(M: Array) -> Array:
+def vee(M: ArrayLike) -> Array:
     """Return V of [V], shape (..., 6)."""
     M = shaped("M", M, 4, 4)
     return np.concatenate([so3.vee(M[..., :3, :3]), M[..., :3, 3]], axis=-1)
 
 
-def Ad(T: Array) -> Array:
+def Ad(T: ArrayLike) -> Array:
     """Return Ad(T) = [[R, 0], [[p] R, R]], shape (..., 6, 6).
 
     >>> Ad(pose(np.eye(3), np.array([1.0, 0.0, 0.0]))) @ np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -71,35 +72,35 @@ def Ad(T: Array) -> Array:
     return np.block([[R, np.zeros_like(R, dtype=float)], [so3.hat(position(T)) @ R, R]])
 
 
-def ad(V: Array) -> Array:
+def ad(V: ArrayLike) -> Array:
     """Return ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
     V = shaped("V", V, 6)
     W, v = so3.hat(V[..., :3]), so3.hat(V[..., 3:])
     return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
 
 
-def twist_to_child(T_PC: Array, V_P: Array) -> Array:
+def twist_to_child(T_PC: ArrayLike, V_P: ArrayLike) -> Array:
     """Return Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist given in the parent's frame, in the child's."""
     T_PC, V_P = shaped("T_PC", T_PC, 4, 4), shaped("V_P", V_P, 6)
     Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
     return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
-def twist_to_parent(T_PC: Array, V_C: Array) -> Array:
+def twist_to_parent(T_PC: ArrayLike, V_C: ArrayLike) -> Array:
     """Return Ad(T_PC) V_C = [R ω; R v + p × R ω]: a twist given in the child's frame, in the parent's."""
     T_PC, V_C = shaped("T_PC", T_PC, 4, 4), shaped("V_C", V_C, 6)
     w = np.matvec(rotation(T_PC), V_C[..., :3])
     return np.concatenate([w, np.matvec(rotation(T_PC), V_C[..., 3:]) + ops.cross(position(T_PC), w)], axis=-1)
 
 
-def wrench_to_parent(T_PC: Array, F_C: Array) -> Array:
+def wrench_to_parent(T_PC: ArrayLike, F_C: ArrayLike) -> Array:
     """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's."""
     T_PC, F_C = shaped("T_PC", T_PC, 4, 4), shaped("F_C", F_C, 6)
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
     return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + ops.cross(position(T_PC), f), f], axis=-1)
 
 
-def exp(V: Array) -> Array:
+def exp(V: ArrayLike) -> Array:
     """Return the pose reached by the constant body twist V in unit time: [exp ω, dexp(ω) v].
 
     >>> exp(np.array([0.0, 0.0, np.pi, 0.0, np.pi, 0.0])).round(12)[:2, 3]
@@ -114,13 +115,13 @@ def exp(V: Array) -> Array:
     return pose(so3.quadratic(w, A, B), ops.array(p))
 
 
-def log(T: Array) -> Array:
+def log(T: ArrayLike) -> Array:
     """Return the twist V with exp(V) = T and |ω| ≤ π, shape (..., 6)."""
     w = so3.log(rotation(T))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(T))], axis=-1)
 
 
-def dexp(V: Array) -> Array:
+def dexp(V: ArrayLike) -> Array:
     """Return the left Jacobian of exp, 6×6: d exp(V) exp(V)⁻¹ = [dexp(V) dV]. The right one is dexp(−V).
 
     [[J, 0], [Q, J]] with J = so3.dexp(ω) and Barfoot's Q(ω, v); Barfoot, *State Estimation for Robotics*, eq. (7.86).
@@ -131,7 +132,7 @@ def dexp(V: Array) -> Array:
     return np.block([[J, np.zeros_like(J, dtype=float)], [_Q(V), J]])
 
 
-def dexp_inv(V: Array) -> Array:
+def dexp_inv(V: ArrayLike) -> Array:
     """Return the inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
     V = shaped("V", V, 6)
     Ji = so3.dexp_inv(V[..., :3])
@@ -152,13 +153,13 @@ def _Q(V: Array) -> Array:
     return 0.5 * Y + C * (WY + YW + WYW) + E * (W @ WY + YW @ W - 3.0 * WYW) + F * (WYW @ W + W @ WYW)
 
 
-def determinant(T: Array) -> Array:
+def determinant(T: ArrayLike) -> Array:
     """Return det R (...) of 4×4 matrices: 1 of a pose."""
     T = shaped("T", T, 4, 4)
     return np.linalg.det(T[..., :3, :3])
 
 
-def distance_to_se3(T: Array) -> Array:
+def distance_to_se3(T: ArrayLike) -> Array:
     """Return the Frobenius distance of a 4×4 matrix from the nearest pose (...).
 
     It is that of the upper left block from the nearest rotation, and of the last row from [0 0 0 1].
@@ -174,7 +175,7 @@ def distance_to_se3(T: Array) -> Array:
     return np.sqrt(((s - 1.0) ** 2).sum(axis=-1) + np.vecdot(last, last))
 
 
-def point_paths(T: Array, points: Array) -> Array:
+def point_paths(T: ArrayLike, points: ArrayLike) -> Array:
     """Return the world positions (..., k, 3) of points (k, 3) that are fixed in the body, of poses (..., 4, 4): the traces they leave."""
     T, points = shaped("T", T, 4, 4), shaped("points", points, 3)
     return np.asarray(points) @ np.swapaxes(T[..., :3, :3], -1, -2) + T[..., None, :3, 3]

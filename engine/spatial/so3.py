@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import EngineError, array, shaped, shown
@@ -17,7 +18,7 @@ from engine.spatial import quaternion
 Array = np.ndarray
 
 
-def hat(w: Array) -> Array:
+def hat(w: ArrayLike) -> Array:
     """Return [ω] with [ω] x = ω × x, shape (..., 3, 3).
 
     >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([1.0, 0.0, 0.0])
@@ -29,7 +30,7 @@ def hat(w: Array) -> Array:
     return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
 
 
-def vee(W: Array) -> Array:
+def vee(W: ArrayLike) -> Array:
     """Return ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
     W = shaped("W", W, 3, 3)
     half = [W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1]]
@@ -69,7 +70,7 @@ BERNOULLI = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 130767
              3617 / 10670622842880000, 43867 / 5109094217170944000, 174611 / 802857662698291200000]  # fmt: skip
 
 
-def exp(w: Array) -> Array:
+def exp(w: ArrayLike) -> Array:
     """Return the rotation by the vector ω: 1 + A [ω] + B [ω]², shape (..., 3, 3).
 
     >>> exp(np.array([0.0, 0.0, np.pi / 2])).round(12) @ np.array([1.0, 0.0, 0.0])
@@ -80,7 +81,7 @@ def exp(w: Array) -> Array:
     return quadratic(w, A, B)
 
 
-def quadratic(w: Array, a: Any, b: Any) -> Array:
+def quadratic(w: ArrayLike, a: Any, b: Any) -> Array:
     """Return 1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
     w = shaped("w", w, 3)
     x, y, z = w[..., 0], w[..., 1], w[..., 2]
@@ -108,7 +109,7 @@ def about(axis: Array, angle: Any) -> Array:
     return ops.array([[N[i, j] + c * P[i, j] + s * K[i, j] for j in range(3)] for i in range(3)])
 
 
-def from_rpy(rpy: Array) -> Array:
+def from_rpy(rpy: ArrayLike) -> Array:
     """Return the rotation (..., 3, 3) of roll, pitch and yaw (..., 3), rad, as URDF has them: R = R_z(yaw) R_y(pitch) R_x(roll).
 
     About fixed axes that is roll about x, then pitch about y, then yaw about z; about the body's own it is yaw, pitch, roll.
@@ -123,7 +124,7 @@ def from_rpy(rpy: Array) -> Array:
                       [-sp, cp * sr, cp * cr]])  # fmt: skip
 
 
-def to_rpy(R: Array) -> Array:
+def to_rpy(R: ArrayLike) -> Array:
     """Return roll, pitch and yaw (..., 3), rad, of a rotation (..., 3, 3), |pitch| ≤ π/2: what :func:`from_rpy` makes it of.
 
     At gimbal lock, pitch = ±π/2 (to 1e-15), roll and yaw turn about one line: yaw is then 0, and roll all of the turn. Near it the two
@@ -144,26 +145,26 @@ def to_rpy(R: Array) -> Array:
     return ops.array([roll, ops.arctan2(-R[..., 2, 0], level), yaw])
 
 
-def log(R: Array) -> Array:
+def log(R: ArrayLike) -> Array:
     """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
     return quaternion.log(quaternion.from_matrix(R))
 
 
-def dexp(w: Array) -> Array:
+def dexp(w: ArrayLike) -> Array:
     """Return the left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
     w = shaped("w", w, 3)
     _, B, C = coefficients(np.vecdot(w, w))
     return quadratic(w, B, C)
 
 
-def dexp_inv(w: Array) -> Array:
+def dexp_inv(w: ArrayLike) -> Array:
     """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
     w = shaped("w", w, 3)
     D = inverse_coefficient(np.vecdot(w, w))
     return quadratic(w, -0.5 + 0.0 * D, D)
 
 
-def are_rotations(R: Array) -> bool:
+def are_rotations(R: ArrayLike) -> bool:
     """Return whether all matrices (..., 3, 3) are rotations."""
     R = shaped("R", R, 3, 3)
     return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -13,10 +14,9 @@ from engine import Builder, Model, ModelError, StateError, dynamics
 from engine.compiler import trace
 from engine.io import model_from_text, model_hash, model_text
 from engine.model import KINDS, Mimic
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 from tests.dynamics import oracle_mujoco, oracle_pinocchio
-from tests.dynamics.support import error, floats, sensitivity
-from tests.dynamics.test_routes import freed
+from tests.dynamics.support import error, floats, freed, robot, sensitivity
 from tests.numeric import check_lives
 from tests.trees import random_tree
 
@@ -154,6 +154,23 @@ def test_a_models_text_keeps_it() -> None:
     model = geared(plain, rng)
     np.testing.assert_array_equal(model_from_text(model_text(model)).armature, model.armature)
     assert model_hash(model) != model_hash(plain) == model_hash(model_from_text(model_text(plain)))
+
+
+def test_operational_space_control_feels_it() -> None:
+    """A UR5 with rotors of 0.5 kg·m² follows its reference as one without: the law's M is the one that moves."""
+    model = robot("ur5").with_armature(np.full(6, 0.5))
+    q, tip = np.array([0.3, -1.1, 1.4, -0.5, 0.8, 0.2]), "tool0"
+    T0 = dynamics.forward_kinematics(model, q)[model.link_index(tip)]
+    twist = np.array([0.3, -0.2, 0.4, 0.1, 0.2, -0.1])
+
+    def reference(t: Any) -> tuple[Any, Any, Any]:
+        return T0 @ se3.exp(0.5 * t * t * twist), t * twist, twist
+
+    control = engine.simulation.controllers.operational_space(model, tip, reference, regular=1e-12)
+    run = engine.Simulator(model, dt=2e-3, controller=control, joint_dynamics=False).run(q, np.zeros(6), 0.5, record_every=50)
+    for t, q in zip(run.t, run.q, strict=True):
+        T = dynamics.forward_kinematics(model, q)[model.link_index(tip)]
+        assert np.abs(T - reference(t)[0]).max() < 1e-8
 
 
 # ---------------------------------------------------------------- floating bases

@@ -352,6 +352,12 @@ def test_the_ball_that_is_not_the_base() -> None:
         model.normalized(q)
 
 
+def test_runs_begin_with_unit_quaternions() -> None:
+    for start in ([0, 0, 0, 0], [1, 1, 0, 0]):
+        with pytest.raises(StateError, match=r"joint 'floating_base' has the quaternion .*; expected a unit one, \[qw, qx, qy, qz\]"):
+            engine.Simulator(MODEL).run(np.concatenate([start, Q[4:]]), V, 0.1)
+
+
 def test_a_controller_that_calls_a_robot_keeps_its_check() -> None:
     """What is called on traced values is part of their program, with NaN where it would raise."""
     f = engine.gufunc(lambda q: ROBOT.gravity_forces(q), "(9)->(8)")
