@@ -110,6 +110,7 @@ def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -
 
 
 @lru_cache(maxsize=512)
+@np.errstate(all="ignore")      # normals and uv may be any numbers, which then are of no use
 def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
     """Return the surfaces of a file, one for each material, in its frame and metres; or of its mirror image, x to −x."""
     if mirrored:
