@@ -333,6 +333,11 @@ class Simulator:
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
         """Go on with a run that was recorded by ``run(..., out=path)`` and interrupted: to the bit as if it had not been.
 
+        What is compiled is known by its program. What runs as plain Python, the actions of events, and every function where
+        ``compiled=False``, is known by a fingerprint, taken when the simulator is made: of its code and constants, its defaults, the values
+        that it encloses, and the globals that it names (:func:`engine.simulation.fingerprint.fingerprint` says more). What such a function
+        remembers by itself, or reads from elsewhere, is not recorded.
+
         Parameters
         ----------
         duration : s from the beginning of the run; what it was to last by default
