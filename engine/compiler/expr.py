@@ -77,6 +77,7 @@ class Graph:
                 return result
         index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
         if self.truths or op in CONDITIONAL:
+            op = "or" if op == "add" and self.truths.issuperset(index) else op  # as NumPy adds truth values
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
