@@ -15,7 +15,7 @@ from engine import Builder, Mimic, Model, StateError, convert, dynamics
 from engine.convert import libraries
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.dynamics import oracle_mujoco, oracle_pinocchio
-from tests.dynamics.support import ROBOTS, error, file, read, robot, sensitivity, without_mimics
+from tests.dynamics.support import ROBOTS, error, file, robot, sensitivity, without_mimics
 from tests.numeric import check_lives, derivative
 from tests.trees import random_tree
 
@@ -219,7 +219,7 @@ def test_pinocchio_of_robots(name: str, floating: bool) -> None:
 @pytest.mark.parametrize("path", sorted(str(p.relative_to(ROBOTS)) for p in ROBOTS.rglob("*.urdf"))[::3])
 def test_the_order_of_pinocchios_reader_is_known(path: str) -> None:
     try:
-        model, theirs = robot(path, True), pin.buildModelFromXML(read(file(path)), pin.JointModelFreeFlyer())
+        model, theirs = robot(path, True), oracle_pinocchio.from_urdf(file(path), True)
     except (engine.RobotFileError, ValueError):
         return
     parts = engine.convert.parts.parts_of(libraries.PINOCCHIO, model, None)
