@@ -97,7 +97,7 @@ def test_the_handle_balances_and_its_middle_axis_is_the_stem(show):
 
 @pytest.mark.parametrize("name", ["tracking", "drone_arm"])
 def test_a_demo_of_robots_that_are_not_there_says_what_to_install(name, tmp_path):
-    code = ("import runpy, sys, sysconfig; sysconfig.get_path = lambda name: '/nowhere'; "
+    code = ("import runpy, sys, sysconfig; sysconfig.get_path = lambda name: '/nowhere'; sys.path.insert(0, 'demos'); "
             f"sys.argv = ['{name}.py']; runpy.run_path('demos/{name}.py', run_name='__main__')")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], cwd=DEMOS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and not done.stdout

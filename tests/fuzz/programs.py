@@ -73,8 +73,9 @@ ROUGH: tuple[Callable[..., Any], ...] = (
     *EXACT, lambda a, b, c: ops.sin(a), lambda a, b, c: ops.cos(a * b), lambda a, b, c: ops.tan(a), lambda a, b, c: ops.arcsin(a),
     lambda a, b, c: ops.arccos(a), lambda a, b, c: ops.arctan(a), lambda a, b, c: ops.arctan2(a, b), lambda a, b, c: ops.exp(a),
     lambda a, b, c: ops.log(a), lambda a, b, c: ops.tanh(a), lambda a, b, c: ops.power(a, b), lambda a, b, c: a**2, lambda a, b, c: a**-3,
-    lambda a, b, c: ops.maximum(a, -9.0) ** 0.5, lambda a, b, c: a**17, lambda a, b, c: a**0.3, lambda a, b, c: ops.c2(abs(a)), lambda a, b, c: ops.c3(abs(a)),
-    lambda a, b, c: (a - a) ** -1, lambda a, b, c: (0.0 * a - 1.0) ** 0.5, lambda a, b, c: ops.norm(ops.array([a, b])),
+    lambda a, b, c: ops.maximum(a, -9.0) ** 0.5, lambda a, b, c: a**17, lambda a, b, c: a**0.3, lambda a, b, c: ops.c2(abs(a)),
+    lambda a, b, c: ops.c3(abs(a)), lambda a, b, c: (a - a) ** -1, lambda a, b, c: (0.0 * a - 1.0) ** 0.5,
+    lambda a, b, c: ops.norm(ops.array([a, b])),
 )  # fmt: skip
 
 

@@ -248,16 +248,6 @@ def test_wrench_besides_forces_or_moments(name):
         engine.compile(both())
 
 
-@pytest.mark.parametrize(("name", "size", "returned", "message"), [
-    ("forces", 3, np.zeros(2), "Odd.forces returned shape (2,); expected (3,)"),
-    ("forces", 3, np.zeros((3, 1)), "Odd.forces returned shape (3, 1); expected (3,)"),
-    ("forces", 3, None, "Odd.forces returned shape (); expected (3,)"),
-    ("moments", 3, np.zeros(4), "Odd.moments returned shape (4,); expected (3,)"),
-    ("wrench", 6, np.zeros(3), "Odd.wrench returned shape (3,); expected (6,)"),
-    ("moments", 3, [0, 0, [1, 2]], "Odd: moments is not rectangular"),
-    ("mass", 0, np.ones(3), "Odd: mass has shape (3,); expected one number"),
-    ("inertia", 0, np.eye(4), "Odd: inertia has shape (4, 4); expected (3, 3) or (6, 6)"),
-])  # fmt: skip
 @pytest.mark.parametrize(("members", "message"), [
     ({"force": lambda self, x, u, t: np.ones(3)}, "Odd has 'force' and no 'forces'; expected 'forces', or forces = None beside it"),
     ({"forces": None, "Moments": lambda self, x, u, t: np.ones(3)}, "Odd has 'Moments' and no 'moments'; expected 'moments'"),
@@ -281,6 +271,16 @@ def test_of_an_inertia_that_grows_spin_is_kept_and_with_its_moment_momentum_is()
         assert abs(motion.v[-1, 2] - expected) < 1e-9
 
 
+@pytest.mark.parametrize(("name", "size", "returned", "message"), [
+    ("forces", 3, np.zeros(2), "Odd.forces returned shape (2,); expected (3,)"),
+    ("forces", 3, np.zeros((3, 1)), "Odd.forces returned shape (3, 1); expected (3,)"),
+    ("forces", 3, None, "Odd.forces returned shape (); expected (3,)"),
+    ("moments", 3, np.zeros(4), "Odd.moments returned shape (4,); expected (3,)"),
+    ("wrench", 6, np.zeros(3), "Odd.wrench returned shape (3,); expected (6,)"),
+    ("moments", 3, [0, 0, [1, 2]], "Odd: moments is not rectangular"),
+    ("mass", 0, np.ones(3), "Odd: mass has shape (3,); expected one number"),
+    ("inertia", 0, np.eye(4), "Odd: inertia has shape (4, 4); expected (3, 3) or (6, 6)"),
+])  # fmt: skip
 def test_functions_that_return_what_they_should_not(name, size, returned, message):
     free = {} if name in ("forces", "moments", "wrench") else {"forces": None}
     odd = type("Odd", (RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "controls": 1, **free, name: lambda self, x, u, t: returned})()
