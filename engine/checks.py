@@ -25,6 +25,17 @@ class EngineError(ValueError):
         return type(self).__new__, (type(self), *self.args), vars(self)        # whatever the constructor takes
 
 
+class Made:
+    """What was compiled from its attributes: once ``_made`` is set, those without an underscore cannot be."""
+
+    _made = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._made and not name.startswith("_"):
+            raise EngineError(f"'{name}' of a {type(self).__name__} cannot be set: it was compiled with what it has; expected a new one")
+        super().__setattr__(name, value)
+
+
 class EngineWarning(UserWarning):
     """Base of every warning of the engine: what goes on, but is hardly what was meant."""
 

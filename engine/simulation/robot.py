@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics, ops
-from engine.checks import EngineError
+from engine.checks import EngineError, Made
 from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
@@ -175,7 +175,7 @@ def on_floats(name: str, robot: Robot, **given: Any) -> Any:
 plain: Any = dynamics                                                           # called on symbols, which have no type of their own
 
 
-class Robot:
+class Robot(Made):
     """Compiled dynamics of one model in one gravity; every function broadcasts over leading dimensions.
 
     Each is traced and compiled when it is first used, and raises ``StateError`` where a result would hold NaN or infinity. Functions of
@@ -191,7 +191,8 @@ class Robot:
         if not isinstance(model, Model):
             raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
         self.model, self.gravity = model, tuple(checked_gravity(gravity).astype(float).tolist())
-        self._made: dict[tuple[Any, ...], RobotFunction[..., Any]] = {}
+        self._functions: dict[tuple[Any, ...], RobotFunction[..., Any]] = {}
+        self._made = True
 
     def __repr__(self) -> str:
         return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}>"
@@ -362,13 +363,13 @@ class Robot:
         given = {name: x for name, x in arrays.items() if x is not None or name not in OPTIONAL}
         key = (fn, *given, *options.values())
         try:
-            found = self._made.get(key)
+            found = self._functions.get(key)
         except TypeError:                                                       # a list for a name: the function says so
             found = None
         if found is None:
             joints = self.model.nv - (0 if str(options.get("base")) == "flying" else 6)
             found = RobotFunction(self.model, functools.partial(fn, self.model, **options), [*given], fn.__name__, max(joints, 0))
-            self._made[key] = found
+            self._functions[key] = found
         return found(*given.values())
 
     @functools.cached_property

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import os
 import time
+import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, overload
@@ -13,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import require_importable, warn, whole
+from engine.checks import Made, require_importable, warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -46,7 +47,7 @@ Array = NDArray[np.float64]
 Acting = Callable[..., Any] | Component | Law
 
 
-class Simulator:
+class Simulator(Made):
     """Steps a model through time: ``Simulator(model, dt=1e-3, gravity=(0, 0, 0), controller=fn).run(q0, v0, duration=20.0)``.
 
     Parameters
@@ -88,11 +89,11 @@ class Simulator:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
-        self.parameters = checked_parameters(model, parameters or {})
+        self.parameters = types.MappingProxyType(checked_parameters(model, parameters or {}))
         forces, actuators = listed("forces", forces), listed("actuators", actuators)
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
-            "parameters": self.parameters, "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
+            "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
             "compiled": compiled,
         }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
@@ -117,11 +118,12 @@ class Simulator:
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
-        self._process = self._step.process
+        self._step.simulator, self._process = self, self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
         self._surroundings, self._looked = self._read() if compiled else {}, 0.0
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
+        self._made = True
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components read besides their arguments, now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,10 @@ class Step:
     ----------
     layout : of the whole state x: q, v, the components' states and memories, and the events' memory
     functions : a fingerprint of what runs as plain Python: the actions of events, and all functions where they are not compiled
+    simulator : whose step it is, if it is one's: what is pickled in its place
     """
+
+    simulator: Any = None
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
         self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
@@ -47,6 +51,11 @@ class Step:
             self.acceleration = calling(trace(plant.acceleration, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
+
+    def __reduce__(self) -> Any:
+        if self.simulator is None:
+            raise TypeError("a step of no simulator cannot be pickled")
+        return operator.attrgetter("_step"), (self.simulator,)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""

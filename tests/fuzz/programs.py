@@ -212,7 +212,7 @@ def traced(f: Function, fold: bool = True) -> Program:
 def fma(a: float, b: float, c: float) -> float:
     """a b + c, rounded once."""
     if not np.isfinite([a, b, c]).all():
-        return a * b + c if np.isfinite(c) else 0.0 * a * b + c                # of finite numbers no product is infinite
+        return c if np.isfinite([a, b]).all() else a * b + c                   # of finite numbers no product is infinite
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if not exact:
         return a * b + c if a * b == 0.0 and c == 0.0 else 0.0                 # of zeros as they add; of what cancels +0
