@@ -53,7 +53,10 @@ def shown(x: Any, most: int = 80) -> str:
     >>> shown(np.eye(2))
     'array([[1., 0.], [0., 1.]])'
     """
-    text = " ".join(repr(x).split())
+    try:
+        text = " ".join(repr(x).split())
+    except ValueError:                                                         # whole numbers of thousands of digits
+        text = f"{type(x).__name__}(…)"
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -95,9 +98,13 @@ def number(what: str, x: Any, expected: str, above: float = -np.inf, below: floa
     engine.checks.EngineError: dt is -1; expected a step in seconds greater than zero
     """
     good = isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool)
-    if not good or not np.isfinite(x) or not (above < x < below and least <= x <= most):
+    try:
+        value = float(x) if good else np.nan
+    except OverflowError:
+        value = np.inf
+    if not np.isfinite(value) or not (above < value < below and least <= value <= most):
         raise error(f"{what} is {shown(x)}; expected {expected}")
-    return float(x)
+    return value
 
 
 def whole(what: str, x: Any, expected: str, least: int = 0, error: type[EngineError] = EngineError) -> int:

@@ -463,6 +463,8 @@ def test_progress_bar_counts_to_the_end(capsys):
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"dt": 0}, "dt is 0; expected a step in seconds greater than zero"),
     ({"dt": float("nan")}, "dt is nan"),
+    ({"dt": 10**400}, "dt is 1000000000"),
+    ({"dt": 10**9999}, "dt is int(…); expected a step"),
     ({"integrator": "cg5"}, "no integrator 'cg5' (did you mean 'cg"),
     ({"gravity": (0, 0)}, "gravity is (0, 0); expected three finite numbers"),
     ({"controller": 3}, "a controller or force is 3; expected a function of (t, q, v)"),
