@@ -22,7 +22,7 @@ from engine.checks import whole
 from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
-from engine.recording.schema import CHUNK, LONG, Contents, Shape, Shapes, checked_schema, header_parts
+from engine.recording.schema import CHUNK, Contents, Shape, Shapes, checked_schema, header_parts
 from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
@@ -161,7 +161,7 @@ class Recorder:
         """Return a recorder that goes on after the last record of a file, in place; whatever a kill left behind it is cut off.
 
         Where to go on from is ``Recording.open(path).checkpoint()``. The file is not complete until it is closed as such. Entries of
-        ``header``, which must be short, replace those of the file's. Records before the last ones are not read: :func:`verify` does.
+        ``header`` replace those of the file's. Records before the last ones are not read: :func:`verify` does.
 
         Raises
         ------
@@ -171,15 +171,12 @@ class Recorder:
         store = opened_recording(path, True)
         with store.closed_on_error():
             contents = store.fetch(lambda file: schema.read_schema(path, file, store.size))
-            top = store.hdf5.id
-            schema.write_attribute(top, "complete", np.False_)
-            short, long = header_parts({**json.loads(schema.attribute(top, "header", "S")), **(header or {})})
-            if long:
-                raise StorageError(f"header['{long[0][0]}'] for '{path}' is long; expected a value of at most {LONG} characters of JSON")
-            schema.write_attribute(top, "header", short.encode())
+            schema.write_attribute(store.hdf5.id, "complete", np.False_)
+            recorder = cls(store, contents, buffer)
+            recorder._replace(header or {})
             store.hdf5.flush()
             store.commit()
-            return cls(store, contents, buffer)
+            return recorder
 
     @uninterrupted()
     def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -207,6 +204,18 @@ class Recorder:
             self._collect(blocks, state)
             if due:
                 self._commit()
+
+    @uninterrupted()
+    def note(self, header: Mapping[str, Any]) -> None:
+        """Replace entries of the header, with the next commit."""
+        if self._store.hdf5 is None:
+            raise StorageError(f"'{self.path}' is closed; expected Recorder.resume to add to it")
+        with self._store.closed_on_error(KEPT):
+            self._replace(header)
+
+    def _replace(self, header: Mapping[str, Any]) -> None:
+        short = json.loads(schema.attribute(self._store.hdf5.id, "header", "S"))
+        schema.write_header(self._store.hdf5, header_parts({**short, **header}))
 
     @uninterrupted()
     def flush(self) -> None:
@@ -296,8 +305,8 @@ def require_free(path: Path, overwrite: bool) -> None:
 
 
 @contextlib.contextmanager
-def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tuple[Any, Any]]], None]]:
-    """Record in a thread, while this one goes on: it makes the recorder by ``begin()``, and ``add(block)`` has it append ``block()``.
+def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[Recorder], None]], None]]:
+    """Record in a thread, while this one goes on: it makes the recorder by ``begin()``, and ``add(work)`` has it do ``work(recorder)``.
 
     It begins with the first block, so as not to be in the way of its computation. At most three pieces of work wait; then ``add`` waits
     for the first of them. However this ends, what was added is written and the recorder closed, as complete unless there was an error.
@@ -307,16 +316,16 @@ def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[], tupl
     made = functools.cache(lambda: pool.submit(begin))
     waiting: deque[Future[Any]] = deque()
 
-    def add(block: Callable[[], tuple[Any, Any]]) -> None:
+    def add(work: Callable[[Recorder], None]) -> None:
         if not waiting:
             waiting.append(made())
         if len(waiting) == 3:
             waiting.popleft().result()
-        waiting.append(pool.submit(append, waiting[-1], block))
+        waiting.append(pool.submit(after, waiting[-1], work))
 
-    def append(before: Future[Any], block: Callable[[], tuple[Any, Any]]) -> None:
+    def after(before: Future[Any], work: Callable[[Recorder], None]) -> None:
         before.result()  # after an error nothing more is written
-        made().result().append(*block())
+        work(made().result())
 
     complete = False
     try:

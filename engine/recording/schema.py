@@ -126,10 +126,8 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
     """Write the header, and datasets without records, whose chunks hold so many of them; return these, open."""
     from h5py import h5d, h5g, h5p, h5s, h5t
 
-    short, long = header
     write_attribute(file.id, "format", f"{FORMAT} {VERSION}".encode())
     write_attribute(file.id, "layout", json.dumps(vars(layout)).encode())
-    write_attribute(file.id, "header", short.encode())
     write_attribute(file.id, "complete", np.False_)
     columns, checkpoint = {}, {}
     for name, shape in layout.records.items():
@@ -143,13 +141,25 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
     for name, shape in layout.checkpoint.items():
         checkpoint[name] = h5d.create(group, name.encode(), h5t.IEEE_F64LE, space_of(shape))
         write_array(checkpoint[name], np.zeros(shape))
-    group = h5g.create(file.id, b"header")
+    h5g.create(file.id, b"header")
+    write_header(file, header)
+    return Contents(layout, {}, 0, -1, False, rows, columns, checkpoint)
+
+
+def write_header(file: Any, header: tuple[str, list[tuple[str, str, bool]]]) -> None:
+    """Write a header's short values, and its long ones, in place of those of the same names."""
+    from h5py import h5d, h5g, h5s
+
+    short, long = header
+    write_attribute(file.id, "header", short.encode())
+    group = h5g.open(file.id, b"header")
+    for name in {*json.loads(short), *(name for name, _, _ in long)} & {*names_in(group)}:
+        group.unlink(name.encode())
     for name, value, is_json in long:
         data = np.array(value.encode())
         text = h5d.create(group, name.encode(), text_type(data), space_of(()))
         text.write(h5s.ALL, h5s.ALL, data, text_type(data))
         write_attribute(text, "json", np.bool_(is_json))
-    return Contents(layout, {}, 0, -1, False, rows, columns, checkpoint)
 
 
 def write_checkpoint(file: Any, contents: Contents, state: Mapping[str, Array], records: int) -> None:

@@ -15,7 +15,7 @@ from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.function import Function
-from engine.simulation.trajectory import Trajectory, described
+from engine.simulation.trajectory import Trajectory, described, not_finite
 from engine.spatial import inertia, se3
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class StateTrajectory:
     t: Array
     x: Array
     u: Array
-    reason: Array | None = None
+    reason: Array | str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.system, RigidBody):
@@ -59,8 +59,7 @@ class StateTrajectory:
     @property
     def failed(self) -> NDArray[np.bool_]:
         """Whether rollouts (...) stopped being finite: their records are NaN from there on."""
-        found: Any = ~np.isfinite(self.x[..., -1, :]).all(axis=-1)
-        return found
+        return not_finite(self.x, self.reason)
 
     if not TYPE_CHECKING:                                                      # what is not there is an error to type checkers too
 
@@ -85,7 +84,7 @@ class BodyTrajectory(Trajectory):
     system: Any = None
 
     @classmethod
-    def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | None = None) -> BodyTrajectory:
+    def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | str | None = None) -> BodyTrajectory:
         """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s; ``reason`` as in a Trajectory."""
         t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
         if (x.size and t.shape != x.shape[-2:-1]) or u.shape != (*x.shape[:-1], body.controls):

@@ -22,7 +22,7 @@ from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import changed, reason, reasons, watch, watched
+from engine.simulation.diagnosis import Blame, blame, changed, reason, reasons, warn_of, watch, watched
 from engine.simulation.function import Function, compiled_attempt
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 
@@ -220,15 +220,19 @@ class CompiledSystem(Made, Generic[Motion]):
             seen = self._controlled(watch(name_of(own), own) if own else None)
             plain, _ = self._process(watched(self.system), seen, method, compiled=False)
             turns = (slice(7, 10),) if isinstance(self.system, RigidBody) else ()
-            why = f": {reason(process, plain, stop, method, turns)}" if blamed else ""
-            return f"{self.system.name}: the state is no longer finite at t = {stop.t:.6g} s (dt = {dt:g} s){why}"
+            found = blame(process, plain, stop) if blamed else Blame(stop.x, stop.bad, stop.t, stop.steps)
+            why = f": {reason(found, stop, method, turns)}" if blamed else ""
+            return f"{self.system.name}: the state is no longer finite {found.when} (dt = {dt:g} s){why}"
 
         try:
             with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:
                 data = collected(process.blocks(none, y0, dt, duration, record_every, failures=failures), advanced)
         except Diverged as stop:
-            raise SimulationError(ended(stop), self._trajectory(stop.data, process)) from None
-        return self._trajectory(data, process, reasons(failures, x0.shape[:-1], self.system.name, ended))
+            text = ended(stop)
+            raise SimulationError(text, self._trajectory(stop.data, process, text)) from None
+        why = reasons(failures, x0.shape[:-1], ended)
+        warn_of(failures, why, self.system.name)
+        return self._trajectory(data, process, why)
 
     def solve(self, x0: ArrayLike, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
               events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
@@ -267,7 +271,7 @@ class CompiledSystem(Made, Generic[Motion]):
 
         return Process(step, observe, compiled, (np.zeros(0), there(self.state.neutral()))), there
 
-    def _trajectory(self, data: Array, process: Process, reason: Array | None = None) -> Any:
+    def _trajectory(self, data: Array, process: Process, reason: Array | str | None = None) -> Any:
         found = process.record.split(data)
         kind = BodyTrajectory.of if isinstance(self.system, RigidBody) else StateTrajectory
         return kind(self.system, times(data), found["x"], found["u"], reason)  # type: ignore[arg-type]

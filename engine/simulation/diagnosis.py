@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,81 +25,106 @@ BLAMED = 10
 
 def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     """Return what of a robot stopped being finite, when, and, where somebody is to be blamed, why."""
-    model, q, v = step.plant.model, step.layout.slices["q"].stop, step.layout.slices["v"].stop
-    column = stop.column - 1
-    what = (f"the configuration of joint '{model.entries('q')[column]}'" if column < q else
-            f"the velocity of joint '{model.entries('v')[column - q]}'" if column < v else "a state, a force or a signal")  # fmt: skip
-    when = f"{what} is no longer finite at t = {stop.t:.6g} s (dt = {step.dt:g} s)"
-    if not blamed:
-        return when
-    turns = [q + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
+    model = step.plant.model
+    turns = [step.layout.slices["q"].stop + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
-    why = reason(step.process, plain, stop, step.method, tuple(slice(i, i + 3) for i in turns))
-    return f"{when}: {why}"
+    found = blame(step.process, plain, stop) if blamed else Blame(stop.x, stop.bad, stop.t, stop.steps)
+    why = f": {reason(found, stop, step.method, tuple(slice(i, i + 3) for i in turns))}" if blamed else ""
+    return f"{lost(step, found.bad)} is no longer finite {found.when} (dt = {step.dt:g} s){why}"
+
+
+def lost(step: Step, record: Array) -> str:
+    """Return what is not finite in a record (m), in words."""
+    model, found = step.plant.model, step.process.record.split(record)
+    x = {n: found["x"][at] for n, at in step.layout.slices.items()}
+    what = {"configuration": ("q", x["q"]), "velocity": ("v", x["v"]), "acceleration": ("v", found["vdot"])}
+    for name, (which, values) in what.items():
+        if not np.isfinite(values).all():
+            return f"the {name} of joint '{model.entries(which)[int(np.isfinite(values).argmin())]}'"
+    signals = [n for n, y in found.items() if not np.isfinite(y).all()]
+    return f"'{signals[0]}'" if signals and signals[0] != "x" else "the state of a component"
 
 
 def failed(step: Step, failures: Failures, batch: tuple[int, ...]) -> Array | None:
-    """Return why rollouts of a batch failed (batch), "" where they did not, and warn of them; None where none did."""
-    return reasons(failures, batch, f"'{step.plant.model.name}'", lambda stop, why: ended(step, stop, why))
+    """Return why rollouts of a batch failed (batch), "" where they did not; None where none did."""
+    return reasons(failures, batch, lambda stop, why: ended(step, stop, why))
 
 
-def reasons(failures: Failures, batch: tuple[int, ...], name: str, text: Callable[[Diverged, bool], str]) -> Array | None:
-    """Return the text of each failure (batch), and warn of them; who is to blame is found out for the first few only."""
+def reasons(failures: Failures, batch: tuple[int, ...], text: Callable[[Diverged, bool], str]) -> Array | None:
+    """Return the text of each failure (batch); who is to blame is found out for the first few only."""
     if not failures:
         return None
     found = np.full(batch, "", dtype=object)
     for k, (row, stop) in enumerate(sorted(failures.items(), key=lambda item: item[1].t)):
         found[row] = text(stop, k < BLAMED)
-    first = min(failures.values(), key=lambda stop: stop.t)
-    warn(f"{len(failures)} of {found.size} rollouts of {name} failed, the others go on; its failed and reason say which and why. "
-         f"The first is {list(first.row)}: {found[first.row]}", SimulationWarning)  # fmt: skip
     return found
 
 
-def reason(process: Process, plain: Process, stop: Diverged, method: Method, turns: tuple[slice, ...]) -> str:
-    """Return why a run stopped being finite.
+def warn_of(failures: Failures, found: Array | None, name: str) -> None:
+    """Warn of rollouts that failed, if there are any."""
+    if found is not None:
+        first = min(failures.values(), key=lambda stop: stop.t)
+        warn(f"{len(failures)} of {found.size} rollouts of {name} failed, the others go on; its failed and reason say which and why. "
+             f"The first is {list(first.row)}: {found[first.row]}", SimulationWarning)  # fmt: skip
 
-    Parameters
-    ----------
-    process, plain : what ran, and the same lines on floats, with functions of the user's that raise NotFinite
-    turns : where in a state (n) angular velocities lie
-    """
-    y, blamed = blame(process, plain, stop)
-    if blamed:
-        return blamed
+
+class Blame(NamedTuple):
+    """Where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), which the run was after so many
+    steps at the latest, and what a function of the user's did."""
+
+    last: Array
+    bad: Array
+    t: float
+    steps: int = 1
+    text: str = ""
+
+    @property
+    def when(self) -> str:
+        """The time, in words."""
+        return f"at t = {self.t:.6g} s" if self.steps <= 1 else f"by t = {self.t:.6g} s, {self.steps} steps after the record before"
+
+
+def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...]) -> str:
+    """Return why a run stopped being finite; ``turns`` is where in a state (n) angular velocities lie."""
+    if found.text:
+        return found.text
     if method.implicit:
-        turn = max((float(np.linalg.norm(y[i])) for i in turns), default=0.0)
+        turn = max((float(np.linalg.norm(found.last[i])) for i in turns), default=0.0)
         cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""
         return f"Newton's method did not converge in a step with h|ω| = {stop.dt * turn:.3g}{cut}; expected a smaller dt or gentler forces"
     return "the motion diverges; expected a smaller dt or gentler forces"
 
 
-def blame(process: Process, plain: Process, stop: Diverged) -> tuple[Array, str]:
-    """Take the steps since the last good record again, on floats; return the last good state (n), and what a function of the user's did."""
+def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
+    """Take the steps since the last good record again, on floats, by functions of the user's that raise NotFinite."""
     p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
+    bad, when, text = stop.bad, stop.t, ""
     try:
         with np.errstate(all="ignore"):
             while process.compiled and left > 1:                               # as far as it goes well, a piece at a time
-                again = process.kernel(())(np.ones(min(left - 1, PIECE)), t, 0.0, dt, p, last)
+                again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
                 good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
                 if good:
                     t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
                 left -= good
                 if good < len(again):
-                    left = 1
+                    bad, left = again[good], 1
             plain.observe(t, 0.0, dt, p, last)
             y = last
             for k in range(left):
+                when = float(t + (k + 1.0) * dt)
                 y = plain.step(t, float(k), dt, p, y)
                 plain.observe(t, k + 1.0, dt, p, y)
-                last = y if np.isfinite(y).all() else last
+                if not np.isfinite(y).all():
+                    break
+                last = y
     except NotFinite as found:
-        return last, "" if found.wild else found.text
+        text = "" if found.wild else found.text
     except BodyError as found:
-        return last, str(found)
+        text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
-    return last, ""
+    return Blame(last, bad, when, 1, text)
 
 
 def watched(system: ControlSystem) -> ControlSystem:

@@ -63,6 +63,8 @@ class Doubts:
 
     def add(self, t: Array, columns: dict[str, Array]) -> None:
         """Look at records: times (T), and q, v, vdot and "defect", if there is one, by name (..., T, *shape)."""
+        if not columns["q"].size:
+            return
         model, q, v, vdot = self.model, columns["q"], columns["v"], columns["vdot"]
 
         def moves(k: tuple[int, ...]) -> str:

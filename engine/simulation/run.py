@@ -26,13 +26,13 @@ class Diverged(Exception):
 
     Attributes
     ----------
-    data : the records (T, m) before it in its block; t : its time, s; column : its first bad entry; row : the rollout of a batch
+    data : the records (T, m) before it in its block; bad : the record (m) itself; t : its time, s; row : the rollout of a batch
     steps, dt, begin, p, x : so many steps of dt lead to it from the last good state x (n), with parameters p, at the time ``begin``
     """
 
     def __init__(self, data: Array, t: float, bad: Array, steps: int, dt: float, p: Array, x: Array, row: tuple[int, ...] = ()) -> None:
         super().__init__(f"not finite at t = {t:.6g} s")
-        self.data, self.t, self.column, self.row = data, t, int(np.argmin(np.isfinite(bad))), tuple(int(i) for i in row)
+        self.data, self.bad, self.t, self.row = data, bad, t, tuple(int(i) for i in row)
         self.steps, self.dt, self.begin, self.p, self.x = steps, dt, t - steps * dt, p, x
 
 

@@ -18,13 +18,13 @@ from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import ended, failed
+from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
 from engine.simulation.forces import JointStops
 from engine.simulation.plant import DEFECT, MOMENTUM
 from engine.simulation.run import Diverged, Failures, times
-from engine.simulation.run_header import header_in, header_of, parameter_in, robot_in
+from engine.simulation.run_header import header_in, header_of, outcome, parameter_in, robot_in
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -71,7 +71,7 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
         return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite,
                                records=math.ceil(duration / step.dt / record_every) + 1)  # fmt: skip
 
-    return written(step, path, begin, p, x, duration, record_every, 0, progress)
+    return written(step, path, begin, p, x, duration, record_every, 0, progress, {})
 
 
 def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Path:
@@ -94,7 +94,7 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
     if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
         return path
     return written(step, path, lambda: Recorder.resume(path, header={"duration": wanted}), p, x, wanted, int(known["record_every"]),
-                   steps, progress)  # fmt: skip
+                   steps, progress, known)  # fmt: skip
 
 
 def require_same(step: Step, path: Path, known: Mapping[str, Any]) -> None:
@@ -143,14 +143,18 @@ def progress_in(step: Step, recording: Recording) -> tuple[int, bool, Array]:
 
 
 def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: Array, duration: float, record_every: int, start: int,
-            progress: bool) -> Path:  # fmt: skip
-    """Run into a file: a thread writes blocks while the next ones are computed."""
+            progress: bool, known: Mapping[str, Any]) -> Path:  # fmt: skip
+    """Run into a file: a thread writes blocks while the next ones are computed. ``known`` is the file's header until now."""
     dt = step.dt
 
     def write(found: list[Array], steps: int, finished: bool) -> None:
         """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
         if sum(new.shape[-2] for new in found):
-            add(functools.partial(block, step, doubts, found, steps, finished))
+            add(lambda recorder: recorder.append(*block(step, doubts, found, steps, finished)))
+
+    def end(why: Array | str | None) -> None:
+        """Write why it failed, if it did, and what was noted, to what is known of it from before."""
+        add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts))))
 
     failures: Failures = {}
     doubts = Doubts(step.plant.model, any(isinstance(c, JointStops) for c in step.plant.components), dt)
@@ -164,15 +168,25 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
                     held = []
                 advanced(done)
             write(held, -1, True)
+            why = failed(step, failures, x.shape[:-1])
+            end(why)
         except Diverged as stop:
             write([*held, stop.data], -1, True)
-            raise SimulationError(f"{ended(step, stop)} (recorded until then in '{path}')") from None
+            text = ended(step, stop)
+            end(text)
+            raise SimulationError(f"{text} (recorded until then in '{path}')") from None
         except SimulationError as error:
             write([*held, *error.records], -1, True)
+            end(str(error))
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error
-    failed(step, failures, x.shape[:-1])
+    warn_of(failures, why, f"'{step.plant.model.name}'")
     doubts.warn()
     return path
+
+
+def merged(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an outcome's entries with those of the run until then."""
+    return {n: [*known.get(n, ()), *x] if isinstance(x, list) else {**known.get(n, {}), **x} for n, x in new.items()}
 
 
 def block(step: Step, doubts: Doubts, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:

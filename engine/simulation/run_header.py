@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,13 @@ def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str,
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
             "v_entries": list(model.labels("v"))}  # fmt: skip
+
+
+def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, Any]:
+    """Return the part of a file's header that is known in the end: why a run, or rollouts of a batch, failed, and what was noted."""
+    rows = reason if isinstance(reason, np.ndarray) else np.array("" if reason is None else reason, dtype=object)
+    texts = {",".join(map(str, row)): str(text) for row, text in np.ndenumerate(rows) if text}
+    return {**({"reasons": texts} if texts else {}), **({"warnings": list(warnings)} if warnings else {})}
 
 
 # ---------------------------------------------------------------- reading
@@ -54,6 +61,7 @@ ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
     "record_every": (lambda x: is_number(x) and x == int(x) >= 1, "a whole number from 1"),
     "events": (lambda x: is_list(x, lambda e: isinstance(e, dict)), "a list of events"),
+    "warnings": TEXTS, "reasons": ((lambda x: isinstance(x, dict) and is_list([*x.values()], is_text)), "texts by rollout"),
 }  # fmt: skip
 
 
@@ -104,3 +112,18 @@ def parameter_in(recording: Recording, name: str, x: Any) -> Array:
     if values.shape[: len(recording.batch)] != recording.batch:
         raise StorageError(f"the parameter '{name}' in '{recording.path}' is {x!r:.100}; expected numbers for rollouts {recording.batch}")
     return values
+
+
+def outcome_in(recording: Recording) -> tuple[Array | str | None, tuple[str, ...]]:
+    """Return why a run or rollouts (\\*batch) failed, None where none did, and what was noted of it."""
+    header, batch = header_in(recording), recording.batch
+    texts, noted = header.get("reasons", {}), tuple(header.get("warnings", ()))
+    if not texts:
+        return None, noted
+    found = np.full(batch, "", dtype=object)
+    try:
+        for row, text in texts.items():
+            found[tuple(int(k) for k in row.split(",") if k)] = text
+    except (ValueError, IndexError):
+        raise StorageError(f"header['reasons'] of '{recording.path}' speaks of rollout '{row:.20}'; expected one of {batch}") from None
+    return found if batch else str(found[()]), noted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import time
 import types
@@ -26,7 +27,7 @@ from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
 from engine.simulation.controller import Controller
-from engine.simulation.diagnosis import ended, failed
+from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
@@ -218,6 +219,8 @@ class Simulator(Made):
         except ValueError:
             shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        if not math.prod(batch):
+            raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         if self.limited:
             require_within(self.model, q0)
         p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
@@ -322,7 +325,8 @@ class Simulator(Made):
             with progress_bar("simulating", "steps", round(duration / self.dt), progress) as advanced:
                 data = collected(blocks(self._step, p, x, self.dt, duration, record_every, 0, failures), advanced)
         except Diverged as stop:
-            raise SimulationError(ended(self._step, stop), self._trajectory(stop.data, p)) from None
+            text = ended(self._step, stop)
+            raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
         except SimulationError as error:
             if error.records:
                 error.trajectory, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
@@ -330,7 +334,9 @@ class Simulator(Made):
         found = self._trajectory(data, p)
         for text in found.warnings:
             warn(text, SimulationWarning)
-        return dataclasses.replace(found, reason=failed(self._step, failures, x.shape[:-1]))
+        why = failed(self._step, failures, x.shape[:-1])
+        warn_of(failures, why, f"'{self.model.name}'")
+        return dataclasses.replace(found, reason=why)
 
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
         """Go on with a run that was recorded by ``run(..., out=path)`` and interrupted: to the bit as if it had not been.

@@ -23,7 +23,7 @@ from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run_header import header_of, robot_in
+from engine.simulation.run_header import header_of, outcome, outcome_in, robot_in
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Trajectory:
     signals : by name, "component.signal" (..., T, *shape): powers, W, states, and what the actuators say
     events : where the run was stopped or interrupted
     stopped : of a batch with events, the time at which each rollout stopped, infinite where it did not
-    failed : of a batch, which rollouts (...) stopped being finite: their records are NaN from there on
-    reason : of a batch in which some failed, why, in words (...), "" where they did not; else None
+    failed : which rollouts (...) stopped being finite: their records are NaN from there on, or end before
+    reason : of a batch in which some failed, why, in words (...), "" where they did not; of one that failed, why; else None
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
     defect : what the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
@@ -70,7 +70,7 @@ class Trajectory:
     events: tuple[Crossing, ...] = ()
     stopped: Array | None = None
     parameters: dict[str, Array] = field(default_factory=dict)
-    reason: Array | None = None
+    reason: Array | str | None = None
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -89,8 +89,7 @@ class Trajectory:
     @property
     def failed(self) -> NDArray[np.bool_]:
         """Whether rollouts (...) stopped being finite; of a single rollout one truth value."""
-        found: Any = ~np.isfinite(self.q[..., -1:, :]).all(axis=(-2, -1))
-        return found
+        return not_finite(self.q, self.reason)
 
     @property
     def defect(self) -> Array:
@@ -159,7 +158,7 @@ class Trajectory:
         if self.q.ndim == 2:
             raise StateError("this trajectory is of one rollout; expected a batch")
         stopped, reason = (None if x is None else x[k] for x in (self.stopped, self.reason))
-        one = self._row(k, stopped=stopped, reason=reason)
+        one = self._row(k, stopped=stopped, reason=reason if isinstance(reason, np.ndarray) else reason or None)
         if one.q.ndim > 2:
             return one
         good = np.isfinite(one.q).all(axis=-1)
@@ -295,6 +294,7 @@ class Trajectory:
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters)
+        header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
                              records=len(self)) as recorder:  # fmt: skip
@@ -321,6 +321,12 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
+
+
+def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
+    """Return which rollouts (...) of states (..., T, n) stopped being finite."""
+    found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
+    return found
 
 
 def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
@@ -376,11 +382,12 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
         events = events_in(recording, start, stop)
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
+        reason, warnings = outcome_in(recording)
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters)
+    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings)
 
 
 def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:

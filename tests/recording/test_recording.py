@@ -209,14 +209,14 @@ def test_a_disk_that_fills(tmp_path, monkeypatch):
 
 def test_nothing_is_written_after_an_error(tmp_path):
     """Of the thread's, which is not the recorder's: what came before is kept, the file is not complete."""
-    def block(k):
+    def work(k, recorder):
         if k == 3:
             raise MemoryError
-        return {"t": np.full(1, float(k))}, {}
+        recorder.append({"t": np.full(1, float(k))}, {})
 
     with pytest.raises(MemoryError), aside(lambda: Recorder.create(tmp_path / "run.h5", {"t": ()}, (), {}, {})) as add:
         for k in range(5):
-            add(functools.partial(block, k))
+            add(functools.partial(work, k))
     with Recording.open(tmp_path / "run.h5") as recording:
         assert recording.read("t").tolist() == [0, 1, 2] and not recording.complete
 

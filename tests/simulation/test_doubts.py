@@ -53,13 +53,17 @@ def test_the_defect_is_an_estimate_of_the_error(method):
 @pytest.mark.parametrize(("w", "dt", "method"), [
     ((100.0, 20, 3), 0.1, "lie_euler"), ((100.0, 20, 3), 10.0, "cg4"), ((3.0, 1, 0.2), 0.01, "lie_euler"),
 ])  # fmt: skip
-def test_steps_that_are_too_long_are_said_once(w, dt, method):
+def test_steps_that_are_too_long_are_said_once(tmp_path, w, dt, method):
     simulator = engine.Simulator(brick(), dt=dt, integrator=method, **AWAY)
     with pytest.warns(engine.SimulationWarning, match=r"'brick': at t = .* errors of momentum add up to .* \(dt = .*, h\|ω\| = ") as caught:
         trajectory = simulator.run(AT_REST, [*w, 0, 0, 0], 1000 * dt)
     assert len(caught) == 1 and trajectory.warnings == (str(caught[0].message),) and trajectory.defect[-1] > 0.01
     P = trajectory.momentum()
     assert np.abs(P - P[0]).max() < 1e-10 * np.abs(P[0]).max()                  # and would tell nobody
+    with pytest.warns(engine.SimulationWarning):
+        path = simulator.run(AT_REST, [*w, 0, 0, 0], 1000 * dt, out=tmp_path / "run.h5")
+    loaded = engine.load_trajectory(path)
+    assert loaded.warnings == trajectory.warnings == engine.load_trajectory(loaded.save(tmp_path / "saved.h5")).warnings
 
 
 def test_a_long_run_by_a_good_method_has_no_doubts(tmp_path):

@@ -571,7 +571,27 @@ def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
         path = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 1e4, 0.2]}, out=tmp_path / "run.h5")
     loaded = engine.load_trajectory(path)
     np.testing.assert_array_equal(loaded.q, found.q)
-    assert loaded.failed.tolist() == [False, True, False]
+    saved = engine.load_trajectory(loaded.save(tmp_path / "saved.h5"))
+    for other in (loaded, saved):
+        assert other.failed.tolist() == [False, True, False] and other.reason.tolist() == found.reason.tolist()
+        assert other.warnings == found.warnings and other.rollout(1).reason == found.reason[1] and other.rollout(0).reason is None
+        assert other.rollout(1).failed and not other.rollout(0).failed
+    for every in (3, 13, 500):                                                 # the same moment, however seldom it is recorded
+        with pytest.warns(engine.SimulationWarning, match="1 of 3 rollouts"):
+            assert simulator.run([0.1], [1.0], 100.0, every, parameters={"gain": [0.1, 1e4, 0.2]}).reason[1] == found.reason[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
+@pytest.mark.parametrize("compiled", [True, False])
+def test_why_one_rollout_failed_is_in_its_trajectory_and_in_its_file(tmp_path, compiled):
+    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, compiled=compiled)
+    with pytest.raises(engine.SimulationError, match=r"(no longer finite at|in the step from) t = 1\.3 s") as ended:
+        simulator.run([0.1], [1.0], 10.0, 4)
+    assert ended.value.trajectory.failed and ended.value.trajectory.reason == str(ended.value)
+    with pytest.raises(engine.SimulationError, match=r"recorded until then in '.*run.h5'"):
+        simulator.run([0.1], [1.0], 10.0, 4, out=tmp_path / "run.h5")
+    loaded = engine.load_trajectory(tmp_path / "run.h5")
+    assert loaded.failed and loaded.reason == str(ended.value) and len(loaded) == len(ended.value.trajectory) >= 4
 
 
 @pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
