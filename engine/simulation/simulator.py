@@ -329,7 +329,8 @@ class Simulator(Made):
             raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
         except SimulationError as error:
             if error.records:
-                error.trajectory, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
+                found = self._trajectory(np.concatenate(error.records, axis=-2), p)
+                error.trajectory, error.records = dataclasses.replace(found, reason=str(error)), []
             raise
         found = self._trajectory(data, p)
         for text in found.warnings:

@@ -164,7 +164,7 @@ def rotated(R: Array, A: Array) -> Array:
 
     In the plane of such a turn, the trace and the antisymmetric part of A stay, and the rest turns by 2θ.
     """
-    turns = [k for k in range(3) if all(isinstance(R[k, l], float) and R[k, l] == R[l, k] == float(k == l) for l in range(3))]
+    turns = [k for k in range(3) if all(isinstance(x, float) and x == float(k == l) for l in range(3) for x in (R[k, l], R[l, k]))]
     if not turns:
         return R @ A @ R.T
     k = turns[0]

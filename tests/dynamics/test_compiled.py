@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import engine
 from engine import Model, Robot, dynamics
 from engine.compiler import Gufunc, interpret, trace, verify
 from engine.model import KINDS
+from engine.spatial import inertia
 from tests.dynamics.support import error, robot, sensitivity
 from tests.trees import random_tree
 
@@ -255,3 +257,20 @@ def test_operations_do_not_grow(name: str, floating_base: bool, function: str, o
     """What a state costs, with a hundredth to spare; fewer are welcome."""
     compiled = getattr(engine.compile(robot(name, floating_base)), function)
     assert compiled.program.count() <= 1.01 * operations
+
+
+@pytest.mark.parametrize("axes", list(itertools.permutations(np.eye(3), 2)), ids=lambda axes: str([int(np.argmax(a)) for a in axes]))
+@pytest.mark.parametrize("floating", [False, True])
+def test_universal_joints_about_any_two_coordinate_axes(axes, floating):
+    """Whose rotation is of numbers in some entries only."""
+    builder = engine.Builder("crank")
+    builder.add_link("base", inertia=inertia.box(2.0, [1.0, 0.5, 0.3]))
+    for above, link in (("base", "one"), ("one", "two")):
+        builder.add_link(link, inertia=inertia.box(1.0, [1.0, 0.5, 0.3]))
+        builder.add_joint(f"to {link}", "universal", above, link, axis=axes[0], axis2=axes[1])
+    model = builder.model(floating_base=floating)
+    q, v = model.random(np.random.default_rng(2))
+    tau = np.linspace(-1.0, 1.0, model.nv)
+    robot = engine.compile(model)
+    assert error(robot.aba(q, v, tau), dynamics.aba(model, q, v, tau)) < 1e-12
+    assert error(robot.crba(q), dynamics.crba(model, q)) < 1e-13

@@ -266,8 +266,8 @@ def largest(model: engine.Model, q: Array, v: Array, a: Array) -> float:
     reach += sum(float(np.linalg.norm(b.joint_pose(q)[:3, 3])) for b in model.bodies)
     ratio = max(1.0, *[abs(b.ratio) for b in model.bodies])
     speed, rate = ratio * float(np.abs(v).sum()), ratio * float(np.abs(a).sum())
-    turning = rate + speed**2
-    linear = float(np.linalg.norm(GRAVITY)) + (1 + reach) * turning + speed**2
+    turning = rate + speed * speed
+    linear = float(np.linalg.norm(GRAVITY)) + (1 + reach) * turning + speed * speed
     I, h, m = (sum(float(np.abs(b.inertia[s]).max()) for b in model.bodies) for s in (np.s_[:3, :3], np.s_[:3, 3:], (5, 5)))
     force = m * linear + h * turning
     return ratio * ((1 + reach) * force + I * turning + h * linear)
