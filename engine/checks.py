@@ -25,7 +25,7 @@ class EngineError(ValueError):
         return type(self).__new__, (type(self), *self.args), vars(self)        # whatever the constructor takes
 
 
-class Made:
+class Fixed:
     """What was compiled from its attributes: once ``_made`` is set, those without an underscore cannot be."""
 
     _made = False

@@ -43,9 +43,9 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component", "surroundings"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
+    ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "run", "fingerprint"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("actuators", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import ops
-from engine.checks import Made
+from engine.checks import Fixed
 from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import calling, name_of, pure, trace
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Motion = TypeVar("Motion", BodyTrajectory, StateTrajectory)
 
 
-class CompiledSystem(Made, Generic[Motion]):
+class CompiledSystem(Fixed, Generic[Motion]):
     """Compiled dynamics of a :class:`~engine.rigid_body.RigidBody` or of :class:`~engine.rigid_body.Dynamics`, with exact derivatives.
 
     Every function is traced and compiled when it is first used, broadcasts over leading dimensions, and raises ``StateError`` where a

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics, ops
-from engine.checks import EngineError, Made
+from engine.checks import EngineError, Fixed
 from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
@@ -175,7 +175,7 @@ def on_floats(name: str, robot: Robot, **given: Any) -> Any:
 plain: Any = dynamics                                                           # called on symbols, which have no type of their own
 
 
-class Robot(Made):
+class Robot(Fixed):
     """Compiled dynamics of one model in one gravity; every function broadcasts over leading dimensions.
 
     Each is traced and compiled when it is first used, and raises ``StateError`` where a result would hold NaN or infinity. Functions of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -15,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import Made, require_importable, warn, whole
+from engine.checks import Fixed, require_importable, warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -48,7 +49,7 @@ Array = NDArray[np.float64]
 Acting = Callable[..., Any] | Component | Law
 
 
-class Simulator(Made):
+class Simulator(Fixed):
     """Steps a model through time: ``Simulator(model, dt=1e-3, gravity=(0, 0, 0), controller=fn).run(q0, v0, duration=20.0)``.
 
     Parameters
@@ -129,8 +130,12 @@ class Simulator(Made):
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components read besides their arguments, now."""
         functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
-        others = [(c.name, c) for c in self.components if not isinstance(c, Force)]
-        return surroundings([*((f.name, f.law.fn) for f in functions), *others])
+        return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)])
+
+    @property
+    def _given(self) -> list[Component]:
+        """The components that it was made with, of which it has copies."""
+        return [c for c in (*self._arguments["actuators"], *self._arguments["forces"]) if isinstance(c, Component)]
 
     def _require_unchanged(self) -> None:
         """Refuse to go on with machine code where what it was made of has changed since."""
@@ -139,7 +144,7 @@ class Simulator(Made):
             return
         again = Step(self.plant, self.method, self.watch, self.dt, True).process.programs
         self._surroundings.update({n: x for n, x in self._read().items() if n not in now or not same(x, now[n])})  # counted on by tracing
-        ours = [f"{c.name}: " for c in self.components if type(c).__module__.startswith("engine.simulation")]
+        ours = [f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")]
         if not any(what.startswith(tuple(ours)) for what in differs) and again == self._process.programs:
             self._surroundings = self._read()
             return
@@ -176,7 +181,8 @@ class Simulator(Made):
         return self.watch.called
 
     def _assembled(self, forces: list[Any], actuators: list[Component], joint_dynamics: bool) -> list[Component]:
-        """Return all components, named, and bound to the model."""
+        """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
+        actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
         motors = [a for a in actuators if isinstance(a, Motor)]
         found: list[Component] = [*actuators, Drive(motors, joint_dynamics)]
         if joint_dynamics:
@@ -344,7 +350,7 @@ class Simulator(Made):
 
         What is compiled is known by its program. What runs as plain Python, the actions of events, and every function where
         ``compiled=False``, is known by a fingerprint, taken when the simulator is made: of its code and constants, its defaults, the values
-        that it encloses, and the globals that it names (:func:`engine.simulation.fingerprint.fingerprint` says more). What such a function
+        that it encloses, and the globals that it names (:func:`engine.simulation.surroundings.fingerprint` says more). What such a function
         remembers by itself, or reads from elsewhere, is not recorded.
 
         Parameters

@@ -14,10 +14,10 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
-from engine.simulation.fingerprint import fingerprint
 from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, MOMENTUM, Plant
 from engine.simulation.run import Process
+from engine.simulation.surroundings import fingerprint
 
 Array = np.ndarray
 

@@ -1,103 +1,233 @@
-"""What a function reads besides its arguments: machine code has it as it was when the function was traced."""
+"""What functions are and read besides their arguments: machine code has it as it was when they were traced, a file when they ran."""
 
 from __future__ import annotations
 
+import copy
+import dis
 import functools
+import hashlib
 import inspect
+import sysconfig
 import types
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.compiler.gufunc import Gufunc
+from engine.integrate import Event
+from engine.io import model_hash
+from engine.model import Model
+from engine.rigid_body import ControlSystem
+from engine.simulation.component import Called, Component, Law
+from engine.simulation.function import Function
+from engine.simulation.robot import Robot
+
 Array = np.ndarray
 #: values that are compared as they stand
-PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic)
+#: where code lies that is known by its name: Python's own, what is installed, and the engine's
+INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
+#: of the engine's objects, those whose attributes count
+OPEN = (Called, Component, ControlSystem, Event, Law)
 #: how far it goes from a function to what that holds
-DEPTH = 5
+DEPTH = 12
+
+Leaf = tuple[str, Any]
+
+
+class Code(NamedTuple):
+    """What a function does: a hash of its code and constants, in which its place has no part."""
+
+    digest: str
 
 
 def surroundings(things: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return by name every number, text and array that functions and objects (name, thing) read besides their arguments.
+    """Return by name every number, text, array and piece of code that functions and objects (name, thing) consist of, or read.
 
-    Looked at are closures, globals, defaults, the objects that methods belong to with their attributes, and lists, dictionaries and
-    functions among these; of modules and classes what the functions name. Objects of the engine's own that do not change are left out.
+    Looked at are closures, globals, defaults, code, the objects that methods belong to with their attributes and methods, and containers,
+    functions and modules among these, as far as they are the user's: what is installed with Python, in packages or with the engine counts
+    by its name, and what it encloses. Not seen is what is read from files, clocks and the like.
 
     >>> def pull(gain):
     ...     return lambda q: -gain * q
-    >>> surroundings([("f", pull(2.0))])
-    {'f: gain': 2.0}
+    >>> [(name, x) for name, x in surroundings([("f", pull(2.0))]).items() if name != "f"]
+    [('f: gain', 2.0)]
     """
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    for name, thing in things:
-        for path, value in leaves(thing, "", DEPTH, seen):
-            found[f"{name}: {path}"] = value
-    return found
+    return dict(named(things))
 
 
-def leaves(x: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yield what an object holds, by its path."""
-    if isinstance(x, PLAIN):
-        yield path, x
-        return
-    if depth < 0 or id(x) in seen:
-        return
-    seen.add(id(x))
+def fingerprint(*things: Any) -> str:
+    """Return the SHA-256 of the :func:`surroundings` of things, the same in every process of one version of Python.
+
+    >>> def pull(k):
+    ...     return lambda t, q, v: -k * q
+    >>> fingerprint(pull(1.0)) == fingerprint(pull(1.0)), fingerprint(pull(1.0)) == fingerprint(pull(2.0))
+    (True, False)
+    """
+    seen = hashlib.sha256()
+    for path, x in named((str(k), thing) for k, thing in enumerate(things)):
+        for word in (path, *words(x)):
+            data = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
+            seen.update(len(data).to_bytes(8, "little") + data)
+    return seen.hexdigest()
+
+
+def words(x: Any) -> tuple[str | bytes, ...]:
+    """Return what a leaf is, for a hash."""
     if isinstance(x, np.ndarray):
-        if x.dtype != object:
+        return x.dtype.str, str(x.shape), x.tobytes()
+    if isinstance(x, (Model, Robot)):
+        model, gravity = (x, ()) if isinstance(x, Model) else (x.model, x.gravity)
+        return type(x).__name__, model_hash(model), str(gravity)
+    if isinstance(x, Gufunc):
+        return "gufunc", x.name, "" if isinstance(x, Function) else x.program.key
+    return type(x).__name__, repr(x)
+
+
+# ---------------------------------------------------------------- the walk
+
+
+def named(things: Iterable[tuple[str, Any]]) -> Iterator[Leaf]:
+    """Yield the leaves of things (name, thing) by "name: path"."""
+    walk = Walk()
+    for name, thing in things:
+        for path, x in walk.leaves(thing, "", DEPTH, True):
+            yield f"{name}: {path}" if path else name, x
+
+
+class Walk:
+    """A walk through things and what they consist of; what it comes across again is a leaf that says where it was."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, tuple[str, Any]] = {}                             # by id; kept, so that no other object gets it
+
+    def leaves(self, x: Any, path: str, depth: int, opened: bool = False) -> Iterator[Leaf]:
+        """Yield what a thing consists of, by path; ``opened`` if an object's attributes count, whatever it is."""
+        if isinstance(x, PLAIN) or depth < 0:
+            yield path, x if isinstance(x, PLAIN) else type(x).__name__
+        elif id(x) in self.seen:
+            if self.seen[id(x)][0] != path:
+                yield path, f"the same as {self.seen[id(x)][0]}"
+        else:
+            self.seen[id(x)] = path, x
+            yield from self.parts(x, path, depth - 1, opened)
+
+    def parts(self, x: Any, path: str, depth: int, opened: bool) -> Iterator[Leaf]:
+        """Yield what a thing consists of that was not seen before."""
+        if isinstance(x, np.ndarray) and not x.dtype.hasobject:
             yield path, x.copy()
-    elif isinstance(x, Mapping):
-        for key, value in list(x.items()):
-            yield from leaves(value, f"{path}[{key!r}]", depth - 1, seen)
-    elif isinstance(x, (list, tuple, set, frozenset)):
-        for k, value in enumerate(x):
-            yield from leaves(value, f"{path}[{k}]", depth - 1, seen)
-    elif isinstance(x, functools.partial):
-        for name, value in (("", x.func), ("args", x.args), ("keywords", x.keywords)):
-            yield from leaves(value, joined(path, name), depth - 1, seen)
-    elif inspect.ismethod(x):
-        yield from leaves(x.__self__, path, depth, seen)
-        yield from leaves(x.__func__, path, depth, seen)
-    elif inspect.isfunction(x):
-        if not str(x.__module__).startswith("engine.") or x.__closure__:
-            yield from read(x, path, depth, seen)
-    elif hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType)):
-        engines = str(type(x).__module__).startswith("engine.")
-        if engines and not hasattr(x, "act") and not hasattr(x, "fn"):           # a model, a compiled function: they do not change
+        elif isinstance(x, (Model, Robot, Gufunc)):
+            yield path, x
+        elif isinstance(x, (list, tuple, deque, np.ndarray)):
+            yield from self.row(x, path, depth)
+        elif isinstance(x, (set, frozenset)):
+            yield path, tuple(sorted(fingerprint(y) for y in x))
+        elif isinstance(x, Mapping):
+            yield path, f"{len(x)} entries"
+            for key, y in list(x.items()):
+                yield from self.leaves(y, f"{path}[{key!r}]", depth)
+        elif isinstance(x, functools.partial):
+            for name, y in (("", x.func), ("args", x.args), ("keywords", x.keywords)):
+                yield from self.leaves(y, joined(path, name), depth)
+        elif isinstance(x, types.MethodType):
+            yield from self.leaves(x.__func__, path, depth)
+            yield from self.leaves(x.__self__, path, depth, True)
+        elif isinstance(x, types.FunctionType):
+            yield from self.function(x, path, depth)
+        else:
+            yield from self.object(x, path, depth, opened)
+
+    def row(self, x: Any, path: str, depth: int) -> Iterator[Leaf]:
+        """Yield the entries of a list and the like."""
+        if all(isinstance(y, PLAIN) for y in x):
+            yield path, copy.copy(x)
             return
-        own = {n: y for c in reversed(type(x).__mro__) if not str(c.__module__).startswith(("engine.", "builtins"))
-               for n, y in vars(c).items() if isinstance(y, (*PLAIN, np.ndarray)) and not n.startswith("__")}  # fmt: skip
-        for name, value in {**own, **vars(x)}.items():
-            yield from leaves(value, joined(path, name), depth - 1, seen)
-        call = getattr(type(x), "__call__", None)  # noqa: B004
-        if inspect.isfunction(call) and not engines:
-            yield from leaves(call, path, depth, seen)
+        yield path, f"{len(x)} entries"
+        for k, y in enumerate(x):
+            yield from self.leaves(y, f"{path}[{k}]", depth)
+
+    def function(self, f: types.FunctionType, path: str, depth: int) -> Iterator[Leaf]:
+        """Yield what a function does, encloses and reads."""
+        own = not f.__code__.co_filename.startswith(INSTALLED)
+        yield path, Code(digest(f.__code__)) if own else f"{f.__module__}.{f.__qualname__}"
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            if cell != types.CellType():                                       # a name that is given a value later
+                yield from self.leaves(cell.cell_contents, joined(path, name), depth)
+        for k, y in enumerate((*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())):
+            yield from self.leaves(y, joined(path, f"default {k}"), depth)
+        for name, y in vars(f).items():
+            if not name.startswith("__"):
+                yield from self.leaves(y, joined(path, name), depth)
+        names = dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code)) if own else {}
+        for name in names:
+            if name in f.__globals__:
+                yield from self.read(f.__globals__[name], joined(path, name), depth, names)
+
+    def read(self, x: Any, path: str, depth: int, names: Iterable[str]) -> Iterator[Leaf]:
+        """Yield what a global is; of modules and classes what code names."""
+        if not isinstance(x, (type, types.ModuleType)):
+            yield from self.leaves(x, path, depth)
+        elif not known(x):
+            for name in [n for n in names if n in vars(x)]:
+                yield from self.leaves(unbound(vars(x)[name]), joined(path, name), depth)
+
+    def object(self, x: Any, path: str, depth: int, opened: bool) -> Iterator[Leaf]:
+        """Yield an object's class, attributes, and methods, as far as they are the user's."""
+        kind = x if isinstance(x, type) else type(x)
+        yield path, f"{kind.__module__}.{kind.__qualname__}"
+        engines = str(kind.__module__).startswith("engine.")
+        if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or (engines and not (opened or isinstance(x, OPEN))):
+            return
+        if hasattr(x, "__array__"):
+            yield joined(path, "values"), np.array(x, copy=True)
+        if not (opened or isinstance(x, OPEN) or callable(x) or not known(kind)):
+            return
+        for c in [c for c in kind.__mro__[::-1] if not known(c)]:
+            for name, y in vars(c).items():
+                y = unbound(y)
+                if not name.startswith("__") and isinstance(y, (*PLAIN, np.ndarray, list, tuple, Mapping, types.FunctionType)):
+                    yield from self.leaves(y, joined(path, name), depth)
+            if "__call__" in vars(c):
+                yield from self.leaves(vars(c)["__call__"], path, depth)
+        for name, y in attributes(x):
+            if not name.startswith("__"):
+                yield from self.leaves(y, joined(path, name), depth)
 
 
-def read(fn: types.FunctionType, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yield what a function in Python reads, by its path."""
-    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-        try:
-            yield from leaves(cell.cell_contents, joined(path, name), depth - 1, seen)
-        except ValueError:                                                     # a name that is given a value later
-            continue
-    for k, value in enumerate((*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())):
-        yield from leaves(value, joined(path, f"default {k}"), depth - 1, seen)
-    if str(fn.__module__).startswith("engine."):
-        return
-    names = [n for code in codes(fn.__code__) for n in code.co_names]
-    for name in dict.fromkeys(names):
-        if name not in fn.__globals__:
-            continue
-        value = fn.__globals__[name]
-        if not isinstance(value, (type, types.ModuleType)):
-            yield from leaves(value, joined(path, name), depth - 1, seen)
-        elif not value.__name__.startswith(("numpy", "engine", "scipy")):
-            held = {n: vars(value)[n] for n in names if n in vars(value)}
-            for n, y in held.items():
-                if isinstance(y, (*PLAIN, np.ndarray)):
-                    yield from leaves(y, f"{joined(path, name)}.{n}", depth - 1, seen)
+def attributes(x: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an object's attributes, in slots too."""
+    yield from getattr(x, "__dict__", {}).items()
+    slots = [n for c in type(x).__mro__ for s in [vars(c).get("__slots__", ())] for n in ([s] if isinstance(s, str) else s)]
+    for name in slots:
+        if name not in ("__dict__", "__weakref__") and hasattr(x, name):
+            yield name, getattr(x, name)
+
+
+def unbound(x: Any) -> Any:
+    """Return the function behind a property, or a method of a class."""
+    return x.__func__ if isinstance(x, (staticmethod, classmethod)) else x.fget if isinstance(x, property) else x
+
+
+@functools.lru_cache(maxsize=10_000)
+def known(x: Any) -> bool:
+    """Return whether a class or a module is Python's own, an installed package's, or the engine's."""
+    module = inspect.getmodule(x) if isinstance(x, type) else x
+    file = getattr(module, "__file__", None)
+    return getattr(x, "__module__", "") == "builtins" or (file or "").startswith(INSTALLED) or (
+        file is None and getattr(module, "__spec__", None) is not None and getattr(module, "__name__", "") != "__main__")  # fmt: skip
+
+
+@functools.lru_cache(maxsize=10_000)
+def digest(code: types.CodeType) -> str:
+    """Return a hash of code, in which its place has no part."""
+    consts = [digest(c) if isinstance(c, types.CodeType) else
+              (type(c).__name__, repr(sorted(map(repr, c)) if isinstance(c, frozenset) else c)) for c in code.co_consts]  # fmt: skip
+    parts = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, code.co_argcount,
+             getattr(code, "co_exceptiontable", b""), consts)  # fmt: skip
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -108,21 +238,36 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes(c)
 
 
+@functools.lru_cache(maxsize=10_000)
+def loaded(code: types.CodeType) -> tuple[str, ...]:
+    """Return the globals and attributes that code names."""
+    naming = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
+    return tuple(dict.fromkeys(str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith(naming)))
+
+
 def joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path and name else path or name
+
+
+# ---------------------------------------------------------------- what has changed
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return what differs, in words."""
     pairs = ((name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**before, **now})
-    return [f"{name} is {shown(b)}, and was {shown(a)}" for name, a, b in pairs if not same(a, b)]
+    return [f"{name} {differs(a, b)}" for name, a, b in pairs if not same(a, b)]
+
+
+def differs(a: Any, b: Any) -> str:
+    """Return that something is b and was a, in words."""
+    return "is another function now, and was not" if isinstance(a, Code) and isinstance(b, Code) else f"is {shown(b)}, and was {shown(a)}"
 
 
 def same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    return a is b or (type(a) is type(b) and repr(a) == repr(b))
+    """Return whether two leaves are the same."""
+    return a is b or (type(a) is type(b) and words(a) == words(b))
 
 
 def shown(x: Any) -> str:
+    """Return a leaf as it is written in a sentence."""
     return np.array2string(x, precision=6, threshold=6) if isinstance(x, np.ndarray) else repr(x)[:60]

@@ -13,8 +13,8 @@ import engine
 from engine import ops
 from engine.simulation.actuators import ReactionWheels
 from engine.simulation.controllers import attitude_control, computed_torque
-from engine.simulation.fingerprint import fingerprint
 from engine.simulation.forces import JointSpring
+from engine.simulation.surroundings import fingerprint
 from tests.simulation.test_actuators import satellite
 from tests.simulation.test_simulator import pendulum
 
