@@ -223,6 +223,11 @@ class Called:
             raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
         return result[0], np.asarray(result[1])
 
+    def require_made_for(self, model: Model, components: list[Component]) -> None:
+        """Let a ready function refuse a model, or components, other than those that it was made for."""
+        if (require := getattr(self.law.fn, "require_made_for", None)) is not None:
+            require(model, components)
+
     def require_finite(self, s: Context, result: Any) -> None:
         """Refuse NaN and infinity where there are numbers; machine code shows them in the records."""
         if s.q.dtype != object:
@@ -239,6 +244,9 @@ class Force(Component):
         self.state = self.called.law.state
         if self.called.law.period is not None:
             raise SimulationError(f"{self.called.name} is a force with a period; expected one for a controller")
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.called.require_made_for(model, [])
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         result, rate = self.called(s, state)

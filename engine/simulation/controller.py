@@ -34,6 +34,7 @@ class Controller(Component):
         """Take note of who takes commands, and of which shapes."""
         own = {c.name: c.command for c in components if c.command is not None and c.name != "drive"}
         self.model, self.takers = model, {"tau": (model.nv,), **own}
+        self.called.require_made_for(model, components)
 
     def hold(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Make room for commands of these shapes, which a law with a period holds."""
