@@ -41,6 +41,10 @@ class ControlSystem:
         """The state (n) after a step of dt at constant controls. Traceable."""
         raise NotImplementedError
 
+    def sound(self, x: Array, u: Array, t: Any) -> list[Any]:
+        """Return truth values without which nothing that is computed of the system holds: that a mass which varies is above zero. Traced."""
+        return []
+
     def check(self) -> None:
         """Refuse a system that cannot be."""
         if not isinstance(state := getattr(self, "state", None), LieState):

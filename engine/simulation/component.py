@@ -163,7 +163,9 @@ class Law:
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
         ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, and the simulation's parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
-    period : s; it is evaluated at t = 0, period, 2·period, …, at the beginning of the step that reaches it, and held in between
+    period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
+        in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step. A memory that
+        changes at ticks only is that of a :class:`Component`, which ``update`` returns once a step
 
     >>> integral = Law(lambda t, q, v, state: (-state, q), state=[0.0])
     """

@@ -212,7 +212,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
     require_base(model, "reaction_null_space_motion", floating=True)
     require_positive("reaction_null_space_motion", gain=gain)
     if not callable(motion):
-        raise SimulationError(f"reaction_null_space_motion: motion is {shown(motion)}; expected a function of t that returns joint velocities")
+        raise SimulationError(f"reaction_null_space_motion: motion is {shown(motion)}; expected a function of t")
 
     def reaction_null_space_motion(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
         M, b = dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
@@ -314,7 +314,7 @@ def attitude(what: str, target: Any) -> Callable[[Any], Array]:
     if not callable(target):
         fixed = numbers(text, target, SimulationError)
         if fixed.shape != (4,) or not quaternion.is_unit(fixed):
-            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t that returns one")
+            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
         fixed = quaternion.normalize(fixed)
         return lambda t: fixed
 
@@ -331,7 +331,7 @@ def attitude(what: str, target: Any) -> Callable[[Any], Array]:
 
 
 def made_for(control: Callable[..., Any], model: Model, *actuators: Component, also: Any = None) -> Callable[..., Any]:
-    """Return a controller that refuses, as its ``require_made_for(model, components)``, other joints and other actuators than it was made for.
+    """Return a controller with ``require_made_for(model, components)``, which refuses other joints and actuators than it was made for.
 
     They are compared by what it has read of them: copies will do, and so will other masses.
     """
@@ -349,8 +349,8 @@ def made_for(control: Callable[..., Any], model: Model, *actuators: Component, a
                                       "expected one that is made for this model")  # fmt: skip
         for a in actuators:
             if any(c.name == a.name and read(c) != read(a) for c in components):
-                raise SimulationError(f"{control.__name__} was made for another '{a.name}' than the simulator's, with other axes or places; "
-                                      "expected the same actuator for both")  # fmt: skip
+                raise SimulationError(f"{control.__name__} was made for another '{a.name}' than the simulator's, with other axes or "
+                                      "places; expected the same actuator for both")  # fmt: skip
         if hasattr(also, "require_made_for"):
             also.require_made_for(found, components)
 

@@ -229,6 +229,8 @@ def test_properties_by_keyword_are_the_bodys_own():
     ({"inertia": [[1, 0], [0]]}, "Satellite: inertia is not rectangular; expected an array of numbers"),
     ({"inertia": [1, 2, 3.0]}, "inertia has shape (3,); expected (3, 3) or (6, 6)"),
     ({"inertia": np.full((3, 3), np.inf)}, "inertia holds NaN or infinity"),
+    ({"inertia": np.diag([1, 1, 30.0])}, "Satellite: principal moments 1, 1, 30 kg·m² violate the triangle inequality"),
+    ({"mass": None, "inertia": np.diag([1, 1, 30.0, 1, 1, 1])}, "Satellite: principal moments 1, 1, 30 kg·m² violate the triangle"),
     ({"inertia": DENSE}, "Satellite has a mass besides a 6×6 inertia, which holds it; expected one or the other"),
     ({"attitude": "euler"}, "attitude is 'euler'; expected one of quaternion, mrp, rodrigues, rotation_vector"),
     ({"velocity_frame": "ned"}, "velocity_frame is 'ned'; expected 'world' or 'body'"),

@@ -337,8 +337,8 @@ def test_gains_that_are_none_are_refused(name, bad):
 @pytest.mark.parametrize(("make", "message"), [
     (lambda m, w: controllers.attitude_control(m, w, np.zeros(4)), "attitude_control: target is array([0., 0., 0., 0.]); expected a unit"),
     (lambda m, w: controllers.attitude_control(m, w, [np.nan, 0, 0, 1]), "attitude_control: target holds NaN or infinity; expected finite"),
-    (lambda m, w: controllers.attitude_control(m, w, [1.0, 1, 0, 0]), "attitude_control: target is [1.0, 1, 0, 0]; expected a unit quaternion"),
-    (lambda m, w: controllers.attitude_control(m, w, np.eye(3)), "attitude_control: target is array([[1., 0., 0.], [0., 1., 0.], [0., 0., 1."),
+    (lambda m, w: controllers.attitude_control(m, w, [1.0, 1, 0, 0]), "attitude_control: target is [1.0, 1, 0, 0]; expected a unit"),
+    (lambda m, w: controllers.attitude_control(m, w, np.eye(3)), "attitude_control: target is array([[1., 0., 0.], [0., 1., 0.]"),
     (lambda m, w: controllers.attitude_control(m, w, "up"), "attitude_control: target is 'up'; expected numbers"),
     (lambda m, w: controllers.momentum_dumping(m, w, jets(), target="up"), "target is 'up'; expected numbers"),
     (lambda m, w: controllers.attitude_control(w, m), "model is <engine.simulation.actuators.ReactionWheels"),
@@ -365,7 +365,7 @@ def test_a_target_is_normalised_and_one_of_a_function_is_looked_at():
     for compiled in (True, False):
         control = controllers.attitude_control(model, wheels, lambda t: np.array([1.0 + t, 0, 0, 0]))
         simulator = engine.Simulator(model, dt=0.1, gravity=(0, 0, 0), actuators=[wheels], controller=control, compiled=compiled)
-        with pytest.raises(engine.SimulationError, match="attitude_control: target return.* a quaternion that is no unit one"):
+        with pytest.raises(engine.SimulationError, match=r"attitude_control: target return.* a quaternion that is no unit one"):
             simulator.run(model.neutral(), np.zeros(6), 1.0)
     with pytest.raises(engine.SimulationError, match=r"attitude_control: target returned shape \(3,\); expected a unit quaternion"):
         engine.Simulator(model, actuators=[wheels], controller=controllers.attitude_control(model, wheels, lambda t: np.zeros(3)))
