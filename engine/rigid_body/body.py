@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, nearest
+from engine.checks import EngineError, in_order, nearest, shown
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -299,6 +299,9 @@ class RigidBody(ControlSystem):
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise BodyError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
         self._require_written()
+        for name in ("forces", "moments", "wrench", "mass", "inertia"):
+            if callable(fn := getattr(self, name)):
+                in_order(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
         if all(any(self.overrides(n) and getattr(self, n) is not None for n in names) for names in (("wrench",), ("forces", "moments"))):
             raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
         if self.inertia is None:
@@ -380,9 +383,12 @@ class RigidBody(ControlSystem):
 
     def _array(self, name: str, given: Any) -> Array:
         try:
-            return np.asarray(given)
+            a = np.asarray(given)
         except ValueError:
             raise BodyError(f"{self.name}: {name} is not rectangular; expected an array of numbers") from None
+        if a.dtype.kind not in "fiubc" and not (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat)):
+            raise BodyError(f"{self.name}: {name} is {shown(given)}; expected real numbers")
+        return a
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.attitude}, velocity in {self.velocity_frame} axes, {self.controls} controls>"

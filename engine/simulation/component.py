@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning, nearest
+from engine.checks import EngineError, EngineWarning, in_order, nearest, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
 
@@ -191,6 +191,9 @@ class Called:
     def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
         self.fn, self.name = pure(self.law.fn), name_of(self.law.fn)
+        if isinstance(self.law.fn, type):
+            raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
+        in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
         try:
             signature = inspect.signature(self.fn)
         except (TypeError, ValueError):  # a builtin without a signature
@@ -231,7 +234,15 @@ class Called:
             require(model, components)
 
     def require_finite(self, s: Context, result: Any) -> None:
-        """Refuse NaN and infinity where there are numbers; machine code shows them in the records."""
+        """Refuse what is no number, and NaN and infinity where there are numbers; machine code shows them in the records."""
+        for x in result.values() if isinstance(result, Mapping) else [result]:
+            try:
+                a = np.asarray(x)
+                good = a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat))
+            except ValueError:                                                 # ragged
+                good = False
+            if not good:
+                raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
         if s.q.dtype != object:
             for x in result.values() if isinstance(result, Mapping) else [result]:
                 if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():

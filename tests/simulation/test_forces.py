@@ -351,3 +351,32 @@ def test_a_law_faster_than_the_steps_is_refused():
     law = engine.Law(lambda t, q, v: -q, period=0.01)
     with pytest.raises(engine.SimulationError, match=r"Law period 0.01 s of <lambda> is shorter than dt 0.05 s; expected dt or more"):
         engine.Simulator(pendulum(), dt=0.05, controller=law)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda t, q, v: ["5"], r"<lambda> returned \['5'\]; expected numbers"),
+    (lambda t, q, v: None, "<lambda> returned None; expected numbers"),
+    (lambda t, q, v: np.array([None]), r"<lambda> returned array\(\[None\], dtype=object\); expected numbers"),
+    (lambda q, v, t: -q, r"<lambda> takes \(q, v, t\), and is called as \(t, q, v\); expected them in this order"),
+    (JointFriction, r"JointFriction is a class; expected one of its instances, JointFriction\(…\)"),
+])  # fmt: skip
+def test_functions_that_return_no_numbers_are_refused(fn, message, compiled):
+    for given in ({"forces": [fn]}, {"controller": fn}):
+        with pytest.raises(engine.SimulationError, match=message):
+            engine.Simulator(pendulum(), compiled=compiled, **given)
+
+
+def test_two_gravities_are_doubted():
+    with pytest.warns(engine.simulation.SimulationWarning, match=r"besides the uniform gravity .* both act; expected gravity=\(0, 0, 0\)"):
+        engine.Simulator(pendulum(), forces=[CentralGravity()])
+
+
+def test_classes_and_seeds_are_told_from_instances():
+    with pytest.raises(engine.StateError, match=r"compile got the class RigidBody; expected one of its instances"):
+        engine.compile(engine.RigidBody)
+    with pytest.raises(engine.EngineError, match=r"random got 0; expected a generator, such as np.random.default_rng\(0\)"):
+        pendulum().random(0)
+    turned = type("Turned", (engine.RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "forces": lambda self, t, x, u: x[:3]})
+    with pytest.raises(engine.BodyError, match=r"Turned.forces takes \(t, x, u\), and is called as \(x, u, t\)"):
+        engine.compile(turned())
