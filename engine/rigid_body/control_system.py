@@ -43,7 +43,7 @@ class ControlSystem:
         raise NotImplementedError
 
     def sound(self, x: Array, u: Array, t: Any) -> list[Any]:
-        """Return truth values without which nothing that is computed of the system holds: that a mass which varies is above zero. Traced."""
+        """Return truth values without which nothing that is computed of the system holds: that a varying mass is above zero. Traced."""
         return []
 
     def check(self) -> None:

@@ -53,7 +53,7 @@ def units(manifold: Manifold, q: Array) -> list[Any]:
 
 
 def poisoned(sound: Sequence[Any], results: Any) -> Any:
-    """Return the results with NaN for a number that is not zero by structure, where a traced truth is false: machine code does not raise."""
+    """Return the results with NaN for one number, not zero by structure, where a traced truth is false: machine code cannot raise."""
     arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
     places = [(a.reshape(-1), k) for a in arrays for k in range(a.size)]
     if sound and places:

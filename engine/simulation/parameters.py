@@ -68,7 +68,7 @@ def with_parameters(model: Model, gravity: Any, parameters: Mapping[str, Any]) -
 
 
 def real(name: Any, x: Any) -> Array:
-    """Return a parameter's value as a new array of finite floats; refuse a name that is no text, and texts, which NumPy reads as numbers."""
+    """Return a parameter's value as a array of finite floats; refuse a name that is no text, and texts that NumPy reads as numbers."""
     if not isinstance(name, str):
         raise SimulationError(f"a parameter is named {shown(name)}; expected a text")
     found = numbers(f"parameter '{name}'", x, SimulationError)

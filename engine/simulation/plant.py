@@ -50,7 +50,8 @@ class Plant:
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        if any(uniform := np.asarray(parameters.get("gravity", gravity)).tolist()) and any(isinstance(c, CentralGravity) for c in components):
+        uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
+        if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
         self.values, self.read = dict(parameters), set[str]()

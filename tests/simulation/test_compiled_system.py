@@ -589,7 +589,7 @@ def test_an_inertia_that_is_none_any_more(inertia, why, load):
     with pytest.raises(BodyError, match=f"Leaking: {why}"):
         c.simulate(x[0], 1.0, 0.01, integrator="lie_euler", compiled=False)
     for fn in (c.dynamics, c.jacobians, c.error_jacobians):
-        with pytest.raises(StateError, match="the result is not finite; expected .* its mass and inertia positive"):
+        with pytest.raises(StateError, match=r"the result is not finite; expected .* its mass and inertia positive"):
             fn(x, np.zeros(0), [0.2, 0.26])
     for step in (c.discrete_dynamics, c.discrete_jacobians, c.discrete_error_jacobians):
         with pytest.raises(StateError, match="the result is not finite"):

@@ -340,10 +340,10 @@ def test_parameters_that_cannot_be(given, message):
 
 def test_a_parameter_of_a_batch_that_cannot_be_is_named_with_its_row():
     simulator = engine.Simulator(pendulum(), parameters={"mass.bob": 1.0})
-    with pytest.raises(engine.SimulationError, match="parameter 'mass.bob' is -1 in row 1; expected a mass above zero"):
+    with pytest.raises(engine.SimulationError, match=r"parameter 'mass.bob' is -1 in row 1; expected a mass above zero"):
         simulator.run([0.1], [0.0], 0.1, parameters={"mass.bob": [1, -1, 1.0]})
     simulator = engine.Simulator(pendulum(), parameters={"inertia.bob": np.eye(6)})
-    with pytest.raises(engine.SimulationError, match="parameter 'inertia.bob' in row 2: it has the eigenvalue -1"):
+    with pytest.raises(engine.SimulationError, match=r"parameter 'inertia.bob' in row 2: it has the eigenvalue -1"):
         simulator.run([0.1], [0.0], 0.1, parameters={"inertia.bob": [np.eye(6), np.eye(6), -np.eye(6)]})
 
 
