@@ -276,7 +276,7 @@ def test_of_an_inertia_that_grows_spin_is_kept_and_with_its_moment_momentum_is()
 @pytest.mark.parametrize(("name", "size", "returned", "message"), [
     ("forces", 3, np.zeros(2), "Odd.forces returned shape (2,); expected (3,)"),
     ("forces", 3, np.zeros((3, 1)), "Odd.forces returned shape (3, 1); expected (3,)"),
-    ("forces", 3, None, "Odd.forces returned shape (); expected (3,)"),
+    ("forces", 3, None, "Odd: forces is None; expected real numbers"),
     ("moments", 3, np.zeros(4), "Odd.moments returned shape (4,); expected (3,)"),
     ("wrench", 6, np.zeros(3), "Odd.wrench returned shape (3,); expected (6,)"),
     ("moments", 3, [0, 0, [1, 2]], "Odd: moments is not rectangular"),
