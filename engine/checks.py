@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import inspect
 import itertools
 import pickle
 import sys
@@ -153,6 +154,23 @@ def require_importable(what: str, fn: Any) -> None:
     if not any("cloudpickle" in name or "dill" in name for name in callers):
         place = f"{fn.__code__.co_filename}:{fn.__code__.co_firstlineno}"
         raise pickle.PicklingError(f"{what}, {fn.__name__} ({place}), cannot be pickled; expected a function that a module has by its name")
+
+
+def in_order(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineError] = EngineError) -> None:
+    """Refuse a function that has the names of its first arguments, by which it is not called, in other places.
+
+    >>> in_order("f", lambda q, v, t: q, ("t", "q", "v"))
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: f takes (q, v, t), and is called as (t, q, v); expected them in this order
+    """
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):                                            # a builtin without a signature
+        return
+    names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(name in expected and expected.index(name) != k for k, name in enumerate(names)):
+        raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected them in this order")
 
 
 def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:

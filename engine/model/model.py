@@ -294,6 +294,8 @@ class Model(ReadOnly):
 
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return a random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
+        if not isinstance(rng, np.random.Generator):
+            raise ModelError(f"random got {shown(rng)}; expected a generator, such as np.random.default_rng(0)")
         q = np.concatenate([np.zeros(0), *[b.kind.random(b.joint, rng) for b in self._own()]])
         return q, rng.standard_normal(self.nv)
 

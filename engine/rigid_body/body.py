@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, nearest
+from engine.checks import EngineError, in_order, nearest, shown
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
 from engine.rigid_body.state import RigidBodyState, quaternion_of
 from engine.spatial import quaternion, se3, so3
+from engine.spatial.inertia import faults, is_rigid
 from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
 
@@ -220,9 +221,9 @@ class RigidBody(ControlSystem):
         V, F = self.twist(x), self._returned("wrench", 6, x, u, t)
         I = self._value("inertia", x, u, t)
         if I.shape == (6, 6):
-            return ops.solve(I, se3.ad(V).T @ (I @ V) + F)
+            return self._poisoned(ops.solve(I, se3.ad(V).T @ (I @ V) + F), x, u, t)
         w, v = V[:3], V[3:]
-        wdot = ops.solve(I, F[:3] - ops.cross(w, I @ w))                           # Euler
+        wdot = self._poisoned(ops.solve(I, F[:3] - ops.cross(w, I @ w)), x, u, t)      # Euler
         return np.concatenate([wdot, F[3:] / self._value("mass", x, u, t) - ops.cross(w, v)])  # Newton
 
     def twist(self, x: Array) -> Array:
@@ -298,6 +299,9 @@ class RigidBody(ControlSystem):
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise BodyError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
         self._require_written()
+        for name in ("forces", "moments", "wrench", "mass", "inertia"):
+            if callable(fn := getattr(self, name)):
+                in_order(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
         if all(any(self.overrides(n) and getattr(self, n) is not None for n in names) for names in (("wrench",), ("forces", "moments"))):
             raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
         if self.inertia is None:
@@ -344,7 +348,28 @@ class RigidBody(ControlSystem):
                 raise BodyError(f"{self.name}: inertia is not symmetric (by up to {skew:.3g}); expected a symmetric matrix")
             if (least := float(np.linalg.eigvalsh(a)[0])) <= 0:
                 raise BodyError(f"{self.name}: inertia has an eigenvalue {least:.3g}; expected a positive definite matrix")
+            whole = a if len(a) == 6 else np.block([[a, np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
+            for fault in faults(whole) if len(a) == 3 or (is_rigid(a) and not callable(given)) else ():
+                raise BodyError(f"{self.name}: {fault}; expected a body's inertia (added mass goes into one of 6×6)")
         return a if a.shape else float(a)
+
+    def sound(self, x: Array, u: Array, t: Any) -> list[Any]:
+        found = []
+        if callable(self.inertia) and (I := self._value("inertia", x, u, t)).dtype == object:
+            skew = ops.largest((I - I.T).ravel()) <= 1e-9 * ops.largest(I.ravel())
+            found += [skew, *definite(I)]
+            if I.shape == (3, 3):                                                  # the triangle inequality: its density has moments too
+                found += definite(0.5 * (1.0 + 1e-9) * np.trace(I) * np.eye(3) - I)
+        if callable(self.mass) and ops.graph_of(m := self._value("mass", x, u, t)) is not None:
+            found.append(m > 0.0)
+        return found
+
+    def _poisoned(self, wdot: Array, x: Array, u: Array, t: Any) -> Array:
+        """Return angular accelerations with NaN for the first where a traced mass or inertia is no body's: no motion goes on with it."""
+        sound = self.sound(x, u, t)
+        if not sound:
+            return wdot
+        return np.array([ops.where(functools.reduce(ops.logical_and, sound), wdot[0], np.nan), *wdot[1:]])
 
     def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
         """Call one of the user's functions, and return its result if it has the right shape."""
@@ -358,9 +383,21 @@ class RigidBody(ControlSystem):
 
     def _array(self, name: str, given: Any) -> Array:
         try:
-            return np.asarray(given)
+            a = np.asarray(given)
         except ValueError:
             raise BodyError(f"{self.name}: {name} is not rectangular; expected an array of numbers") from None
+        if a.dtype.kind not in "fiubc" and not (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat)):
+            raise BodyError(f"{self.name}: {name} is {shown(given)}; expected real numbers")
+        return a
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.attitude}, velocity in {self.velocity_frame} axes, {self.controls} controls>"
+
+
+def definite(A: Array) -> list[Any]:
+    """Return for a symmetric matrix whether each pivot of its LDLᵀ is above zero, all of which make it positive definite. Traceable.
+
+    >>> [bool(x) for x in definite(np.array([[1.0, 2.0], [2.0, 3.0]]))]
+    [True, False]
+    """
+    return [ops.solve(A[:k, :k], np.eye(k)[-1])[-1] > 0.0 for k in range(1, len(A) + 1)]

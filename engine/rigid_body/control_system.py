@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checks import in_order
 from engine.integrate import Method, System, method_named, step
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
@@ -41,12 +42,18 @@ class ControlSystem:
         """The state (n) after a step of dt at constant controls. Traceable."""
         raise NotImplementedError
 
+    def sound(self, x: Array, u: Array, t: Any) -> list[Any]:
+        """Return truth values without which nothing that is computed of the system holds: that a varying mass is above zero. Traced."""
+        return []
+
     def check(self) -> None:
         """Refuse a system that cannot be."""
         if not isinstance(state := getattr(self, "state", None), LieState):
             raise StateError(f"{self.name}: state is {state!r}; expected its layout, such as LieState('quaternion', 3, 6)")
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise StateError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
+        if callable(fn := getattr(self, "dynamics", None)):
+            in_order(f"{self.name}.dynamics", fn, ("x", "u", "t"), StateError)
 
     def method(self, integrator: str | None = None) -> Method:
         """The method of that name, or the system's own."""

@@ -37,6 +37,8 @@ def compile(model: Model | ControlSystem, gravity: ArrayLike = GRAVITY) -> Robot
     >>> engine.compile(arm.model()).rnea(np.zeros(1), np.zeros(1), np.zeros(1)).round(9)
     array([58.86])
     """
+    if isinstance(model, type) and issubclass(model, (Model, ControlSystem)):
+        raise StateError(f"compile got the class {model.__name__}; expected one of its instances, {model.__name__}(…)")
     if isinstance(model, ControlSystem):
         if gravity is not GRAVITY:
             raise StateError(f"compile got a gravity for {model.name}; expected it among the system's own forces")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -18,18 +18,32 @@ from engine.compiler.trace import calling, name_of, pure, trace
 from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.progress import progress_bar
-from engine.rigid_body import ControlSystem, RigidBody
+from engine.rigid_body import ControlSystem, LieState, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import Blame, blame, changed, reason, reasons, warn_of, watch, watched
-from engine.simulation.function import Function, compiled_attempt
+from engine.simulation.function import Function, compiled_attempt, poisoned, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 
 Array = NDArray[np.float64]
 
 
 Motion = TypeVar("Motion", BodyTrajectory, StateTrajectory)
+
+
+class SystemFunction(Function):
+    """A compiled function of a control system's state."""
+
+    def __init__(self, state: LieState, *made_of: Any) -> None:
+        self.state = state
+        super().__init__(*made_of)
+
+    def failure(self, given: Sequence[Array], result: Any) -> str:
+        for name, x in zip(self.arguments, given, strict=True):
+            if name in ("x", "x0"):
+                self.state.checked(name, x)
+        return "the result is not finite; expected a state at which the system's functions are, and its mass and inertia positive"
 
 
 class CompiledSystem(Fixed, Generic[Motion]):
@@ -65,7 +79,18 @@ class CompiledSystem(Fixed, Generic[Motion]):
         """Return a function of arguments by name, x, x0, u, delta, t and dt, compiled."""
         shapes = {"x": (self.state.n,), "x0": (self.state.n,), "u": (self.controls,), "delta": (self.state.ne,)}
         names = arguments.split()
-        return Function(fn, names, [shapes.get(name, ()) for name in names], f"{self.system.name}.{name_of(fn)}")
+        return SystemFunction(self.state, self._sound(fn, names), names, [shapes.get(n, ()) for n in names],
+                              f"{self.system.name}.{name_of(fn)}")  # fmt: skip
+
+    def _sound(self, fn: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
+        """Return a function of arguments by name that is not finite where a quaternion is no unit one, or the system is none."""
+
+        def traced(*given: Any) -> Any:
+            x = dict(zip(names, given, strict=True))
+            sound = [unit for name in ("x", "x0") if name in x for unit in units(self.state.manifold, x[name])]
+            return poisoned(sound + (self._checked.sound(x["x"], x["u"], x["t"]) if "t" in x else []), fn(*given))
+
+        return traced
 
     @functools.cached_property
     def dynamics(self) -> Gufunc:

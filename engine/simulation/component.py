@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning, nearest
+from engine.checks import EngineError, EngineWarning, in_order, nearest, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
 
@@ -163,7 +163,9 @@ class Law:
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
         ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, and the simulation's parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
-    period : s; it is evaluated at t = 0, period, 2·period, …, at the beginning of the step that reaches it, and held in between
+    period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
+        in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step. A memory that
+        changes at ticks only is that of a :class:`Component`, which ``update`` returns once a step
 
     >>> integral = Law(lambda t, q, v, state: (-state, q), state=[0.0])
     """
@@ -189,6 +191,9 @@ class Called:
     def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
         self.fn, self.name = pure(self.law.fn), name_of(self.law.fn)
+        if isinstance(self.law.fn, type):
+            raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
+        in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
         try:
             signature = inspect.signature(self.fn)
         except (TypeError, ValueError):  # a builtin without a signature
@@ -223,8 +228,21 @@ class Called:
             raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
         return result[0], np.asarray(result[1])
 
+    def require_made_for(self, model: Model, components: list[Component]) -> None:
+        """Let a ready function refuse a model, or components, other than those that it was made for."""
+        if (require := getattr(self.law.fn, "require_made_for", None)) is not None:
+            require(model, components)
+
     def require_finite(self, s: Context, result: Any) -> None:
-        """Refuse NaN and infinity where there are numbers; machine code shows them in the records."""
+        """Refuse what is no number, and NaN and infinity where there are numbers; machine code shows them in the records."""
+        for x in result.values() if isinstance(result, Mapping) else [result]:
+            try:
+                a = np.asarray(x)
+                good = a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat))
+            except ValueError:                                                 # ragged
+                good = False
+            if not good:
+                raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
         if s.q.dtype != object:
             for x in result.values() if isinstance(result, Mapping) else [result]:
                 if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():
@@ -239,6 +257,9 @@ class Force(Component):
         self.state = self.called.law.state
         if self.called.law.period is not None:
             raise SimulationError(f"{self.called.name} is a force with a period; expected one for a controller")
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.called.require_made_for(model, [])
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         result, rate = self.called(s, state)

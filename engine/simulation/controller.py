@@ -30,10 +30,15 @@ class Controller(Component):
         self.takers: dict[str, tuple[int, ...]] = {}
         self.held = Layout({})
 
+    def bind(self, model: Model, dt: float) -> None:
+        if self.period is not None and self.period < dt * (1.0 - 1e-9):
+            raise SimulationError(f"Law period {self.period:g} s of {self.called.name} is shorter than dt {dt:g} s; expected dt or more")
+
     def serve(self, components: list[Component], model: Model) -> None:
         """Take note of who takes commands, and of which shapes."""
         own = {c.name: c.command for c in components if c.command is not None and c.name != "drive"}
         self.model, self.takers = model, {"tau": (model.nv,), **own}
+        self.called.require_made_for(model, components)
 
     def hold(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Make room for commands of these shapes, which a law with a period holds."""

@@ -12,16 +12,17 @@ Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`;
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number
+from engine.checks import number, numbers, shown
 from engine.model import Model
 from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.component import SimulationError, remade
+from engine.simulation.component import Component, NotFinite, SimulationError, remade
 from engine.simulation.forces import checked_vector
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
@@ -48,6 +49,7 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
 @remade
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
     """From one configuration to another (nq) along the manifold, and then at rest."""
+    require_model(model, "minimum_jerk")
     number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     q0, d = model.normalized(start), model.difference(start, end)
 
@@ -62,7 +64,7 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
     """From one pose to another (4×4) along a screw, and then at rest."""
     number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
-    T0, T1 = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
     for T in (T0, T1):
         if T.shape != (4, 4):
             raise SimulationError(f"minimum_jerk_pose: a pose has shape {T.shape}; expected (4, 4)")
@@ -82,6 +84,7 @@ def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
     require_base(model, "computed_torque")
+    require_positive("computed_torque", bandwidth=bandwidth, damping=damping)
     base = 6 if model.floats else 0
     reference = followed("computed_torque", reference, (model.nq,), (model.nv,))
 
@@ -91,19 +94,20 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
         a = (a_d + 2.0 * damping * bandwidth * (v_d - v) + bandwidth**2 * e)[base:]
         return driven(model, q, v, a, gravity, armature)
 
-    return computed_torque
+    return made_for(computed_torque, model)
 
 
 @remade
 def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Callable[..., Array]:
     """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv), zero or more."""
+    require_model(model, "pd_gravity")
     q_d = model.normalized(target)
     stiffness, damping = (checked_vector(model, f"pd_gravity: {n}", x) for n, x in (("stiffness", stiffness), ("damping", damping)))
 
     def pd_gravity(t: Any, q: Array, v: Array, gravity: Any) -> Array:
         return stiffness * model.manifold.minus(q, q_d) - damping * v + dynamics.gravity_forces(model, q, gravity)
 
-    return pd_gravity
+    return made_for(pd_gravity, model)
 
 
 # ---------------------------------------------------------------- links
@@ -118,8 +122,10 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
 
     ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
     """
-    model.link_index(link)
     require_base(model, "operational_space", floating=False)
+    model.link_index(link)
+    require_positive("operational_space", bandwidth=bandwidth, damping=damping)
+    require_positive("operational_space", True, rest=rest, regular=regular)
     reference = followed("operational_space", reference, (4, 4), (6,))
 
     def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -132,7 +138,7 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
         w = M @ (-rest * v)
         return J.T @ F + b + w - J.T @ ops.solve(L, Minv_JT.T @ w)
 
-    return operational_space
+    return made_for(operational_space, model)
 
 
 @remade
@@ -142,8 +148,10 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
 
     J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
     """
-    model.link_index(link)
     require_base(model, "resolved_rate")
+    model.link_index(link)
+    require_positive("resolved_rate", gain=gain, servo=servo)
+    require_positive("resolved_rate", True, regular=regular)
     reference = followed("resolved_rate", reference, (4, 4), (6,))
     base = 6 if model.floats else 0
 
@@ -159,7 +167,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
         a = servo * (damped_inverse(J, V, regular) - v[base:])
         return driven(model, q, v, a, gravity, armature)
 
-    return resolved_rate
+    return made_for(resolved_rate, model)
 
 
 @remade
@@ -171,8 +179,10 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
 
     The joints' torques are those of :func:`engine.dynamics.floating_inverse_dynamics`.
     """
-    model.link_index(link)
     require_base(model, "generalized_jacobian_control", floating=True)
+    model.link_index(link)
+    require_positive("generalized_jacobian_control", bandwidth=bandwidth, damping=damping)
+    require_positive("generalized_jacobian_control", True, rest=rest, regular=regular)
     reference = followed("generalized_jacobian_control", reference, (4, 4), (6,))
 
     def generalized_jacobian_control(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -186,7 +196,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
         a = a + idle - damped_inverse(Js, Js @ idle, regular)
         return driven(model, q, v, a, gravity, armature)
 
-    return generalized_jacobian_control
+    return made_for(generalized_jacobian_control, model)
 
 
 @remade
@@ -200,6 +210,9 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
     A base that does not turn at first then never does. B is rows 1–3 of Hb⁻¹ Hbm.
     """
     require_base(model, "reaction_null_space_motion", floating=True)
+    require_positive("reaction_null_space_motion", gain=gain)
+    if not callable(motion):
+        raise SimulationError(f"reaction_null_space_motion: motion is {shown(motion)}; expected a function of t")
 
     def reaction_null_space_motion(t: Any, q: Array, v: Array, gravity: Any, armature: Array) -> Array:
         M, b = dynamics.crba(model, q), dynamics.bias(model, q, v, gravity)
@@ -208,7 +221,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
         a = N @ (gain * (motion(t) - v[6:])) - damped_inverse(B, c, 0.0)
         return driven(model, q, v, a, gravity, armature)
 
-    return reaction_null_space_motion
+    return made_for(reaction_null_space_motion, model)
 
 
 # ---------------------------------------------------------------- the base's attitude
@@ -231,14 +244,12 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     """
     if also is not None and not callable(also):
         raise SimulationError(f"attitude_control: also is {also!r}; expected a controller without a state or period of its own")
-    require_base(model, "attitude_control", floating=True)
-    first = model.bodies[0].joint.child
-    if actuator.link != first:
-        raise SimulationError(f"attitude_control: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
-    shares = shared(actuator)
+    require_positive("attitude_control", bandwidth=bandwidth, damping=damping)
+    require_on_base("attitude_control", model, actuator, ReactionWheels, Thrusters)
+    shares, wanted = shared(actuator), attitude("attitude_control", target)
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
-        q_d = target(t) if callable(target) else np.asarray(target, dtype=float)
+        q_d = wanted(t)
         e = quaternion.log(quaternion.product(quaternion.conjugate(q[:4]), q_d))
         I = dynamics.crba(model, q)[:3, :3]
         moment = I @ (bandwidth**2 * e - 2.0 * damping * bandwidth * v[:3])
@@ -250,7 +261,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
 
     if also is not None:
         vars(attitude_control)["__signature__"] = inspect.signature(also)      # what it asks for, this asks for
-    return attitude_control
+    return made_for(attitude_control, model, actuator, also=also)
 
 
 @remade
@@ -258,6 +269,9 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
                      bandwidth: float = 0.5, damping: float = 1.0) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that
     of :func:`attitude_control` less the thrusters'. h then dies out as exp(−rate t)."""
+    require_on_base("momentum_dumping", model, wheels, ReactionWheels)
+    require_on_base("momentum_dumping", model, thrusters, Thrusters)
+    require_positive("momentum_dumping", rate=rate)
     hold = attitude_control(model, wheels, target, bandwidth, damping)
     shares, spread = shared(thrusters), np.linalg.pinv(wheels.axes.T)
 
@@ -265,14 +279,88 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
         dump = -rate * (wheels.axes.T @ states[wheels.name])
         return {wheels.name: hold(t, q, v)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
 
-    return momentum_dumping
+    return made_for(momentum_dumping, model, wheels, thrusters)
 
 
 # ---------------------------------------------------------------- what they share
 
 
+def require_model(model: Any, what: str) -> None:
+    """Refuse what is no model."""
+    if not isinstance(model, Model):
+        raise SimulationError(f"{what}: model is {shown(model)}; expected a Model (engine.load_urdf makes one from a file)")
+
+
+def require_positive(what: str, zero: bool = False, **given: Any) -> None:
+    """Refuse numbers by name that are not above zero, or where ``zero`` may be, not zero or more."""
+    for name, x in given.items():
+        number(f"{what}: {name}", x, "zero or more" if zero else "a number above 0", above=-np.inf if zero else 0.0,
+               least=0.0 if zero else -np.inf, error=SimulationError)  # fmt: skip
+
+
+def require_on_base(what: str, model: Model, actuator: Any, *kinds: Any) -> None:
+    """Refuse an actuator that is none of these kinds, or that is not on the base of a model that floats."""
+    require_base(model, what, floating=True)
+    if not isinstance(actuator, kinds):
+        raise SimulationError(f"{what}: the actuator is {shown(actuator)}; expected {' or '.join(k.__name__ for k in kinds)}")
+    first = model.bodies[0].joint.child
+    if actuator.link != first:
+        raise SimulationError(f"{what}: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
+
+
+def attitude(what: str, target: Any) -> Callable[[Any], Array]:
+    """Return a target as a function t -> unit quaternion (4), refused or NaN where it is none."""
+    text = f"{what}: target"
+    if not callable(target):
+        fixed = numbers(text, target, SimulationError)
+        if fixed.shape != (4,) or not quaternion.is_unit(fixed):
+            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
+        fixed = quaternion.normalize(fixed)
+        return lambda t: fixed
+
+    def wanted(t: Any) -> Array:
+        q_d = np.asarray(target(t))
+        if q_d.shape != (4,):
+            raise SimulationError(f"{text} returned shape {q_d.shape}; expected a unit quaternion (4)")
+        unit = quaternion.is_unit(q_d)
+        if ops.graph_of(unit) is None and not unit:
+            raise NotFinite(text, float(t), wild=False, what="a quaternion that is no unit one")
+        return ops.where(unit, q_d, np.nan)
+
+    return wanted
+
+
+def made_for(control: Callable[..., Any], model: Model, *actuators: Component, also: Any = None) -> Callable[..., Any]:
+    """Return a controller with ``require_made_for(model, components)``, which refuses other joints and actuators than it was made for.
+
+    They are compared by what it has read of them: copies will do, and so will other masses.
+    """
+
+    def joints(m: Model) -> list[str]:
+        return [f"'{b.joint.name}' ({b.kind.name})" for b in m.bodies if not b.mimics]
+
+    def read(a: Component) -> list[Any]:
+        return [type(a), *(np.asarray(vars(a)[n]).tolist() for n in ("link", "axes", "positions", "directions") if n in vars(a))]
+
+    def require_made_for(found: Model, components: list[Component]) -> None:
+        for own, other in itertools.zip_longest(joints(model), joints(found), fillvalue="none"):
+            if own != other:
+                raise SimulationError(f"{control.__name__} was made for {model!r}, where joint {own} is {other} of {found!r}; "
+                                      "expected one that is made for this model")  # fmt: skip
+        for a in actuators:
+            if any(c.name == a.name and read(c) != read(a) for c in components):
+                raise SimulationError(f"{control.__name__} was made for another '{a.name}' than the simulator's, with other axes or "
+                                      "places; expected the same actuator for both")  # fmt: skip
+        if hasattr(also, "require_made_for"):
+            also.require_made_for(found, components)
+
+    vars(control)["require_made_for"] = require_made_for
+    return control
+
+
 def require_base(model: Model, what: str, floating: bool | None = None) -> None:
     """Refuse models of which several parts float, and, where it matters, one whose base does not float, or does."""
+    require_model(model, what)
     roots = [model.bodies[i] for i in model.roots]
     if not model.floats and any(b.kind.floats for b in roots):
         names = ", ".join(f"'{b.joint.name}' ({b.kind.name})" for b in roots)

@@ -47,6 +47,9 @@ class Watch:
                 raise SimulationError(f"the event function {c.name} returned None; expected a number")
             if isinstance(x, (bool, np.bool_)):
                 raise SimulationError(f"the event function {c.name} returned a truth value; expected a number that changes its sign")
+            if hasattr(x, "g") and x.i in x.g.truths:
+                raise SimulationError(f"the event function {c.name} returned a condition; expected a number that passes zero, "
+                                      "such as q[0] - 0.2 for q[0] < 0.2")  # fmt: skip
             c.require_finite(s, x)
             if np.shape(x) != ():
                 raise SimulationError(f"the event function {c.name} returned shape {np.shape(x)}; expected a number")
@@ -112,7 +115,10 @@ class Watch:
         on = True
         for i in np.flatnonzero(zeros):
             action = self.events[i].action
-            answer = action(t, q.copy(), v.copy()) if callable(action) else False if action == "stop" else None
+            given = q.copy(), v.copy()
+            answer = action(t, *given) if callable(action) else False if action == "stop" else None
+            if answer is None and not (np.array_equal(given[0], q) and np.array_equal(given[1], v)):
+                raise SimulationError(f"the callback of {self.names[i]} changed its q or v and returned None; expected it to return (q, v)")
             if answer is False:
                 on = False
             elif answer is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number
+from engine.checks import number, numbers
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
@@ -93,8 +93,9 @@ class JointSpring(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
-        for what in ("stiffness", "rest", "damping"):
-            number(f"{self.name}: {what}", getattr(self, what), "a finite number", error=SimulationError)
+        number(f"{self.name}: rest", self.rest, "a finite number", error=SimulationError)
+        for what in ("stiffness", "damping"):
+            number(f"{self.name}: {what}", getattr(self, what), "zero or more", least=0.0, error=SimulationError)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -116,7 +117,8 @@ class PointForce(Component):
     def __init__(self, link: str, force: Any = (0, 0, 0), moment: Any = (0, 0, 0), point: Any = (0, 0, 0), axes: str = "world",
                  name: str = "") -> None:  # fmt: skip
         self.link, self.axes, self.name = link, axes, name or f"force on {link}"
-        self.force, self.moment, self.point = (np.array(x, dtype=float) for x in (force, moment, point))
+        given = {"force": force, "moment": moment, "point": point}
+        self.force, self.moment, self.point = (numbers(f"{self.name}: {what}", x, SimulationError) for what, x in given.items())
 
     def bind(self, model: Model, dt: float) -> None:
         model.link_index(self.link)
@@ -155,7 +157,7 @@ class CentralGravity(Component):
     """
 
     def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0), name: str = "gravity") -> None:
-        self.mu, self.center, self.name = mu, np.array(center, dtype=float), name
+        self.mu, self.center, self.name = mu, numbers(f"{name}: center", center, SimulationError), name
 
     def bind(self, model: Model, dt: float) -> None:
         number(f"{self.name}: mu", self.mu, "a number above 0", above=0.0, error=SimulationError)

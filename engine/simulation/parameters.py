@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest, numbers
+from engine.checks import nearest, numbers, shown
 from engine.model import Model, ModelError
 from engine.simulation.component import OFFERED, SimulationError
 from engine.spatial import inertia
@@ -67,11 +67,21 @@ def with_parameters(model: Model, gravity: Any, parameters: Mapping[str, Any]) -
     return (with_inertias(model, changed, parameters) if changed else model), parameters.get("gravity", gravity)
 
 
+def real(name: Any, x: Any) -> Array:
+    """Return a parameter's value as a array of finite floats; refuse a name that is no text, and texts that NumPy reads as numbers."""
+    if not isinstance(name, str):
+        raise SimulationError(f"a parameter is named {shown(name)}; expected a text")
+    found = numbers(f"parameter '{name}'", x, SimulationError)
+    if np.asarray(x).dtype.kind not in "fiubO":
+        raise SimulationError(f"parameter '{name}' is {shown(x)}; expected numbers")
+    return found
+
+
 def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str, Array]:
     """Return parameters as arrays of floats, by name; SimulationError where one cannot be."""
     found = {}
     for name, x in parameters.items():
-        a = found[name] = numbers(f"parameter '{name}'", x, SimulationError)
+        a = found[name] = real(name, x)
         if name in ("t", "q", "v", *OFFERED) and name != "gravity":
             raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
         kind, _, link = name.partition(".")
@@ -106,11 +116,27 @@ def require_read(model: Model, parameters: Iterable[str], read: Iterable[str]) -
 
 
 def require_inertial(name: str, a: Array) -> None:
-    """Refuse masses (...) and inertias (..., 6, 6) that none have."""
-    if name.startswith("mass.") and not (a > 0).all():
-        raise SimulationError(f"parameter '{name}' is {a.min():g}; expected a mass above zero, of a link with mass")
-    if name.startswith("inertia.") and not (np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-9 * np.abs(a).max()).all():
-        raise SimulationError(f"parameter '{name}' is not symmetric; expected a 6×6 inertia")
+    """Refuse masses (...) and inertias (..., 6, 6) that none have: of a rigid body, or as general as added mass."""
+    kind, _, _ = name.partition(".")
+    size = {"mass": 0, "inertia": 2}.get(kind)
+    if size is None or not own(name):
+        return
+    for row in np.ndindex(a.shape[: a.ndim - size]):
+        where, x = f" in row {', '.join(map(str, row))}" if row else "", a[row]
+        if kind == "mass" and not x > 0:
+            raise SimulationError(f"parameter '{name}' is {x:g}{where}; expected a mass above zero, of a link with mass")
+        if kind == "inertia" and (fault := no_inertia(x)):
+            raise SimulationError(f"parameter '{name}'{where}: {fault}; expected a 6×6 inertia")
+
+
+def no_inertia(G: Array) -> str:
+    """Return why G (6×6) is no body's inertia, nor as general as added mass; nothing where it is."""
+    if np.abs(G - G.T).max() > 1e-9 * np.abs(G).max():
+        return f"it is not symmetric (by up to {np.abs(G - G.T).max():.3g})"
+    if inertia.is_rigid(G) and (faults := inertia.faults(G)):
+        return faults[0]
+    least = float(np.linalg.eigvalsh(G)[0])
+    return f"it has the eigenvalue {least:.3g}" if least < -1e-9 * np.abs(G).max() else "" if G.any() else "it is zero"
 
 
 def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict[str, Array]:
@@ -118,9 +144,9 @@ def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict
     found = {}
     for name, x in given.items():
         if name not in known:
-            raise SimulationError(f"no parameter '{name}'{nearest(name, known)}; expected some of "
+            raise SimulationError(f"no parameter '{name}'{nearest(str(name), known)}; expected some of "
                                   f"{', '.join(known) or '(none: give parameters to the Simulator)'}")  # fmt: skip
-        found[name] = numbers(f"parameter '{name}'", x, SimulationError)
+        found[name] = real(name, x)
         shape = np.shape(known[name])
         if found[name].shape[found[name].ndim - len(shape) :] != shape:
             raise SimulationError(f"parameter '{name}' has shape {found[name].shape}; expected (..., {', '.join(map(str, shape))})")

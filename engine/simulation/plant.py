@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.component import Component, Context, Effect
+from engine.simulation.component import Component, Context, Effect, SimulationWarning
 from engine.simulation.controller import Controller
+from engine.simulation.forces import CentralGravity
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
 
@@ -48,6 +50,10 @@ class Plant:
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
+        uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
+        if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
+            warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
+                 "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]

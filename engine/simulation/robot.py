@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics, ops
+from engine import dynamics
 from engine.checks import EngineError, Fixed
 from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
@@ -18,8 +18,7 @@ from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
 from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
-from engine.simulation.function import Function
-from engine.spatial import quaternion
+from engine.simulation.function import Function, poisoned, units
 
 Array = NDArray[np.float64]
 Frame = Literal["body", "world", "world_aligned"]
@@ -73,7 +72,7 @@ class RobotFunction(Function, Generic[Arguments, Result]):
         self.model, self.plain = model, plain
 
         def traced(*x: Any) -> Any:
-            return poisoned(model, x[0], plain(**dict(zip(arguments, x, strict=True))))
+            return poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
 
         super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)
 
@@ -111,16 +110,6 @@ class RobotFunction(Function, Generic[Arguments, Result]):
             raise type(error)(f"{error}{where.replace(' for', ',')}") from None
         return (f"the result{where} is not finite; expected a state within the numbers' range "
                 "(for aba, a joint-space inertia that is not singular)")  # fmt: skip
-
-
-def poisoned(model: Model, q: Array, results: Any) -> Any:
-    """Return the results with NaN for their first number where a quaternion of q is no unit one, as compiled functions do not raise."""
-    units = [quaternion.is_unit(q[i][:4]) for m, i, _ in model.manifold.parts if m.attitude]
-    arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
-    first = next((a.reshape(-1) for a in arrays if a.size), None)
-    if units and first is not None:
-        first[0] = ops.where(functools.reduce(ops.logical_and, units), first[0], np.nan)
-    return tuple(arrays) if isinstance(results, tuple) else arrays[0]
 
 
 class Forced(RobotFunction[Arguments, Result]):

@@ -114,6 +114,8 @@ class Simulator(Fixed):
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
         control = None if controller is None else Controller(controller, self.parameters)
+        if control is not None:
+            control.bind(model, self.dt)
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"

@@ -229,6 +229,8 @@ def test_properties_by_keyword_are_the_bodys_own():
     ({"inertia": [[1, 0], [0]]}, "Satellite: inertia is not rectangular; expected an array of numbers"),
     ({"inertia": [1, 2, 3.0]}, "inertia has shape (3,); expected (3, 3) or (6, 6)"),
     ({"inertia": np.full((3, 3), np.inf)}, "inertia holds NaN or infinity"),
+    ({"inertia": np.diag([1, 1, 30.0])}, "Satellite: principal moments 1, 1, 30 kg·m² violate the triangle inequality"),
+    ({"mass": None, "inertia": np.diag([1, 1, 30.0, 1, 1, 1])}, "Satellite: principal moments 1, 1, 30 kg·m² violate the triangle"),
     ({"inertia": DENSE}, "Satellite has a mass besides a 6×6 inertia, which holds it; expected one or the other"),
     ({"attitude": "euler"}, "attitude is 'euler'; expected one of quaternion, mrp, rodrigues, rotation_vector"),
     ({"velocity_frame": "ned"}, "velocity_frame is 'ned'; expected 'world' or 'body'"),
@@ -274,7 +276,7 @@ def test_of_an_inertia_that_grows_spin_is_kept_and_with_its_moment_momentum_is()
 @pytest.mark.parametrize(("name", "size", "returned", "message"), [
     ("forces", 3, np.zeros(2), "Odd.forces returned shape (2,); expected (3,)"),
     ("forces", 3, np.zeros((3, 1)), "Odd.forces returned shape (3, 1); expected (3,)"),
-    ("forces", 3, None, "Odd.forces returned shape (); expected (3,)"),
+    ("forces", 3, None, "Odd: forces is None; expected real numbers"),
     ("moments", 3, np.zeros(4), "Odd.moments returned shape (4,); expected (3,)"),
     ("wrench", 6, np.zeros(3), "Odd.wrench returned shape (3,); expected (6,)"),
     ("moments", 3, [0, 0, [1, 2]], "Odd: moments is not rectangular"),

@@ -1,5 +1,6 @@
 """The ready controllers: what their errors obey, where they come to rest, what they leave alone."""
 
+import pickle
 import re
 
 import numpy as np
@@ -314,6 +315,88 @@ def test_actuators_of_another_link_are_refused(flyer):
 def test_thrusters_that_cannot_make_a_moment_are_refused():
     with pytest.raises(engine.SimulationError, match=r"'thrusters' make no moment .* without a force; expected opposing pairs"):
         controllers.attitude_control(satellite(), Thrusters("bus", np.zeros((2, 3)), [[1, 0, 0], [-1, 0, 0]], most=1.0))
+
+
+BAD = (-1.0, 0.0, np.nan, np.inf, "2", None, True, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("bad", BAD, ids=repr)
+@pytest.mark.parametrize("name", ["bandwidth", "damping"])
+def test_gains_that_are_none_are_refused(name, bad):
+    model, T = satellite(), minimum_jerk_pose(np.eye(4), np.eye(4), 1.0)
+    rest = minimum_jerk(model, model.neutral(), model.neutral(), 1.0)
+    for make in (lambda **k: controllers.attitude_control(model, ReactionWheels("bus"), **k),
+                 lambda **k: controllers.computed_torque(model, rest, **k),
+                 lambda **k: controllers.generalized_jacobian_control(model, "bus", T, **k),
+                 lambda **k: controllers.momentum_dumping(model, ReactionWheels("bus"), jets(), **k),
+                 lambda **k: controllers.operational_space(pendulum(), "bob", T, **k)):  # fmt: skip
+        with pytest.raises(engine.SimulationError, match=rf": {name} is {re.escape(repr(bad))}; expected a number above 0"):
+            make(**{name: bad})
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda m, w: controllers.attitude_control(m, w, np.zeros(4)), "attitude_control: target is array([0., 0., 0., 0.]); expected a unit"),
+    (lambda m, w: controllers.attitude_control(m, w, [np.nan, 0, 0, 1]), "attitude_control: target holds NaN or infinity; expected finite"),
+    (lambda m, w: controllers.attitude_control(m, w, [1.0, 1, 0, 0]), "attitude_control: target is [1.0, 1, 0, 0]; expected a unit"),
+    (lambda m, w: controllers.attitude_control(m, w, np.eye(3)), "attitude_control: target is array([[1., 0., 0.], [0., 1., 0.]"),
+    (lambda m, w: controllers.attitude_control(m, w, "up"), "attitude_control: target is 'up'; expected numbers"),
+    (lambda m, w: controllers.momentum_dumping(m, w, jets(), target="up"), "target is 'up'; expected numbers"),
+    (lambda m, w: controllers.attitude_control(w, m), "model is <engine.simulation.actuators.ReactionWheels"),
+    (lambda m, w: controllers.attitude_control(m, Motor("x")), "attitude_control: the actuator is <engine.simulation.actuators.Motor"),
+    (lambda m, w: controllers.momentum_dumping(m, jets(), w), "momentum_dumping: the actuator is <engine.simulation.actuators.Thrusters"),
+    (lambda m, w: controllers.momentum_dumping(m, w, jets(), rate=0.0), "momentum_dumping: rate is 0.0; expected a number above 0"),
+    (lambda m, w: controllers.pd_gravity("satellite", 0, 1, 1), "pd_gravity: model is 'satellite'; expected a Model"),
+    (lambda m, w: minimum_jerk(w, 0, 1, 1.0), "minimum_jerk: model is <engine.simulation.actuators.ReactionWheels"),
+    (lambda m, w: minimum_jerk_pose("home", np.eye(4), 1.0), "minimum_jerk_pose: start is 'home'; expected numbers"),
+    (lambda m, w: controllers.reaction_null_space_motion(m, 3.0), "reaction_null_space_motion: motion is 3.0; expected a function of t"),
+    (lambda m, w: controllers.resolved_rate(m, "bus", lambda t: 0, gain=-1.0), "resolved_rate: gain is -1.0; expected a number above 0"),
+    (lambda m, w: controllers.resolved_rate(m, "bus", lambda t: 0, regular=-1.0), "resolved_rate: regular is -1.0; expected zero or more"),
+])  # fmt: skip
+def test_arguments_of_controllers_that_are_none_are_refused_by_name(make, message):
+    with pytest.raises(engine.SimulationError, match=re.escape(message)):
+        make(satellite(), ReactionWheels("bus"))
+
+
+def test_a_target_is_normalised_and_one_of_a_function_is_looked_at():
+    model, wheels = satellite(), ReactionWheels("bus")
+    q = quaternion.normalize(np.array([1.0, 2, 3, 4]))
+    near, unit = (controllers.attitude_control(model, wheels, f * q)(0.0, model.neutral(), np.zeros(6))["wheels"] for f in (1.01, 1.0))
+    np.testing.assert_allclose(near, unit, rtol=0, atol=1e-14)
+    for compiled in (True, False):
+        control = controllers.attitude_control(model, wheels, lambda t: np.array([1.0 + t, 0, 0, 0]))
+        simulator = engine.Simulator(model, dt=0.1, gravity=(0, 0, 0), actuators=[wheels], controller=control, compiled=compiled)
+        with pytest.raises(engine.SimulationError, match=r"attitude_control: target return.* a quaternion that is no unit one"):
+            simulator.run(model.neutral(), np.zeros(6), 1.0)
+    with pytest.raises(engine.SimulationError, match=r"attitude_control: target returned shape \(3,\); expected a unit quaternion"):
+        engine.Simulator(model, actuators=[wheels], controller=controllers.attitude_control(model, wheels, lambda t: np.zeros(3)))
+
+
+def test_controllers_of_another_model_are_refused(arm, flyer):
+    """Whose joints are others; another mass, and a copy, will do."""
+    control = controllers.pd_gravity(arm[0], HOME, 1.0, 1.0)
+    message = (r"pd_gravity was made for <model 'free_flyer': .* nq 7, nv 7>, where joint 'shoulder_yaw' \(\w+\) is 'floating_base' "
+               r"\(floating\) of <model 'free_flyer': .* nq 14, nv 13>; expected one that is made for this model")  # fmt: skip
+    wheels = ReactionWheels("bus")
+    beside = controllers.attitude_control(flyer[0], wheels, also=control)
+    for given in ({"controller": control}, {"controller": engine.Law(control, period=0.1)}, {"forces": [control]}, {"controller": beside}):
+        with pytest.raises(engine.SimulationError, match=message):
+            engine.Simulator(flyer[0], actuators=[wheels], **given)
+    engine.Simulator(pickle.loads(pickle.dumps(arm[0])), controller=control, parameters={"mass.gripper": 3.0})
+
+
+def test_controllers_of_other_wheels_are_refused():
+    """Which have their name and other axes; wheels that were pickled apart are the same."""
+    model, wheels = satellite(), ReactionWheels("bus", TILTED)
+    control = controllers.attitude_control(model, wheels)
+    message = "attitude_control was made for another 'wheels' than the simulator's, with other axes or places; expected the same actuator"
+    with pytest.raises(engine.SimulationError, match=message):
+        engine.Simulator(model, actuators=[ReactionWheels("bus", -TILTED)], controller=control)
+    engine.Simulator(model, actuators=[pickle.loads(pickle.dumps(wheels))], controller=control)
+    dump = controllers.momentum_dumping(model, wheels, jets())
+    moved = jets()
+    moved.positions = 2.0 * moved.positions
+    with pytest.raises(engine.SimulationError, match="momentum_dumping was made for another 'thrusters' than the simulator's"):
+        engine.Simulator(model, actuators=[wheels, moved], controller=dump)
 
 
 def test_a_long_chain_tracks():

@@ -236,3 +236,22 @@ def test_bad_events():
 def test_events_do_not_meet_the_adaptive_run_or_held_steps_unnoticed():
     with pytest.raises(engine.SimulationError, match=r"held from step to step .* expected run, at fixed steps"):
         engine.Simulator(pendulum(), events=[lambda t, q, v: q[0]]).solve([0.1], [0.0], 1.0)
+
+
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda t, q, v: q[6] < 0.2, r"returned a condition; expected a number that passes zero"),
+    (lambda t, q, v: ops.less(q[6], 0.2), r"returned a condition; expected a number that passes zero"),
+    (lambda t, q, v: "down", "<lambda> returned 'down'; expected numbers"),
+    (lambda q, v, t: q[6], r"<lambda> takes \(q, v, t\), and is called as \(t, q, v\); expected them in this order"),
+])  # fmt: skip
+def test_events_that_never_pass_zero_are_refused(fn, message):
+    with pytest.raises(engine.SimulationError, match=message):
+        engine.Simulator(ball(), events=[fn])
+
+
+def test_a_callback_that_edits_its_state_in_place_must_return_it():
+    def bounce(t, q, v):
+        v[5] = -v[5]
+
+    with pytest.raises(engine.SimulationError, match=r"changed its q or v and returned None; expected it to return \(q, v\)"):
+        engine.Simulator(ball(), events=[event(lambda t, q, v: q[6], callback=bounce)]).run(UP, np.zeros(6), 1.0)

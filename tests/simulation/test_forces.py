@@ -307,3 +307,76 @@ def test_two_of_a_kind_by_names_of_their_own():
     stops = JointStops(name="buffers")
     limited = slider(limits=engine.Limits(lower=-1.0, upper=1.0))
     assert "buffers" in engine.Simulator(limited, forces=[stops], **AWAY).run(*start, 0.01).power()
+
+
+# ---------------------------------------------------------------- numbers that cannot be
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: JointSpring("pivot", -5.0), "spring of pivot: stiffness is -5.0; expected zero or more"),
+    (lambda: JointSpring("pivot", 5.0, damping=-1.0), "spring of pivot: damping is -1.0; expected zero or more"),
+    (lambda: PointForce("bob", point="tip"), "force on bob: point is 'tip'; expected numbers"),
+    (lambda: CentralGravity(center="Earth"), "gravity: center is 'Earth'; expected numbers"),
+])  # fmt: skip
+def test_forces_of_numbers_that_cannot_be(make, message):
+    with pytest.raises(engine.SimulationError, match=message):
+        engine.Simulator(pendulum(), forces=[make()])
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"inertia.bob": np.diag([1.0, 1, 30, 1, 1, 1])}, "parameter 'inertia.bob': principal moments 1, 1, 30 kg·m² violate the triangle"),
+    ({"inertia.bob": -np.eye(6)}, "parameter 'inertia.bob': it has the eigenvalue -1; expected a 6×6 inertia"),
+    ({"inertia.bob": np.zeros((6, 6))}, "parameter 'inertia.bob': it is zero; expected a 6×6 inertia"),
+    ({"inertia.bob": np.ones((6, 6)) - 2 * np.eye(6)}, "parameter 'inertia.bob': it has the eigenvalue -2; expected a 6×6 inertia"),
+    ({"inertia.bob": np.triu(np.ones((6, 6)))}, r"parameter 'inertia.bob': it is not symmetric \(by up to 1\)"),
+    ({"mass.bob": -1.0}, "parameter 'mass.bob' is -1; expected a mass above zero"),
+    ({"mass.bob": "2"}, "parameter 'mass.bob' is '2'; expected numbers"),
+    ({3: 3.0}, "a parameter is named 3; expected a text"),
+])  # fmt: skip
+def test_parameters_that_cannot_be(given, message):
+    with pytest.raises(engine.SimulationError, match=message):
+        engine.Simulator(pendulum(), parameters=given)
+
+
+def test_a_parameter_of_a_batch_that_cannot_be_is_named_with_its_row():
+    simulator = engine.Simulator(pendulum(), parameters={"mass.bob": 1.0})
+    with pytest.raises(engine.SimulationError, match=r"parameter 'mass.bob' is -1 in row 1; expected a mass above zero"):
+        simulator.run([0.1], [0.0], 0.1, parameters={"mass.bob": [1, -1, 1.0]})
+    simulator = engine.Simulator(pendulum(), parameters={"inertia.bob": np.eye(6)})
+    with pytest.raises(engine.SimulationError, match=r"parameter 'inertia.bob' in row 2: it has the eigenvalue -1"):
+        simulator.run([0.1], [0.0], 0.1, parameters={"inertia.bob": [np.eye(6), np.eye(6), -np.eye(6)]})
+
+
+def test_a_law_faster_than_the_steps_is_refused():
+    law = engine.Law(lambda t, q, v: -q, period=0.01)
+    with pytest.raises(engine.SimulationError, match=r"Law period 0.01 s of <lambda> is shorter than dt 0.05 s; expected dt or more"):
+        engine.Simulator(pendulum(), dt=0.05, controller=law)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda t, q, v: ["5"], r"<lambda> returned \['5'\]; expected numbers"),
+    (lambda t, q, v: None, "<lambda> returned None; expected numbers"),
+    (lambda t, q, v: np.array([None]), r"<lambda> returned array\(\[None\], dtype=object\); expected numbers"),
+    (lambda q, v, t: -q, r"<lambda> takes \(q, v, t\), and is called as \(t, q, v\); expected them in this order"),
+    (JointFriction, r"JointFriction is a class; expected one of its instances, JointFriction\(…\)"),
+])  # fmt: skip
+def test_functions_that_return_no_numbers_are_refused(fn, message, compiled):
+    for given in ({"forces": [fn]}, {"controller": fn}):
+        with pytest.raises(engine.SimulationError, match=message):
+            engine.Simulator(pendulum(), compiled=compiled, **given)
+
+
+def test_two_gravities_are_doubted():
+    with pytest.warns(engine.simulation.SimulationWarning, match=r"besides the uniform gravity .* both act; expected gravity=\(0, 0, 0\)"):
+        engine.Simulator(pendulum(), forces=[CentralGravity()])
+
+
+def test_classes_and_seeds_are_told_from_instances():
+    with pytest.raises(engine.StateError, match=r"compile got the class RigidBody; expected one of its instances"):
+        engine.compile(engine.RigidBody)
+    with pytest.raises(engine.EngineError, match=r"random got 0; expected a generator, such as np.random.default_rng\(0\)"):
+        pendulum().random(0)
+    turned = type("Turned", (engine.RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "forces": lambda self, t, x, u: x[:3]})
+    with pytest.raises(engine.BodyError, match=r"Turned.forces takes \(t, x, u\), and is called as \(x, u, t\)"):
+        engine.compile(turned())
