@@ -160,7 +160,7 @@ class Trajectory:
         except (IndexError, TypeError, ValueError):
             t = None
         if t is None or t.ndim != 1:
-            raise StateError(f"trajectory[{shown(part)}] is no part in time of its {len(self)} states; expected an index, a slice or a mask")
+            raise StateError(f"trajectory[{shown(part)}] is no part of its {len(self)} states in time; expected an index, slice or mask")
         return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], t)
 
     def rollout(self, k: Any) -> Trajectory:

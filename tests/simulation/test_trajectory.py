@@ -97,7 +97,7 @@ def test_parts_in_time_and_rollouts(batch):
         with pytest.raises(engine.StateError, match=re.escape(f"there is no rollout {k!r}; expected an index into (2, 3)")):
             batch.rollout(k)
     for wrong in ("a", 1.0, None, True, (1, 2), np.zeros((2, 2), int), [True] * 3, {}):
-        with pytest.raises(engine.StateError, match=r"\] is no part in time of its 11 states; expected an index, a slice or a mask"):
+        with pytest.raises(engine.StateError, match=r"\] is no part of its 11 states in time; expected an index, slice or mask"):
             batch[wrong]
     assert len([*one]) == 11  # iteration ends
 
