@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str,
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
             "v_entries": list(model.labels("v"))}  # fmt: skip
+
+
+def checked_path(path: str | Path) -> Path:
+    """Return the path of a file to write; refuse one whose ending says that it holds something else than HDF5."""
+    path = Path(path)
+    if path.suffix.lower() not in ("", ".h5", ".hdf5"):
+        raise StorageError(f"'{path}' ends in '{path.suffix}', and what is written is HDF5; expected .h5, .hdf5 or no ending")
+    return path
 
 
 # ---------------------------------------------------------------- reading
@@ -93,6 +102,16 @@ def robot_in(recording: Recording) -> tuple[Model, tuple[float, ...], dict[str, 
     if armature.any():
         model = model.with_armature(armature - model.armature)
     return model, tuple(header["gravity"]), {n: parameter_in(recording, n, x) for n, x in header["rollout_parameters"].items()}
+
+
+def too_short(recording: Recording, duration: float, option: str = "duration") -> str:
+    """Return why a run cannot be resumed to last ``duration`` s, less than it has lasted or was to last; nothing where it can."""
+    last = float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
+    if duration < last - 1e-9 * recording.header["dt"]:
+        return f"{option} is {duration:g} s, and '{recording.path}' holds {last:g} s already; expected a {option} from there on"
+    if duration < (planned := recording.header["duration"]):
+        return f"{option} is {duration:g} s, less than the {planned:g} s that '{recording.path}' was to last; expected at least that"
+    return ""
 
 
 def parameter_in(recording: Recording, name: str, x: Any) -> Array:

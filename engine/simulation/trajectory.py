@@ -23,7 +23,7 @@ from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run_header import header_of, robot_in
+from engine.simulation.run_header import checked_path, header_of, robot_in
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -311,14 +311,14 @@ class Trajectory:
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
+        """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads; returns its path."""
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
+        with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
                              records=len(self)) as recorder:  # fmt: skip
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path

@@ -285,3 +285,17 @@ def test_plots_show_what_there_is(tree, batch, tmp_path):
     with pytest.raises(engine.StateError, match="a plot is of one rollout"):
         batch.plot()
     plt.close("all")
+
+
+def test_files_are_named_as_what_they_hold(batch, tmp_path):
+    for name in ("run.csv", "run.npz"):
+        with pytest.raises(engine.StorageError, match=rf"{name}' ends in '.*', and what is written is HDF5; expected .h5"):
+            batch.save(tmp_path / name)
+    for name in ("run", "run.HDF5"):
+        assert len(engine.load_trajectory(batch.save(tmp_path / name))) == 11
+    simulator = engine.Simulator(batch.model)
+    with pytest.raises(engine.StorageError, match=r"x.csv' ends in '.csv', and what is written is HDF5"):
+        simulator.run(batch.model.neutral(), np.zeros(batch.model.nv), 0.01, out=tmp_path / "x.csv")
+    run = simulator.run(batch.model.neutral(), np.zeros(batch.model.nv), 0.01, out=tmp_path / "run.h5")
+    with pytest.raises(engine.SimulationError, match=r"duration is 0.005 s, and '.*' holds 0.01 s already; expected a duration"):
+        simulator.resume(run, 0.005)
