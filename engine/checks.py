@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import errno
 import functools
 import inspect
 import itertools
@@ -11,7 +13,8 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,6 +135,27 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     if not np.isfinite(a).all():
         raise error(f"{what} holds NaN or infinity; expected finite numbers")
     return a
+
+
+@contextlib.contextmanager
+def writing(path: Path, error: type[EngineError] = EngineError, begun: bool = True) -> Iterator[None]:
+    """Turn the system's refusal to write a file into the engine's error; of a file that was begun, what is there is deleted.
+
+    >>> with writing(Path("run.csv")):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: 'run.csv' cannot be written (No space left on device); expected a place with room for it
+    """
+    try:
+        yield
+    except OSError as problem:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if begun and full and path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        expected = "a place with room for it" if full else "a path that can be written"
+        raise error(f"'{path}' cannot be written ({problem.strerror or problem}); expected {expected}") from problem
 
 
 def require_importable(what: str, fn: Any) -> None:

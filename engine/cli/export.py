@@ -38,8 +38,8 @@ def export(
     engine export run.h5 run.glb --fps 60     for Blender, game engines
     engine export robot.urdf robot.glb
 
-    Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT and signals; every number to its last bit. A page needs no server
-    and no network.
+    Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT, signals and parameters; every number to its last bit. A page
+    needs no server and no network.
     """
     require_ending(out, ".csv", ".html", ".glb")
     if Path(out).suffix.lower() in (".html", ".glb"):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.cli.ending import Failure
 
 Array = np.ndarray
@@ -37,6 +38,8 @@ def written(name: str, source: str, overwrite: bool) -> Iterator[Path]:
         new.replace(path)
     except OSError as error:
         raise Failure(f"'{name}' cannot be written ({error.strerror or error})") from None
+    except EngineError as error:
+        raise Failure(str(error).replace(str(new), name), getattr(error, "code", 1)) from error
     finally:
         with contextlib.suppress(OSError):
             new.unlink()

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def read_table(file: str, rollout: int | None) -> tuple[dict[str, Array], tuple[
     """Return columns (T) by name, of a CSV file or a recording; and a recording's gravity."""
     if is_recording(file):
         trajectory = one_rollout(file, rollout)
-        return {"t": trajectory.t, **trajectory.columns()}, trajectory.robot.gravity
+        return {"t": trajectory.t, **replace(trajectory, parameters={}).columns()}, trajectory.robot.gravity
     if rollout is not None:
         raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
     return read_csv(file), None

@@ -85,6 +85,13 @@ def interrupted(recording: Recording) -> bool:
     return last >= h["duration"] - eps or abs(last - steps_done(recording) * h["dt"]) <= eps
 
 
+def goes_on(recording: Recording) -> str:
+    """Return what goes on with a run: the command, or the program that began it where functions act that no file holds."""
+    h = recording.header
+    own = {*h.get("components", ())} - {"drive", "friction", "stops"} or h.get("event_names") or h.get("program") == "not compiled"
+    return "Simulator.resume in the program that began it" if own else f"engine resume {shlex.quote(str(recording.path))}"
+
+
 def being_written(path: Path) -> bool:
     """Whether a recorder has a file locked."""
     with open(path, "rb") as file:

@@ -11,10 +11,10 @@ import typer
 import engine
 from engine.cli.ending import Failure, note
 from engine.cli.options import Run, seconds
-from engine.cli.recordings import interrupted, last_time, record, steps_done
+from engine.cli.recordings import goes_on, interrupted, last_time, record, steps_done
 from engine.io import model_from_text
 from engine.recording import Recording
-from engine.simulation.run_header import header_in
+from engine.simulation.run_header import header_in, too_short
 
 Whole = Annotated[float | None, typer.Option(metavar="S", help="How long in all, s; if not given, as the run was begun.", callback=seconds)]
 
@@ -40,7 +40,10 @@ def resume(recording: Run, duration: Whole = None) -> None:
                           "Simulator.run(out=…)")  # fmt: skip
         wanted = float(h["duration"] if duration is None else duration)
         if opened.complete and (duration is None or last - 1e-9 * h["dt"] <= wanted <= last + 1e-6 * h["dt"]):
-            print(f"{recording} is complete, 0 … {last:g} s{'; --duration makes it longer' * (duration is None)}")
+            if damage := opened.damage():
+                raise Failure(f"'{recording}' is complete, but damaged in {'; '.join(damage)}; expected the file as it was recorded")
+            longer = "; --duration makes it longer" if goes_on(opened).startswith("engine") else f"; {goes_on(opened)} makes it longer"
+            print(f"{recording} is complete, 0 … {last:g} s{longer * (duration is None)}")
             return
         if text := objection(opened, recording, wanted, steps):
             raise Failure(text)
@@ -63,13 +66,11 @@ def resume(recording: Run, duration: Whole = None) -> None:
 def objection(recording: Recording, file: str, wanted: float, steps: int) -> str:
     """Return why a run cannot go on to a time, s, by the steps and records that it would have had; nothing where it can."""
     h, begun, last = recording.header, len(recording) > 0, last_time(recording)
-    dt, planned, every = float(h["dt"]), float(h["duration"]), int(h["record_every"])
+    dt, every = float(h["dt"]), int(h["record_every"])
     if not recording.complete and not interrupted(recording):
         return f"'{file}' ended at t = {last:g} s because the motion diverged, or an event ended it; there is nothing to go on from"
-    if wanted < last - 1e-9 * dt:
-        return f"--duration is {wanted:g} s, and '{file}' holds {last:g} s already; expected a --duration from there on"
-    if wanted < planned:
-        return f"--duration is {wanted:g} s, less than the {planned:g} s that '{file}' was to last; expected at least that"
+    if text := too_short(recording, wanted, "--duration"):
+        return text
     if begun and wanted > last + 1e-6 * dt and abs(last - steps * dt) > 1e-6 * dt:
         return (f"'{file}' ended with a step shorter than dt, at t = {last:g} s, and the steps of a longer run would fall elsewhere; "
                 f"expected a run whose duration is a multiple of dt = {dt:g} s")  # fmt: skip

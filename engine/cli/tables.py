@@ -1,6 +1,5 @@
 """Printed tables: a robot's summary and tree, what a recording holds, the peaks of forces."""
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +7,7 @@ import numpy as np
 import typer
 
 import engine
-from engine.cli.recordings import being_written, interrupted, last_time
+from engine.cli.recordings import being_written, goes_on, interrupted, last_time
 from engine.io import model_from_text
 from engine.recording import Recording
 
@@ -49,7 +48,7 @@ def contents_lines(recording: Recording) -> Iterator[str]:
     h, n, path = recording.header, len(recording), recording.path
     ends = "complete" if recording.complete else "not complete: the motion diverged, or an event ended it"
     if interrupted(recording):
-        ends = "being written" if being_written(path) else f"interrupted; engine resume {shlex.quote(str(path))} goes on"
+        ends = "being written" if being_written(path) else f"interrupted; {goes_on(recording)} goes on"
     span = f"{recording.read('t', 0, 1)[0]:g} … {last_time(recording):g} s" if n else "nothing yet"
     planned = f" of {h['duration']:g} s" if "duration" in h and not recording.complete else ""
     every = f", one every {h['record_every']} steps" if h.get("record_every", 1) != 1 else ""
@@ -57,7 +56,7 @@ def contents_lines(recording: Recording) -> Iterator[str]:
     rows = {
         "model": repr(model_from_text(h["model"])).removeprefix("<model ").removesuffix(">") if "model" in h else "",
         "time": f"{span}{planned}; {ends}",
-        "records": f"{n}{every}; {path.stat().st_size / 1e6:.3g} MB",
+        "records": f"{n}{every}; {path.stat().st_size / 1e6:.3g} MB (engine verify compares every byte)",
         "rollouts": " × ".join(map(str, recording.batch)),
         "integrator": f"{h['integrator']}, dt = {h['dt']:g} s" if "integrator" in h else "",
         "gravity": gravity_text(h["gravity"]) if "gravity" in h else "",

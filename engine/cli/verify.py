@@ -1,13 +1,12 @@
 """``engine verify``: what recordings are worth."""
 
-import shlex
 from typing import Annotated
 
 import typer
 
 import engine
 from engine.cli.ending import Failure
-from engine.cli.recordings import being_written, interrupted, last_time
+from engine.cli.recordings import being_written, goes_on, interrupted, last_time
 from engine.recording import Recording
 from engine.simulation.run_header import robot_in
 
@@ -47,7 +46,7 @@ def said(file: str) -> bool:
             elif being_written(recording.path):
                 text = f"being written, and whole until now: {text}"
             elif interrupted(recording):
-                text = f"interrupted, and whole until then: {text}; engine resume {shlex.quote(file)} goes on"
+                text = f"interrupted, and whole until then: {text}; {goes_on(recording)} goes on"
             else:
                 text = f"not complete, because the motion diverged, and whole until then: {text}"
             print(f"{file}: {text}")

@@ -16,10 +16,10 @@ import numpy as np
 
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
-from engine.io.errors import RobotFileError
+from engine.io.errors import RobotFileError, short
 from engine.io.mesh import load_mesh
-from engine.io.urdf import Reader, place
-from engine.model import Geometry, Joint, Link, Model, ModelError, StateError
+from engine.io.urdf import Reader, below_zero, place
+from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
 
 SEVERITIES = ("error", "warning", "note")
@@ -27,6 +27,7 @@ MASSES = 1e-6, 1e5             # kg
 GYRATION = 1e-5, 10.0          # m
 FAR = 10.0                     # m
 WIDE = 4.001 * pi              # rad: two turns
+TURNED = 6.3                   # rad: a turn, as it may be rounded
 #: tag: (the tags it may hold, its attributes)
 KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, attributes in (
     ("robot", "link joint material", "name version"),
@@ -97,7 +98,9 @@ class Report:
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
           floating_base: bool = False) -> Report:  # fmt: skip
-    """Return everything suspicious in a URDF file or its text; an error is what stops it from loading or from moving.
+    """Return everything suspicious in a URDF file or its text.
+
+    An error is what stops it from loading or from moving, or a mesh outside of the robot's folders, which is never read.
 
     ``package_dirs`` are further folders for meshes; with ``meshes`` each of them is read, without they are only looked for. With
     ``floating_base`` the base shall move too. Whether it can move is tried: by forward dynamics of the neutral configuration and of two
@@ -130,6 +133,7 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
     joints: list[tuple[Any, Joint]] = []
     for e in [*root.findall("link"), *root.findall("joint")]:
         try:
+            yield from of_angles(reader, e)
             if e.tag == "link":
                 links.append((e, reader.link(e)))
                 yield from [*of_inertial(reader, e), *of_shapes(reader, *links[-1], meshes), *of_materials(reader, e)]
@@ -187,6 +191,13 @@ def unknown_parts(root: Any) -> Iterator[Finding]:
         yield Finding("note", "robot", f"{what} is ignored ({count} time{'s' * (count > 1)})")
     if not root.get("name"):
         yield finding("note", root, "the robot has no name; it is called after the file")
+
+
+def of_angles(reader: Reader, e: Any) -> Iterator[Finding]:
+    """Yield findings about angles of more than a turn."""
+    for o in (o for path in ("origin", "inertial/origin", "visual/origin", "collision/origin") for o in e.iterfind(path)):
+        if max(map(abs, reader.numbers(o, "rpy", 3, (0.0, 0.0, 0.0)))) > TURNED:
+            yield finding("warning", o, f"rpy is '{short(o.get('rpy'))}', over a turn; expected radians (are these degrees?)")
 
 
 def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
@@ -255,24 +266,21 @@ def of_joint(reader: Reader, e: Any, joint: Joint) -> Iterator[Finding]:
         length = hypot(*reader.numbers(axis, "xyz", 3))
         if abs(length - 1) > 1e-4:
             yield finding("warning", axis, f"axis '{axis.get('xyz')}' has the length {length:.6g}; expected 1 (the direction counts)")
-    if min(joint.damping, joint.friction) < 0:
-        yield finding("warning", e.find("dynamics"), f"damping is {joint.damping:g} and friction {joint.friction:g}; expected zero or more")
+    yield from (finding("warning", at, text) for at, text in below_zero(e, joint))
     bounded = joint.kind in ("revolute", "prismatic")
     if limit is None:
         if bounded:
             yield finding("warning", e, f"the {joint.kind} joint has no <limit>; it moves without bounds")
         return
     unit = "m" if joint.kind == "prismatic" else "rad"
-    if bounded and own.lower > own.upper:
-        yield finding("error", limit, f"the lower limit {own.lower:g} {unit} exceeds the upper one, {own.upper:g} {unit}")
-    elif bounded and own.lower == own.upper:
+    if bounded and own.lower == own.upper:
         yield finding("warning", limit, f"both limits are {own.lower:g} {unit}; expected a range, or a fixed joint")
-    elif joint.kind == "revolute" and own.upper - own.lower > WIDE:
-        yield finding("warning", limit, f"the range is {own.upper - own.lower:.6g} rad, over two turns; expected less or 'continuous'")
+    elif joint.kind == "revolute" and (width := own.upper - own.lower) > WIDE:
+        yield finding("warning", limit, f"the range is {width:.6g} rad, over two turns; expected radians (degrees?), or 'continuous'")
     for name, value in (("velocity", own.velocity), ("effort", own.effort)):
-        if value <= 0:
-            yield finding("warning", limit, f"the {name} limit is {value:g}; expected a positive number")
-        elif name not in limit.attrib:
+        if value == 0:
+            yield finding("warning", limit, f"the {name} limit is 0; expected a positive number")
+        if name not in limit.attrib:
             yield finding("note", limit, f"there is no {name} limit; it is taken as infinite")
 
 
@@ -312,8 +320,10 @@ def of_motion(model: Model, elements: dict[str, Any], root: Any) -> Iterator[Fin
         lowest = float(inertia.principal_moments(G)[0])
         if lowest < -1e-12 * np.abs(G).max():
             wrong = f"what it moves has together a negative moment of inertia, {lowest:.3g} kg·m²; expected positive"
-            found.append(finding("error", e, wrong))
-    yield from found or of_dynamics(model, elements, root)
+            found.append(finding("warning", e, wrong))
+    yield from found
+    if all(f.severity != "error" for f in found):
+        yield from of_dynamics(model, elements, root)
 
 
 def of_dynamics(model: Model, elements: dict[str, Any], root: Any) -> Iterator[Finding]:
@@ -345,7 +355,4 @@ def configurations(model: Model) -> Iterator[tuple[str, Any]]:
     """Yield configurations to try a model in, and where they are."""
     yield "at the neutral configuration", model.neutral()
     for seed in OTHERS:
-        try:
-            yield "at a random configuration", model.random(np.random.default_rng(seed))[0]
-        except ModelError:          # of joints whose limits leave no room, which is an error of its own
-            yield "at the neutral configuration", model.neutral()
+        yield "at a random configuration", model.random(np.random.default_rng(seed))[0]

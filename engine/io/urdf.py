@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import cos, hypot, isfinite, sin
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ XACRO = ("{http://www.ros.org/wiki/xacro}*", "{http://ros.org/wiki/xacro}*", "{h
 #: where there is no file, its name
 TEXT = "<string>"
 EXPECTED = "a URDF file"
+UNEXPANDED = "expected a URDF file, as xacro writes it: run xacro first"
 ZERO = (0.0, 0.0, 0.0)
 UNTURNED = np.eye(3)
 
@@ -52,7 +53,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     Warns
     -----
     RobotFileWarning : an inertia is no rigid body's (a negative principal moment, or one larger than the two others together). It is
-        taken as it is written, for many public robots have some; :func:`engine.check` lists them
+        taken as it is written, for many public robots have some; :func:`engine.check` lists them. Or a damping, a friction or a limit of
+        effort or velocity is below zero: the text says what follows
 
     Notes
     -----
@@ -73,6 +75,10 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
         joints = [(e, reader.joint(e)) for e in root.findall("joint")]
         model = reader.model(root, links, joints, floating_base)
         wrong = inertia.unphysical(np.array([link.inertia for _, link in links]))
+    below = [str(reader.error(at, text)) for e, joint in joints for at, text in below_zero(e, joint)]
+    if below:
+        others = f"; so {'are' if len(below) > 2 else 'is'} {len(below) - 1} more (engine.check tells of each)" if len(below) > 1 else ""
+        warnings.warn(f"{below[0]}{others}", RobotFileWarning, stacklevel=2)
     odd = [link for (_, link), bad in zip(links, wrong, strict=True) if bad]
     if odd:
         others = f", nor that of {len(odd) - 1} other{'s' * (len(odd) > 2)} (engine.check tells of each)" if len(odd) > 1 else ""
@@ -126,8 +132,11 @@ class Reader:
         if root.tag != "robot":
             raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
         if (macro := next(root.iter(*XACRO), None)) is not None:
-            what = f"<xacro:{short(etree.QName(macro).localname)}> is a macro, which is not read; expected {EXPECTED}, as xacro writes it"
+            what = f"<xacro:{short(etree.QName(macro).localname)}> is a macro, which is not read; {UNEXPANDED}"
             raise RobotFileError(what, self.file, macro.sourceline)
+        if b"${" in data:
+            for value in root.xpath("(link|joint|material)/descendant-or-self::*/@*[contains(., '${')]"):
+                raise self.error(value.getparent(), f"{value.attrname} is '{short(value)}', which xacro replaces; {UNEXPANDED}")
         return root
 
     # ------------------------------------------------------------ attributes
@@ -261,7 +270,11 @@ class Reader:
         velocity, effort = (self.number(limit, k, np.inf) if k in limit.attrib else np.inf for k in ("velocity", "effort"))
         if kind not in ("revolute", "prismatic"):
             return Limits(velocity=velocity, effort=effort)
-        return Limits(self.number(limit, "lower", 0.0), self.number(limit, "upper", 0.0), velocity, effort)
+        lower, upper = (self.number(limit, k, 0.0) for k in ("lower", "upper"))
+        if lower > upper:
+            unit = "m" if kind == "prismatic" else "rad"
+            raise self.error(limit, f"the lower limit {lower:g} {unit} exceeds the upper one, {upper:g} {unit}; expected a range")
+        return Limits(lower, upper, velocity, effort)
 
     def mimic(self, e: Any) -> Mimic | None:
         if (m := e.find("mimic")) is None:
@@ -309,6 +322,18 @@ class Reader:
             if source and ("joint", source) not in seen:
                 meant = nearest(short(source), [name for name in sources if name != joint.name])
                 yield self.error(e.find("mimic"), f"mimics '{short(source)}', which is not there{meant}; expected a joint of this file")
+
+
+def below_zero(e: Any, joint: Joint) -> Iterator[tuple[Any, str]]:
+    """Yield what of a moving joint is below zero and means nothing there: its element, and the value with what follows."""
+    if joint.kind == "fixed":
+        return
+    for which, x in (("damping", joint.damping), ("friction", joint.friction)):
+        if x < 0:
+            yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator refuses it, or takes joint_dynamics=False)"
+    for which, x in (("velocity", joint.limits.velocity), ("effort", joint.limits.effort)):
+        if x < 0:
+            yield e.find("limit"), f"the {which} limit is {x:g}; expected a positive number (none is enforced)"
 
 
 def place(element: Any) -> str:

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.checks import nearest
+from engine.checks import nearest, number
 from engine.model.errors import ModelError
 from engine.model.joint_types import Limits
 from engine.model.model import Model
@@ -60,7 +60,15 @@ the sum of the others); expected a body's inertia
     def add_joint(self, name: str, kind: str, parent: str, child: str, placement: ArrayLike = np.eye(4),
                   axis: ArrayLike = (0.0, 0.0, 1.0), axis2: ArrayLike = (1.0, 0.0, 0.0), pitch: float = 0.0, limits: Limits = Limits(),
                   damping: float = 0.0, friction: float = 0.0, mimic: Mimic | None = None, armature: float = 0.0) -> Joint:  # fmt: skip
-        """Add a :class:`Joint` between two links that are there; its properties are those of the class."""
+        """Add a :class:`Joint` between two links that are there; its properties are those of the class.
+
+        >>> arm = Builder()
+        >>> _ = arm.add_link("base"), arm.add_link("bob")
+        >>> arm.add_joint("pivot", "revolute", "base", "bob", damping=-1.0)
+        Traceback (most recent call last):
+            ...
+        engine.model.errors.ModelError: joint 'pivot': damping is -1.0; expected a finite number, zero or more
+        """
         for end in (parent, child):
             if end not in self.graph:
                 raise ModelError(f"joint '{name}' names the link '{end}', which is not there{nearest(end, self.graph)}")
@@ -71,6 +79,11 @@ the sum of the others); expected a body's inertia
         arrays: dict[str, Any] = {"placement": placement, "axis": axis, "axis2": axis2}
         joint = Joint(name, kind, parent, child, **arrays, pitch=pitch, limits=limits, damping=damping, friction=friction, mimic=mimic,
                       armature=armature)  # fmt: skip
+        for which in ("damping", "friction"):
+            number(f"joint '{name}': {which}", getattr(joint, which), "a finite number, zero or more", least=0.0, error=ModelError)
+        for which in ("velocity", "effort"):
+            if (limit := getattr(limits, which)) < 0:
+                raise ModelError(f"joint '{name}': the {which} limit is {limit:g}; expected zero or more")
         self.graph.add_edge(parent, child, joint=joint)
         return joint
 

@@ -185,6 +185,8 @@ class Joint(ReadOnly):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
         if np.isnan([self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort]).any():
             raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
+        if (low := self.limits.lower) > (high := self.limits.upper):
+            raise ModelError(f"{here}: the lower limit {low:g} exceeds the upper one, {high:g}; expected a range")
         if self.mimic is not None and self.type.nv > 1:
             raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")
         if self.mimic is not None:

@@ -27,7 +27,7 @@ from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
 
-KEPT = "; what was committed before is kept, and Recorder.resume goes on after it"
+KEPT = "; what was committed before is kept, and resume goes on after it"
 
 
 @contextlib.contextmanager

@@ -89,7 +89,7 @@ class Recording:
             except StorageError as error:
                 if error.damage is None:
                     raise
-                begin, end = next(self._unreadable(name, part.start, part[-1] + 1), (part.start, part[-1] + 1))
+                begin, end = [*merged(self._unreadable(name, part.start, rows[-1] + 1)), (part.start, part[-1] + 1)][0]
                 raise StorageError(f"'{self.path}' is damaged in records {begin} … {end - 1} of column '{name}' (bytes {error.damage[0]} … "
                                    f"{error.damage[1] - 1}); expected the file as it was recorded") from None  # fmt: skip
         return result

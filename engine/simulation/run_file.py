@@ -24,7 +24,7 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.forces import JointStops
 from engine.simulation.plant import DEFECT, MOMENTUM
 from engine.simulation.run import Diverged, Failures, times
-from engine.simulation.run_header import header_in, header_of, outcome, parameter_in, robot_in
+from engine.simulation.run_header import checked_path, header_in, header_of, outcome, parameter_in, robot_in, too_short
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -57,7 +57,7 @@ def versions() -> dict[str, str]:
 def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_every: int, progress: bool, overwrite: bool,
            notes: Mapping[str, Any]) -> Path:  # fmt: skip
     """Run from p and x into a new file, and return its path."""
-    require_free(path, overwrite)                                              # said before anything is computed
+    require_free(checked_path(path), overwrite)                                              # said before anything is computed
     batch, watch, layout = x.shape[:-1], step.watch, step.layout
     states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}
     states |= {DEFECT: ()} if step.plant.conserved else {}
@@ -80,6 +80,8 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
         known, checkpoint, complete = header_in(recording), recording.checkpoint(), recording.complete
         robot_in(recording)
         require_same(step, path, known)
+        if duration is not None and (text := too_short(recording, checked_duration(duration))):
+            raise SimulationError(text)
         p = step.plant.parameters.spread(parameters_in(step, recording), recording.batch)
         steps, finished, x = progress_in(step, recording)
     finished = finished or complete

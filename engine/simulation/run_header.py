@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,14 @@ def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, An
     rows = reason if isinstance(reason, np.ndarray) else np.array("" if reason is None else reason, dtype=object)
     texts = {",".join(map(str, row)): str(text) for row, text in np.ndenumerate(rows) if text}
     return {**({"reasons": texts} if texts else {}), **({"warnings": list(warnings)} if warnings else {})}
+
+
+def checked_path(path: str | Path) -> Path:
+    """Return the path of a file to write; refuse one whose ending says that it holds something else than HDF5."""
+    path = Path(path)
+    if path.suffix.lower() not in ("", ".h5", ".hdf5"):
+        raise StorageError(f"'{path}' ends in '{path.suffix}', and what is written is HDF5; expected .h5, .hdf5 or no ending")
+    return path
 
 
 # ---------------------------------------------------------------- reading
@@ -101,6 +110,16 @@ def robot_in(recording: Recording) -> tuple[Model, tuple[float, ...], dict[str, 
     if armature.any():
         model = model.with_armature(armature - model.armature)
     return model, tuple(header["gravity"]), {n: parameter_in(recording, n, x) for n, x in header["rollout_parameters"].items()}
+
+
+def too_short(recording: Recording, duration: float, option: str = "duration") -> str:
+    """Return why a run cannot be resumed to last ``duration`` s, less than it has lasted or was to last; nothing where it can."""
+    last = float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
+    if duration < last - 1e-9 * recording.header["dt"]:
+        return f"{option} is {duration:g} s, and '{recording.path}' holds {last:g} s already; expected a {option} from there on"
+    if duration < (planned := recording.header["duration"]):
+        return f"{option} is {duration:g} s, less than the {planned:g} s that '{recording.path}' was to last; expected at least that"
+    return ""
 
 
 def parameter_in(recording: Recording, name: str, x: Any) -> Array:

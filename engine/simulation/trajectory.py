@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
-from engine.checks import nearest
+from engine.checks import nearest, shown, writing
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
@@ -23,7 +23,7 @@ from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run_header import header_of, outcome, outcome_in, robot_in
+from engine.simulation.run_header import checked_path, header_of, outcome, outcome_in, robot_in
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -143,20 +143,39 @@ class Trajectory:
         return self._each(lambda x, lead: x[k], self.t, parameters={n: x[k] for n, x in self.parameters.items()}, **more)
 
     def __getitem__(self, part: Any) -> Trajectory:
-        """Return a slice, an index or a mask in time."""
-        if isinstance(part, (int, np.integer)):
+        """Return a slice, an index or a mask in time.
+
+        Raises
+        ------
+        IndexError : there is no state of that number, which ends a loop over states
+        StateError : it is none of these
+        """
+        if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
             if not -len(self) <= part < len(self):
                 raise IndexError(f"there is no state {part}; expected one of {len(self)}")
             part = slice(part, part + 1 or None)
-        return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], self.t[part])
+        try:
+            t = self.t[part]
+        except (IndexError, TypeError, ValueError):
+            t = None
+        if t is None or t.ndim != 1:
+            raise StateError(f"trajectory[{shown(part)}] is no part of its {len(self)} states in time; expected an index, slice or mask")
+        return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], t)
 
     def rollout(self, k: Any) -> Trajectory:
         """Return one rollout of a batch.
 
-        One that stopped ends with the state at which it did, at that time; one that failed with the last record that is finite.
+        One that stopped ends with the state at which it did, at that time; one that failed with the last record that is finite. Raises
+        StateError where there is no such rollout.
         """
         if self.q.ndim == 2:
             raise StateError("this trajectory is of one rollout; expected a batch")
+        try:
+            there = np.empty(self.q.shape[:-2])[k].ndim < self.q.ndim - 1
+        except (IndexError, TypeError, ValueError):
+            there = False
+        if not there:
+            raise StateError(f"there is no rollout {shown(k)}; expected an index into {self.q.shape[:-2]} rollouts, from 0")
         stopped, reason = (None if x is None else x[k] for x in (self.stopped, self.reason))
         one = self._row(k, stopped=stopped, reason=reason if isinstance(reason, np.ndarray) else reason or None)
         if one.q.ndim > 2:
@@ -249,22 +268,25 @@ class Trajectory:
     # ------------------------------------------------------------ out of here
 
     def columns(self) -> dict[str, Array]:
-        """Return every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …"""
+        """Return every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …
+
+        Parameters are among them, the same at every time.
+        """
         found: dict[str, Array] = {}
         for which in ("q", "v", "tau", "vdot"):
             for i, name in enumerate(self.model.labels(which)):
                 found[f"{which}.{name}"] = getattr(self, which)[..., i]
         for name, x in self.signals.items():
             found |= entries(name, x, self.q.ndim - 1)
+        for name, x in self.parameters.items():
+            found |= {n: np.broadcast_to(y[..., None], self.q.shape[:-1]) for n, y in entries(name, x, self.q.ndim - 2).items()}
         return found
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas DataFrame with a column for every number, parameters too, indexed by time (and by rollout, of a batch)."""
+        """Return a pandas DataFrame with a column for every number of :meth:`columns`, indexed by time (and by rollout, of a batch)."""
         import pandas as pd
 
         columns, lead = self.columns(), self.q.shape[:-2]
-        for name, x in self.parameters.items():
-            columns |= {n: np.broadcast_to(y[..., None], (*lead, len(self))) for n, y in entries(name, x, len(lead)).items()}
         index: Any = pd.Index(self.t, name="t")
         if lead:
             index = pd.MultiIndex.from_product([range(math.prod(lead)), self.t], names=["rollout", "t"])
@@ -288,7 +310,7 @@ class Trajectory:
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads; returns its path."""
+        """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads; returns its path."""
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
@@ -296,19 +318,26 @@ class Trajectory:
         header = header_of(self.model, self.gravity, self.parameters)
         header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
-        with Recorder.create(path, shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
+        with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
                              records=len(self)) as recorder:  # fmt: skip
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
     def to_csv(self, path: str | Path) -> Path:
-        """Write time and every number of a single rollout as comma-separated values, with a line of names; returns the path."""
+        """Write time and :meth:`columns` of a single rollout as comma-separated values, with a line of names; return the path.
+
+        Raises
+        ------
+        StateError : it is a batch
+        StorageError : the file cannot be written
+        """
         if self.q.ndim > 2:
             raise StateError("a batch does not fit a table of times; expected one rollout, such as trajectory.rollout(0)")
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="") as file:
-            write_columns(file, {"t": self.t, **self.columns()})
+        with writing(path, StorageError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", newline="") as file:
+                write_columns(file, {"t": self.t, **self.columns()})
         return path
 
     # ------------------------------------------------------------ to look at

@@ -1,5 +1,6 @@
 """``engine verify``: what recordings are worth, in words and as an exit code."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +64,29 @@ def test_damaged_ones(here, capsys):
     assert whole.startswith("run.h5: whole: 5001 records") and none.endswith("there is no file 'none.h5'; expected a recording")
     assert "'robot.urdf' is not an HDF5 file" in robot and c.startswith("c.h5: the model in 'c.h5' ")
     assert err == "engine: 5 of 6 are not whole; expected complete recordings, every byte as it was recorded\n"
+
+
+def test_a_run_with_functions_of_its_own_goes_on_in_its_program(here, capsys):
+    simulator = engine.Simulator(engine.load_urdf("robot.urdf"), forces=[lambda t, q, v: -0.1 * v])
+    with pytest.raises(KeyboardInterrupt), engine.recording.Recorder.resume(simulator.run([0.3, 0], [0, 0], 0.1, out="run.h5")):
+        raise KeyboardInterrupt
+    for command in ("info", "verify"):
+        run(command, "run.h5")
+        out = capsys.readouterr().out
+        assert "interrupted" in out and "Simulator.resume in the program that began it goes on" in out and "engine resume" not in out
+    simulator.resume("run.h5")
+    assert run("resume", "run.h5") == 0
+    assert capsys.readouterr().out == "run.h5 is complete, 0 … 0.1 s; Simulator.resume in the program that began it makes it longer\n"
+
+
+def test_the_same_damage_is_said_alike_and_is_not_called_complete(here, capsys):
+    engine.Simulator(engine.load_urdf("robot.urdf")).run([0.3, 0], [0, 0], 20.0, out="run.h5")
+    data = bytearray(Path("run.h5").read_bytes())
+    data[len(data) // 2] ^= 1
+    Path("run.h5").write_bytes(data)
+    assert run("verify", "run.h5") == 1
+    where = re.search(r"records \d+ … \d+ of column '\S+'", capsys.readouterr().out)[0]
+    with pytest.raises(engine.StorageError, match=where):
+        engine.load_trajectory("run.h5")
+    assert run("resume", "run.h5") == 1 and f"'run.h5' is complete, but damaged in {where}" in capsys.readouterr().err
+    assert run("info", "run.h5") == 0 and "(engine verify compares every byte)" in capsys.readouterr().out

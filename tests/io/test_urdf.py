@@ -197,12 +197,13 @@ FAULTS = {
     "infinite position": (arm('<origin xyz="0 inf 0"/>'), ":4: joint 'j': <origin> xyz is '0 inf 0'; expected 3 finite numbers"),
     "overflow": (arm('<origin xyz="0 1e999 0"/>'), ":4: joint 'j': <origin> xyz is '0 1e999 0'"),
     "two numbers": (arm('<origin rpy="0 1"/>'), ":4: joint 'j': <origin> rpy is '0 1'; expected 3 finite numbers"),
-    "no number": (arm('<limit lower="${low}" upper="1"/>'), ":4: joint 'j': <limit> lower is '${low}'; expected a finite number"),
+    "no number": (arm('<limit lower="low" upper="1"/>'), ":4: joint 'j': <limit> lower is 'low'; expected a finite number"),
     "other scripts' digits": (arm('<limit lower="٣" upper="11"/>'), ":4: joint 'j': <limit> lower is '\\u0663'; expected a finite number"),
     "a space that is none": (arm('<origin xyz="1 2 3"/>'), ":4: joint 'j': <origin> xyz is '1\\xa02 3'; expected 3 finite numbers"),
     "an axis without direction": (arm("<axis/>"), ":4: joint 'j': <axis> has no xyz; expected 3 finite numbers"),
     "macros": ('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">\n<xacro:include filename="x"/></robot>',
-               ":2: <xacro:include> is a macro, which is not read; expected a URDF file, as xacro writes it"),
+               ":2: <xacro:include> is a macro, which is not read; expected a URDF file, as xacro writes it: run xacro first"),
+    "values of macros": (arm('<origin xyz="0 0 ${h}"/>'), ":4: joint 'j': xyz is '0 0 ${h}', which xacro replaces; expected a URDF file"),
     "python's own numbers": (arm('<limit lower="1_0" upper="11"/>'), ":4: joint 'j': <limit> lower is '1_0'"),
     "absurd inertia": (arm(link=MASS.format("1e300").replace("<mass", '<origin xyz="1e100 0 0"/><mass')), ":3: link 'b': inertia"),
     "negative mass": (arm(link=MASS.format("-1")), ":3: link 'b': mass is -1 kg; expected zero or more"),
@@ -323,6 +324,19 @@ def test_an_inertia_that_no_body_has_is_told_and_taken(tmp_path):
     more = f'<link name="c">{thin}</link><joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint>'
     with pytest.warns(RobotFileWarning, match=said + r", nor that of 1 other \(engine.check tells of each\)$"):
         load(tmp_path, arm(link=thin, more=more))
+
+
+@pytest.mark.parametrize(("part", "said"), [
+    ('<dynamics damping="-1"/>', r"damping is -1; expected zero or more \(a Simulator refuses it, or takes joint_dynamics=False\)"),
+    ('<dynamics friction="-0.5"/>', r"friction is -0.5; expected zero or more \(a Simulator refuses it, .*\)"),
+    ('<limit effort="-1" velocity="1"/>', r"the effort limit is -1; expected a positive number \(none is enforced\)"),
+    ('<limit effort="1" velocity="-2"/>', r"the velocity limit is -2; expected a positive number \(none is enforced\)"),
+    ('<limit effort="-1" velocity="-2"/>', r"the velocity limit is -2; .*; so is 1 more \(engine.check tells of each\)"),
+])  # fmt: skip
+def test_what_a_joint_has_below_zero_is_told(tmp_path, part, said):
+    with pytest.warns(RobotFileWarning, match=rf":\d+: joint 'j': {said}$") as told:
+        load(tmp_path, arm(part))
+    assert len(told) == 1 and told[0].filename == __file__
 
 
 LAUGHS = '<!DOCTYPE r [<!ENTITY l0 "lol">' + "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10)) + "]>"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.model import KINDS, Joint, Limits, ModelError
+from engine.model import KINDS, Builder, Joint, Limits, ModelError
 from engine.model.joint_types import plane
 from engine.spatial import quaternion, se3
 from tests.numeric import PI, ROUNDED, check_lives, close, derivative
@@ -181,10 +181,24 @@ def test_random_is_within_limits(kind, rng):
     assert 0.9 * reach < np.abs(q).max() <= reach
 
 
-def test_random_between_limits_that_are_crossed(rng):
-    joint = Joint("elbow", "revolute", "a", "b", limits=Limits(1.0, -1.0))
-    with pytest.raises(ModelError, match="joint 'elbow': the lower limit 1 exceeds the upper one, -1"):
-        joint.type.random(joint, rng)
+def test_limits_that_are_crossed_leave_no_room():
+    with pytest.raises(ModelError, match="joint 'elbow': the lower limit 1 exceeds the upper one, -1; expected a range"):
+        Joint("elbow", "revolute", "a", "b", limits=Limits(1.0, -1.0))
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"damping": -1.0}, "damping is -1.0; expected a finite number, zero or more"),
+    ({"friction": -0.1}, "friction is -0.1; expected a finite number, zero or more"),
+    ({"limits": Limits(effort=-2.0)}, "the effort limit is -2; expected zero or more"),
+    ({"limits": Limits(velocity=-2.0)}, "the velocity limit is -2; expected zero or more"),
+    ({"limits": Limits(1.0, -1.0)}, "the lower limit 1 exceeds the upper one, -1; expected a range"),
+])  # fmt: skip
+def test_a_builder_refuses_what_no_joint_has(given, said):
+    builder = Builder()
+    builder.add_link("a"), builder.add_link("b")
+    with pytest.raises(ModelError, match=f"joint 'elbow': {said}"):
+        builder.add_joint("elbow", "revolute", "a", "b", **given)
+    builder.add_joint("elbow", "revolute", "a", "b")
 
 
 def test_random_attitudes_are_unit(rng):

@@ -90,9 +90,15 @@ def test_parts_in_time_and_rollouts(batch):
         one.rollout(0)
     with pytest.raises(engine.StateError, match=re.escape("no signal 'wheels.torqe' (did you mean 'wheels.torque'?); expected one of")):
         one("wheels.torqe")
-    for wrong in (lambda: batch.rollout(2), lambda: batch[11], lambda: batch[-12]):
-        with pytest.raises(IndexError):
+    for wrong in (lambda: batch[11], lambda: batch[-12]):
+        with pytest.raises(IndexError, match=r"there is no state -?1[12]; expected one of 11"):
             wrong()
+    for k in (2, -3, (0, 3), (0, 0, 0), "x", 1.0, None, True):
+        with pytest.raises(engine.StateError, match=re.escape(f"there is no rollout {k!r}; expected an index into (2, 3)")):
+            batch.rollout(k)
+    for wrong in ("a", 1.0, None, True, (1, 2), np.zeros((2, 2), int), [True] * 3, {}):
+        with pytest.raises(engine.StateError, match=r"\] is no part of its 11 states in time; expected an index, slice or mask"):
+            batch[wrong]
     assert len([*one]) == 11  # iteration ends
 
 
@@ -208,6 +214,14 @@ def test_csv_says_every_digit(batch, tmp_path):
     np.testing.assert_array_equal(np.array(rows, dtype=float), np.column_stack([one.t, *one.columns().values()]))
     with pytest.raises(engine.StateError, match="expected one rollout"):
         batch.to_csv(tmp_path / "batch.csv")
+    (tmp_path / "file").touch()
+    for path, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "run.csv", "File exists|Not a directory")):
+        with pytest.raises(engine.StorageError, match=rf"'{path}' cannot be written \(({why})\); expected a path that can be written"):
+            one.to_csv(path)
+    with pytest.raises(engine.StorageError, match=r"'/dev/full' cannot be written \(No space left on device\); expected a place with room"):
+        one.to_csv("/dev/full")
+    with pytest.raises(engine.ViewerError, match=rf"'{tmp_path}/none/a.png' cannot be written"):
+        one.plot(tmp_path / "none" / "a.png")
 
 
 def test_pandas(batch):
@@ -219,7 +233,7 @@ def test_pandas(batch):
     assert frame.attrs == {"model": batch.model.name, "gravity": batch.gravity}
 
 
-def test_pandas_keeps_the_parameters_that_xarray_keeps(tree):
+def test_tables_keep_the_parameters_that_xarray_keeps(tree, tmp_path):
     model, _, q, v = tree
     given = {"gain": np.arange(6.0).reshape(3, 2), "mass.l2": np.array([1.0, 2.0, 3.0])}
     simulator = engine.Simulator(model, dt=1e-3, parameters={"gain": np.zeros(2), "mass.l2": 1.0},
@@ -230,6 +244,8 @@ def test_pandas_keeps_the_parameters_that_xarray_keeps(tree):
     for k in range(3):
         assert (frame.loc[k]["gain[1]"] == given["gain"][k, 1]).all() and (frame.loc[k]["mass.l2"] == k + 1.0).all()
         pd.testing.assert_frame_equal(frame.loc[k], motion.rollout(k).to_pandas())
+    table = pd.read_csv(motion.rollout(2).to_csv(tmp_path / "run.csv"), index_col="t")
+    pd.testing.assert_frame_equal(table, motion.rollout(2).to_pandas(), rtol=1e-15)
 
 
 def test_xarray(tree, batch):
@@ -269,3 +285,17 @@ def test_plots_show_what_there_is(tree, batch, tmp_path):
     with pytest.raises(engine.StateError, match="a plot is of one rollout"):
         batch.plot()
     plt.close("all")
+
+
+def test_files_are_named_as_what_they_hold(batch, tmp_path):
+    for name in ("run.csv", "run.npz"):
+        with pytest.raises(engine.StorageError, match=rf"{name}' ends in '.*', and what is written is HDF5; expected .h5"):
+            batch.save(tmp_path / name)
+    for name in ("run", "run.HDF5"):
+        assert len(engine.load_trajectory(batch.save(tmp_path / name))) == 11
+    simulator = engine.Simulator(batch.model)
+    with pytest.raises(engine.StorageError, match=r"x.csv' ends in '.csv', and what is written is HDF5"):
+        simulator.run(batch.model.neutral(), np.zeros(batch.model.nv), 0.01, out=tmp_path / "x.csv")
+    run = simulator.run(batch.model.neutral(), np.zeros(batch.model.nv), 0.01, out=tmp_path / "run.h5")
+    with pytest.raises(engine.SimulationError, match=r"duration is 0.005 s, and '.*' holds 0.01 s already; expected a duration"):
+        simulator.resume(run, 0.005)

@@ -1,6 +1,7 @@
 """glTF files: read back by another library and by a small reader of our own, and compared with the poses of the engine."""
 
 import json
+import resource
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -278,6 +279,21 @@ def test_rates_that_make_no_sense_are_refused(tmp_path, fps):
 def test_the_path_is_looked_at_before_the_work(tmp_path):
     with pytest.raises(ViewerError, match="no folder"):
         export(SPOILT, tmp_path / "none" / "out.glb")
+
+
+@pytest.mark.parametrize("name", ["a.glb", "a.html"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, name):
+    """A limit on files' sizes is a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    source = motion(MODEL)[:3]
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+        with pytest.raises(ViewerError) as error:
+            export(source, tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(error.value) == f"'{tmp_path / name}' cannot be written (File too large); expected a place with room for it"
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_state_has_no_animation(tmp_path):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from engine.checks import writing
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
 from engine.viewer.scene.errors import ViewerError
@@ -32,7 +33,8 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     path = writable(path)
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
     data = glb(scene, fps) if path.suffix.lower() == ".glb" else page(scene, fps).encode()
-    path.write_bytes(data)
+    with writing(path, ViewerError):
+        path.write_bytes(data)
     return path
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number
+from engine.checks import number, writing
 from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
@@ -128,15 +128,6 @@ def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], 
         yield moving
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn the system's refusal to write into a ViewerError."""
-    try:
-        yield
-    except OSError as error:
-        raise ViewerError(f"'{path}' cannot be written ({error.strerror or error}); expected a place with room for it") from error
-
-
 # ---------------------------------------------------------------- H.264
 
 
@@ -145,8 +136,16 @@ def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
     import av
 
     w, h = (n + n % 2 for n in size)
-    with writing(path):
+    with writing(path, ViewerError, begun=False):
         film = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
+    refused: list[OSError] = []
+
+    def attempt(step: Callable[..., None], *given: Any) -> None:
+        try:
+            step(*given)
+        except OSError as error:
+            refused.append(error)
+
     try:
         stream = film.add_stream("libx264", Fraction(fps).limit_denominator(1001), options={"crf": "18", "preset": "veryfast"})
         stream.width, stream.height, stream.pix_fmt = w, h, "yuv420p"
@@ -155,14 +154,17 @@ def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
         try:
             for frame in frames:
                 picture = av.VideoFrame.from_ndarray(evened(frame), "rgb24")
-                picture = picture.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
-                with writing(path):
-                    film.mux(stream.encode(picture))
+                attempt(film.mux, stream.encode(picture.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")))
+                if refused:
+                    break
         finally:  # also of a film that is interrupted: what came until then can be played
-            with writing(path):
-                film.mux(stream.encode())
+            if not refused:  # libav, given more after a refusal, crashes
+                attempt(film.mux, stream.encode())
     finally:
-        film.close()
+        attempt(film.close)
+        if refused:
+            with writing(path, ViewerError):
+                raise refused[0]
 
 
 def evened(frame: Array) -> Array:
@@ -184,13 +186,13 @@ def write_gif(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
         try:
             for frame in frames:
                 seen += np.bincount(cells(frame).reshape(-1), minlength=len(seen))
-                with writing(path):
+                with writing(path, ViewerError, begun=False):
                     lengths.append(waiting.write(zlib.compress(frame.tobytes(), 1)))
         finally:  # also of a film that is interrupted
             waiting.seek(0)
             pictures = paletted((zlib.decompress(waiting.read(n)) for n in lengths), size, palette(seen))
             ends = np.round(100.0 * np.arange(len(lengths) + 1) / fps).astype(int)
-            with writing(path):
+            with writing(path, ViewerError):
                 next(pictures).save(path, save_all=True, append_images=pictures, duration=(10 * np.diff(ends)).tolist(), loop=0)
 
 
@@ -234,5 +236,6 @@ def write_png(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
     for k, frame in enumerate(frames):
         if k and "%" not in path.name:
             raise ViewerError(f"'{path}' is one picture, for several frames; expected a numbered name such as '{path.stem}-%04d.png'")
-        with writing(path):
-            Image.fromarray(frame).save(path.with_name(path.name % k) if "%" in path.name else path)
+        file = path.with_name(path.name % k) if "%" in path.name else path
+        with writing(file, ViewerError):
+            Image.fromarray(frame).save(file)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import writing
 from engine.model import Body
 from engine.model.shown import figure
 from engine.simulation import Trajectory
 from engine.spatial import quaternion
+from engine.viewer.scene.errors import ViewerError
 
 
 @figure.register
@@ -67,7 +69,8 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
         axis.set_xlabel("t, s")
     drawn.suptitle(model.name)
     if path is not None:
-        drawn.savefig(path, dpi=110)
+        with writing(Path(path), ViewerError):
+            drawn.savefig(path, dpi=110)
     return drawn
 
 
