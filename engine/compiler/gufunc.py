@@ -18,8 +18,9 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import EngineError, nearest, warn, whole
 from engine.compiler import entry, machine
-from engine.compiler.expr import Expr, TraceError
+from engine.compiler.expr import Expr
 from engine.compiler.program import Program, Shape
+from engine.compiler.refusals import TraceError
 from engine.compiler.rollout import rollout
 from engine.compiler.trace import calling, name_of, pure, trace
 
