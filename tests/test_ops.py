@@ -355,7 +355,8 @@ FP = np.array([[1.0, 0.1], [-3.0, 0.2], [0.3, 1e6], [7.7, -4.0], [0.0, 1 / 3]])
 COMPOSED = {
     "sign": (ops.sign, np.sign, X), "clip": (lambda x: ops.clip(x, -1.0, 2.0), lambda x: np.clip(x, -1.0, 2.0), X),
     "clip between": (ops.clip, np.clip, X, X - 1.0, X[::-1] + 20.0), "hypot": (ops.hypot, np.hypot, X, X[::-1]),
-    "hypot of the large": (ops.hypot, np.hypot, 1e200 * X, 1e199 * X[::-1]), "hypot of the small": (ops.hypot, np.hypot, 1e-200 * X, 0.0 * X),
+    "hypot of the large": (ops.hypot, np.hypot, 1e200 * X, 1e199 * X[::-1]),
+    "hypot of the small": (ops.hypot, np.hypot, 1e-200 * X, 0.0 * X),
     "mod": (lambda x: ops.mod(x, 1.75), lambda x: np.mod(x, 1.75), X + 0.1),
     "mod of negatives": (lambda x: ops.mod(x, -0.5), lambda x: np.mod(x, -0.5), X + 0.1),
     "%": (lambda x: x % 2.5, lambda x: np.mod(x, 2.5), X + 0.1), "//": (lambda x: x // 2.5, lambda x: np.floor_divide(x, 2.5), X + 0.1),

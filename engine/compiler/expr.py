@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
-from engine.compiler.refusals import TraceError, refuse, replacement
+from engine.compiler.refusals import TraceError, refuse, unknown
 
 
 class Graph:
@@ -243,8 +243,7 @@ def refusal(name: str) -> Callable[..., Any]:
     """A method of traced scalars that refuses what NumPy calls by this name."""
 
     def refused(x: Expr, *others: Any) -> Any:
-        instead = replacement(name)
-        raise x.g.refuse(f"np.{name} of an array with traced values", f"use {instead}" if instead else "engine.ops has those that can")
+        raise x.g.refuse(*unknown(name))
 
     return refused
 

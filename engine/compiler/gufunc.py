@@ -353,6 +353,10 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
         and what to do instead
     ArgumentError : the signature and the function do not agree
 
+    Notes
+    -----
+    ``fn`` is traced once, when ``gufunc`` is called: what it reads besides its arguments, such as a global, holds as it was then.
+
     Examples
     --------
     >>> f = gufunc(lambda x, y: x @ y, "(n),(n)->()", n=2)

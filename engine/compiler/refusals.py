@@ -21,12 +21,13 @@ Frame = tuple[FrameType, int, int]
 
 #: a call that traced values do not take, by its last name -> what says the same; beside what ``engine.ops`` has by that name
 INSTEAD = {
-    **{name: "functools.reduce(engine.ops.maximum, x), or engine.ops.maximum(a, b) of two" for name in ("max", "amax", "nanmax")},
-    **{name: "functools.reduce(engine.ops.minimum, x), or engine.ops.minimum(a, b) of two" for name in ("min", "amin", "nanmin")},
-    **{name: "engine.ops.floor(x + 0.5)" for name in ("round", "around", "rint")},
-    **{name: f"engine.ops.{ours}" for name, ours in {"fmax": "maximum", "fmin": "minimum", "fmod": "mod", "fabs": "absolute", "asin": "arcsin",
-       "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power", "select": "where", "piecewise": "where", "greater": "less",
-       "heaviside": "where", "searchsorted": "interp", "digitize": "interp", "interp1d": "interp"}.items()},
+    **dict.fromkeys(("max", "amax", "nanmax"), "functools.reduce(engine.ops.maximum, x), or engine.ops.maximum(a, b) of two"),
+    **dict.fromkeys(("min", "amin", "nanmin"), "functools.reduce(engine.ops.minimum, x), or engine.ops.minimum(a, b) of two"),
+    **dict.fromkeys(("round", "around", "rint"), "engine.ops.floor(x + 0.5)"),
+    **{name: f"engine.ops.{ours}" for name, ours in {"fmax": "maximum", "fmin": "minimum", "fmod": "mod", "fabs": "absolute",
+       "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power", "select": "where", "piecewise": "where", "greater": "less",
+       "heaviside": "where",
+       "searchsorted": "interp", "digitize": "interp", "interp1d": "interp"}.items()},
     "ceil": "-engine.ops.floor(-x)", "trunc": "engine.ops.sign(x) * engine.ops.floor(abs(x))", "isnan": "x != x",
     "isfinite": "abs(x) < np.inf", "isinf": "abs(x) == np.inf", "copysign": "abs(x) * engine.ops.sign(y)",
     "any": "functools.reduce(engine.ops.logical_or, x)", "all": "functools.reduce(engine.ops.logical_and, x)",
@@ -51,7 +52,7 @@ def refuse(what: str, instead: str, known: bool = False) -> TraceError:
 
 
 def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False) -> TraceError:
-    """The error for something untraceable, at the user's line, with the expression there; if ``known``, with what says the same as its call."""
+    """The error for something untraceable, at the user's line, with the expression there; if ``known``, with what says the same."""
     frames = list(frames)
     user = users(frames)
     inner = frames[: frames.index(user)] if user else frames
@@ -74,12 +75,18 @@ def replacement(name: str) -> str:
     return f"engine.ops.{name}" if name in VOCABULARY else ""
 
 
+def unknown(name: str) -> tuple[str, str]:
+    """What is said of a function of NumPy that traced values do not have, and what to do instead."""
+    instead = replacement(name)
+    return f"np.{name} of an array with traced values", f"use {instead}" if instead else "engine.ops has those that can"
+
+
 def users(frames: Iterable[Frame]) -> Frame | None:
     """The innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or NumPy."""
     frames = list(frames)
     inside = list(itertools.takewhile(lambda f: f[0].f_globals.get("__name__") != "engine.compiler.trace", frames))
-    of = [(f, lambda f: not is_library(f)) for f in inside] + [(f, lambda f: not is_ours(f)) for f in (*inside, *frames)]
-    return next((f for f, fine in of if fine(f[0])), None)
+    own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0])]
+    return own[0] if own else None
 
 
 def is_ours(frame: FrameType) -> bool:
@@ -89,8 +96,9 @@ def is_ours(frame: FrameType) -> bool:
 
 def is_library(frame: FrameType) -> bool:
     """Whether a frame is of this engine, of an installed package, or of Python's own."""
-    first = frame.f_globals.get("__name__", "").split(".")[0]
-    return is_ours(frame) or first in sys.stdlib_module_names or re.search(r"[/\\](site|dist)-packages[/\\]", frame.f_code.co_filename) is not None
+    if is_ours(frame) or frame.f_globals.get("__name__", "").split(".")[0] in sys.stdlib_module_names:
+        return True
+    return re.search(r"[/\\](site|dist)-packages[/\\]", frame.f_code.co_filename) is not None
 
 
 def expression(frame: Frame) -> str:
@@ -116,7 +124,7 @@ def called(text: str) -> str:
 
 
 def explained(error: Exception) -> TraceError | None:
-    """Translate an error of NumPy, Python or another library about traced values into the terms of this engine; None if it is the user's own.
+    """Translate an error of NumPy or another library about traced values into the terms of this engine; None if it is the user's own.
 
     The user's own are those that a wrong program raises on floats too: a name that is not defined, shapes that do not match.
     """
@@ -126,8 +134,7 @@ def explained(error: Exception) -> TraceError | None:
     name = next(filter(None, function.groups())) if function else ""
     if isinstance(error, (TypeError, AttributeError)):
         if isinstance(getattr(np, name, None), np.ufunc):
-            known = replacement(name)
-            return located(frames, f"np.{name} of an array with traced values", f"use {known}" if known else "engine.ops has those that can")
+            return located(frames, *unknown(name))
         if "output from dtype('O')" in text:
             return located(frames, "writing traced values into a float array", "make a new array, as in a = a + b or np.array([...])")
         if any(sign in text for sign in ("Expr", "dtype('O')", "array type object", "not supported for the input types")):
