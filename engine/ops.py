@@ -301,8 +301,8 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     if xp.ndim != 1 or not len(xp) or fp.shape[:1] != xp.shape:
         raise EngineError(f"interp: xp has shape {xp.shape} and fp {fp.shape}; expected (n) and (n, ...), n at least 1")
     if not (np.diff(xp) > 0.0).all():
-        k = int(np.argmin(np.diff(xp) > 0.0)) + 1
-        raise EngineError(f"interp: xp[{k}] is not above the one before it; expected increasing numbers")
+        bad = int(np.argmin(np.diff(xp) > 0.0)) + 1
+        raise EngineError(f"interp: xp[{bad}] is not above the one before it; expected increasing numbers")
     trailing = (1,) * (fp.ndim - 1)
     x = np.asarray(clip(x, xp[0], xp[-1]))
     k = np.searchsorted(xp, x, side="right") - 1 if x.dtype != object else None

@@ -139,7 +139,8 @@ def gradient(fn: Callable[..., Any], signature: str, argument: int = 0, **dimens
 def gradient(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
     """Exact gradient of a function with one number as its result, compiled; the rest is as for :func:`jacobian`.
 
-    Without a signature ``fn`` is traced at the first call with each set of shapes: what it reads besides its arguments holds as it was then.
+    Without a signature ``fn`` is traced at the first call with each set of shapes: what it reads besides its arguments holds as it was
+    then.
 
     >>> gradient(lambda x: x @ x)([1.0, 2.0])
     array([2., 4.])
