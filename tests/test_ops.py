@@ -345,3 +345,89 @@ def test_solve_keeps_the_zeros_of_a_tree():
     full = np.diag(d)
     full[:-1, -1] = full[-1, :-1] = np.minimum(e, 2)
     close(interpret(program, d, np.minimum(e, 2), b), np.linalg.solve(full, b), 1e-14)
+
+
+# ---------------------------------------------------------------- sign, clip, hypot, mod, interp
+
+XP = np.array([-2.0, -0.5, 0.25, 1.0, 4.0])
+FP = np.array([[1.0, 0.1], [-3.0, 0.2], [0.3, 1e6], [7.7, -4.0], [0.0, 1 / 3]])
+#: function of ops -> NumPy's, and a domain for each argument
+COMPOSED = {
+    "sign": (ops.sign, np.sign, X), "clip": (lambda x: ops.clip(x, -1.0, 2.0), lambda x: np.clip(x, -1.0, 2.0), X),
+    "clip between": (ops.clip, np.clip, X, X - 1.0, X[::-1] + 20.0), "hypot": (ops.hypot, np.hypot, X, X[::-1]),
+    "hypot of the large": (ops.hypot, np.hypot, 1e200 * X, 1e199 * X[::-1]),
+    "hypot of the small": (ops.hypot, np.hypot, 1e-200 * X, 0.0 * X),
+    "mod": (lambda x: ops.mod(x, 1.75), lambda x: np.mod(x, 1.75), X + 0.1),
+    "mod of negatives": (lambda x: ops.mod(x, -0.5), lambda x: np.mod(x, -0.5), X + 0.1),
+    "%": (lambda x: x % 2.5, lambda x: np.mod(x, 2.5), X + 0.1), "//": (lambda x: x // 2.5, lambda x: np.floor_divide(x, 2.5), X + 0.1),
+    "2.5 %": (lambda x: 2.5 % x, lambda x: np.mod(2.5, x), X[7:] + 0.3),
+    "interp": (lambda x: ops.interp(x, XP, FP[:, 0]), lambda x: np.interp(x, XP, FP[:, 0]), X),
+    "interp of arrays": (lambda x: ops.interp(np.array([x, 2.0 * x]), XP, FP[:, 0]), lambda x: np.interp([x, 2.0 * x], XP, FP[:, 0]), X),
+    "interp of rows": (lambda x: ops.interp(x, XP, FP), lambda x: np.array([np.interp(x, XP, f) for f in FP.T]), X),
+    "interp of one point": (lambda x: ops.interp(x, [1.0], [3.0]), lambda x: np.interp(x, [1.0], [3.0]), X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_functions_are_numpys_in_all_lives(name):
+    """Rounded three times; of x % y to rounding of x."""
+    f, numpys, *domain = COMPOSED[name]
+    rows = list(zip(*(d.tolist() for d in domain), strict=True))
+    tolerance = 2e-14 if "%" in name or "mod" in name else 3 * ROUNDED
+    close(np.array([f(*row) for row in rows]), np.array([numpys(*row) for row in rows]), tolerance, len(rows))
+    check_lives(f, *domain, tolerance=tolerance)
+
+
+def test_composed_functions_of_arrays_and_extremes():
+    np.testing.assert_array_equal(ops.sign(X), np.sign(X))
+    np.testing.assert_array_equal(ops.clip(X, -1.0, X[::-1]), np.clip(X, -1.0, X[::-1]))
+    for f in (ops.sign, lambda x: ops.clip(x, 0.0, 1.0), lambda x: ops.hypot(x, 1.0), lambda x: ops.interp(x, XP, FP[:, 0])):
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(f(np.nan)) and np.isnan(engine.gufunc(f, "()->()")(np.nan))
+    assert ops.hypot(np.inf, 1.0) == np.inf and ops.hypot(0.0, 0.0) == 0.0
+    assert ops.interp(np.inf, XP, FP[:, 0]) == 0.0 and ops.interp(-np.inf, XP, FP[:, 0]) == 1.0
+    below = np.nextafter(0.3, 0.0)
+    assert 0.0 <= ops.mod(below, 0.1) <= 0.1 and 0.0 <= ops.mod(-1e-20, 1.0) <= 1.0
+
+
+def test_interp_is_its_table_at_the_breakpoints_to_the_bit(rng):
+    for shape in ((), (2,), (2, 3)):
+        xp, fp = np.cumsum(rng.uniform(1e-3, 1.0, 40)), rng.standard_normal((40, *shape))
+        compiled = engine.gufunc(lambda x, xp=xp, fp=fp: ops.interp(x, xp, fp), f"()->({','.join(map(str, shape))})")
+        assert bits(ops.interp(xp, xp, fp)) == bits(fp) == bits(compiled(xp))
+        assert ops.interp(xp.reshape(8, 5), xp, fp).shape == (8, 5, *shape)
+        close(compiled(xp + 0.01), ops.interp(xp + 0.01, xp, fp), 1e-14)
+
+
+def test_derivatives_of_composed_functions():
+    """By hand; at a breakpoint that of the piece after it, beyond the ends 0."""
+    slope = engine.gradient(lambda x: ops.interp(x, XP, FP[:, 0]))
+    slopes = np.diff(FP[:, 0]) / np.diff(XP)
+    np.testing.assert_allclose([slope(x) for x in (XP[:-1] + XP[1:]) / 2], slopes, rtol=1e-15)
+    np.testing.assert_allclose([slope(x) for x in XP], [*slopes, 0.0], rtol=1e-15)
+    assert slope(-9.0) == slope(9.0) == 0.0
+    assert [engine.gradient(ops.sign)(x) for x in (-2.0, 0.0, 3.0)] == [0.0, 0.0, 0.0]
+    assert [engine.gradient(lambda x: ops.clip(x, -1.0, 1.0))(x) for x in (-2.0, 0.3, 3.0)] == [0.0, 1.0, 0.0]
+    length = engine.gradient(lambda x: ops.hypot(x[0], x[1]))
+    for x in ([3.0, 4.0], [2.0, 2.0], [-2.0, 2.0], [0.0, -3.0], [3e200, -4e200]):
+        close(length(x), np.array(x) / np.hypot(*x), 1e-14)
+    assert length([0.0, 0.0]).tolist() == [0.0, 0.0]
+    twice = engine.jacobian(lambda x: ops.jacobian(lambda x: ops.hypot(x[0], x[1]), x))([3.0, 4.0])
+    close(twice, np.array([[16.0, -12.0], [-12.0, 9.0]]) / 125, 1e-14)
+    close(engine.gradient(lambda x: ops.mod(x[0], x[1]))([7.5, 2.0]), np.array([1.0, -3.0]), ROUNDED)
+
+
+@pytest.mark.parametrize(("xp", "fp", "text"), [
+    ([0.0, 1.0, 1.0], [1.0, 2.0, 3.0], r"xp\[2\] is not above the one before it; expected increasing numbers"),
+    ([0.0, 1.0], [1.0, 2.0, 3.0], r"xp has shape \(2,\) and fp \(3,\); expected \(n\) and \(n, ...\)"),
+    ([], [], "n at least 1"), (1.0, 2.0, r"xp has shape \(\)"), ([0.0, np.nan], [0.0, 1.0], "xp holds NaN"),
+    ([0.0, 1.0], ["a", "b"], "fp is .*; expected numbers"),
+])  # fmt: skip
+def test_tables_that_are_none(xp, fp, text):
+    with pytest.raises(engine.EngineError, match=f"interp: {text}|{text}"):
+        ops.interp(0.5, xp, fp)
+
+
+def test_tables_are_known_when_tracing():
+    with pytest.raises(engine.EngineError, match="interp: xp or fp is traced; expected tables that are known when tracing"):
+        trace(lambda x: ops.interp(0.5, [0.0, 1.0], x), [(2,)])

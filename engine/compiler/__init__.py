@@ -3,7 +3,8 @@
 Layers, from the bottom up; a file imports from those named before it only:
 
 - what operations are: ``vecmath`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the table);
-- programs: ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph);
+- programs: ``refusals`` (what cannot be traced), ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs),
+  ``rewrite`` (the rules that fold a graph);
 - transformations: ``loop`` (a loop as one node), ``autodiff`` (derivatives), ``trace`` (the program of a function);
 - running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``cache`` (files), ``machine`` (the processor), ``llvm`` (a program
   in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
@@ -11,10 +12,10 @@ Layers, from the bottom up; a file imports from those named before it only:
 """
 
 from engine.compiler.derivative import gradient, jacobian
-from engine.compiler.expr import TraceError
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, rollout_ufunc, set_threads, signature_of
 from engine.compiler.interp import interpret
 from engine.compiler.program import Program, Shape, verify
+from engine.compiler.refusals import TraceError
 from engine.compiler.trace import calling, name_of, trace
 
 __all__ = ["ArgumentError", "Gufunc", "Program", "Shape", "TraceError", "calling", "get_threads", "gradient", "gufunc", "interpret",

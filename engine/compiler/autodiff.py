@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph, refuse
+from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, live, size
 from engine.compiler.rewrite import RULES, folded
@@ -35,7 +35,7 @@ def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
     walk = forward if x.size <= y.size else reverse
     variables = [graph.index(s) for s in x.ravel()]
     if len(set(variables)) < x.size or any(graph.nodes[i][0] == "const" for i in variables):  # equal constants are one node
-        raise refuse("a derivative by a constant, or by one value twice", "differentiate by values that do not depend on each other")
+        raise graph.refuse("a derivative by a constant, or by one value twice", "differentiate by values that do not depend on each other")
     entries = walk(graph, [graph.index(s) for s in y.ravel()], variables)
     J = np.full((y.size, x.size), 0.0, dtype=object)
     for (k, j), value in entries.items():

@@ -18,7 +18,9 @@ from engine.compiler.trace import name_of, pure, trace
 class Derivative:
     """The derivative of a function, traced and compiled for the shapes it is called with, and once for each.
 
-    ``derivative(*arrays)`` takes what the function takes, without batches. ``sparsity(*arrays)`` is where it is not zero by structure.
+    ``derivative(*arrays)`` takes what the function takes, without batches. The function runs, to be traced, at the first call with each set
+    of shapes only: what it reads besides its arguments holds for those shapes as it was then.
+    ``sparsity(*arrays)`` is where it is not zero by structure.
     """
 
     def __init__(self, fn: Callable[..., Any], argument: int, scalar: bool) -> None:
@@ -111,6 +113,12 @@ def jacobian(fn: Callable[..., Any], signature: str | None = None, argument: int
 
     Notes
     -----
+    Without a signature, ``fn`` is traced at the first call with each set of shapes, and with one when ``jacobian`` is called (a compiled
+    ``fn``: when that was made). What it reads besides its arguments, such as a global, holds as it was then, and later changes count only
+    for shapes that are new: make a new Jacobian, or give what changes as an argument.
+
+    The derivative of √x at 0, which is infinite, is given as 5·10¹⁶¹: finite, so that the gradient of a length |x| at x = 0 is 0, not NaN.
+
     Forward mode where ``fn`` has no fewer results than variables, else reverse; entries that are zero by structure are not computed.
 
     Examples
@@ -130,6 +138,9 @@ def gradient(fn: Callable[..., Any], signature: None = None, argument: int = 0) 
 def gradient(fn: Callable[..., Any], signature: str, argument: int = 0, **dimensions: int) -> Gufunc: ...
 def gradient(fn: Callable[..., Any], signature: str | None = None, argument: int = 0, **dimensions: int) -> Any:
     """Exact gradient of a function with one number as its result, compiled; the rest is as for :func:`jacobian`.
+
+    Without a signature ``fn`` is traced at the first call with each set of shapes: what it reads besides its arguments holds as it was
+    then.
 
     >>> gradient(lambda x: x @ x)([1.0, 2.0])
     array([2., 4.])

@@ -8,22 +8,14 @@ scalar, which makes folding free.
 from __future__ import annotations
 
 import math
-import re
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError
 from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
-
-
-class TraceError(EngineError):
-    """A function did something with a traced value that a straight-line program cannot do."""
+from engine.compiler.refusals import TraceError, refuse, unknown
 
 
 class Graph:
@@ -43,7 +35,13 @@ class Graph:
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
-        self.refused: TraceError | None = None  # an error that NumPy may have replaced by one of its own
+        self.refused: TraceError | None = None  # the first refusal, which the traced function or a library may catch
+
+    def refuse(self, what: str, instead: str, known: bool = False) -> TraceError:
+        """Return the error for something untraceable that is being done right now; it is remembered."""
+        error = refuse(what, instead, known)
+        self.refused = self.refused or error
+        return error
 
     def node(self, key: Node) -> int:
         """Index of the node ``key``, made if it is new."""
@@ -59,12 +57,12 @@ class Graph:
         """Index of a traced scalar, or of the constant that a number is."""
         if type(x) is Expr:
             if x.g is not self:
-                raise refuse("a traced value of another function", "pass it in as an argument")
+                raise self.refuse("a traced value of another function", "pass it in as an argument")
             return x.i
         if isinstance(x, (bool, np.bool_)):
             return self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
         if not isinstance(x, SCALAR):
-            raise refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
+            raise self.refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
         return self.node(("const", x if x == x else math.nan) if x else ("const", x, repr(x)))  # NaN is one key only as one object
 
@@ -109,25 +107,6 @@ class Graph:
         return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
 
 
-def refuse(what: str, instead: str) -> TraceError:
-    """The error for something untraceable that is being done right now."""
-    return located(traceback.walk_stack(sys._getframe(1)), what, instead)
-
-
-def located(frames: Iterable[tuple[FrameType, int]], what: str, instead: str) -> TraceError:
-    """The error for something untraceable, at the user's line: the innermost of ``frames`` outside this engine, NumPy and SciPy."""
-    place = ""
-    for frame, line in frames:
-        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if module.startswith("numpy.linalg"):
-            what = f"np.linalg.{function} of traced values"
-            instead = "use engine.ops.norm" if function == "norm" else "use engine.ops.solve, or write it out over the entries"
-        if not re.match(r"(engine|numpy|scipy)(\.|$)", module):
-            place = f"{frame.f_code.co_filename}:{line}: "
-            break
-    return TraceError(f"{place}{what} cannot be compiled: {instead}")
-
-
 class Expr:
     """A traced scalar. Arithmetic on it records nodes; it has no value until the program runs."""
 
@@ -146,6 +125,10 @@ class Expr:
     def __rmul__(a, b): return binary("mul", b, a)
     def __truediv__(a, b): return binary("div", a, b)
     def __rtruediv__(a, b): return binary("div", b, a)
+    def __mod__(a, b): return divided(ops.mod, a, b)
+    def __rmod__(a, b): return divided(ops.mod, b, a)
+    def __floordiv__(a, b): return divided(lambda x, y: ops.floor(x / y), a, b)
+    def __rfloordiv__(a, b): return divided(lambda x, y: ops.floor(x / y), b, a)
     def __pow__(a, b): return binary("pow", a, b)
     def __rpow__(a, b): return binary("pow", b, a)
     def __neg__(a): return a.g.make("neg", a)
@@ -174,25 +157,30 @@ class Expr:
     def __bool__(self):
         if (x := self.known()) is not self:
             return bool(x)
-        raise refuse("a decision on a traced value (`if`, `and`, `max`, np.where, `<` on an array)",
-                     "use engine.ops.where(condition, a, b), ops.minimum, ops.maximum or ops.less")  # fmt: skip
+        raise self.g.refuse("a decision on a traced value (`if`, `and`, `max`, np.where, `<` on an array)",
+                            "use engine.ops.where(condition, a, b), ops.minimum, ops.maximum or ops.less", known=True)  # fmt: skip
 
     def __float__(self):
         if (x := self.known()) is not self:
             return float(x)
-        raise refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
-                     "use engine.ops.sin and friends, and build arrays from lists with np.array([...])")  # fmt: skip
+        raise self.g.refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
+                            "use engine.ops.sin and friends, and build arrays from lists with np.array([...])", known=True)  # fmt: skip
 
     def __int__(self):
         if (x := self.known()) is not self:
             return int(x)
-        self.g.refused = refuse("turning a traced value into an integer", "loop and index over structure, never over values")
-        raise self.g.refused
+        raise self.g.refuse("turning a traced value into an integer", "loop and index over structure, never over values")
 
     __index__ = __int__
 
+    def __round__(self, digits=None):
+        raise self.g.refuse("rounding a traced value", "use engine.ops.floor(x + 0.5)")
+
+    def __format__(self, spec):
+        raise self.g.refuse("a traced value as text", "it has no number while it is traced; format with compiled=False, or after the run")
+
     def __iter__(self):
-        raise refuse("iterating over a traced scalar", "it is one number")
+        raise self.g.refuse("iterating over a traced scalar", "it is one number")
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """np.sin(x), np.float64(2) * x, array + x: the operation itself, or once more with the scalar as a 0-d object array."""
@@ -207,7 +195,7 @@ class Expr:
         return LIFTED[op](*boxed) if op else getattr(ufunc, method)(*boxed, **kwargs)
 
     def __repr__(self):
-        return f"<traced {self.g.nodes[self.i][0]} #{self.i}>"
+        return f"<traced {self.g.nodes[self.i][0]} #{self.i}, no number yet>"
 
 
 def box(x: Any) -> Any:
@@ -230,6 +218,11 @@ def binary(op: str, a: Any, b: Any) -> Any:
     return NotImplemented
 
 
+def divided(f: Callable[..., Any], a: Any, b: Any) -> Any:
+    """``a % b`` or ``a // b`` of numbers and arrays."""
+    return f(a, b) if all(isinstance(x, (*SCALAR, np.ndarray)) for x in (a, b)) else NotImplemented
+
+
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
 LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
@@ -244,3 +237,17 @@ def method(op: str) -> Callable[..., Any]:
 
 for _ufunc, _op in UFUNCS.items():  # NumPy calls these by name on the elements of an object array: x.sin(), x.arctan2(y)
     setattr(Expr, _ufunc.__name__, method(_op))
+
+
+def refusal(name: str) -> Callable[..., Any]:
+    """A method of traced scalars that refuses what NumPy calls by this name."""
+
+    def refused(x: Expr, *others: Any) -> Any:
+        raise x.g.refuse(*unknown(name))
+
+    return refused
+
+
+for _name, _ufunc in vars(np).items():
+    if isinstance(_ufunc, np.ufunc) and not hasattr(Expr, _name):
+        setattr(Expr, _name, refusal(_name))

@@ -18,8 +18,9 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import EngineError, nearest, warn, whole
 from engine.compiler import entry, machine
-from engine.compiler.expr import Expr, TraceError
+from engine.compiler.expr import Expr
 from engine.compiler.program import Program, Shape
+from engine.compiler.refusals import TraceError
 from engine.compiler.rollout import rollout
 from engine.compiler.trace import calling, name_of, pure, trace
 
@@ -351,6 +352,10 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
     TraceError : ``fn`` does something that cannot be compiled, or returns something else when it is called again; the text names the line
         and what to do instead
     ArgumentError : the signature and the function do not agree
+
+    Notes
+    -----
+    ``fn`` is traced once, when ``gufunc`` is called: what it reads besides its arguments, such as a global, holds as it was then.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph, refuse
+from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.program import Program, live
 
@@ -26,7 +26,7 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     before, done = np.array(carry[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(before)
     if np.shape(after) != x.shape or np.shape(now) != ():
-        raise refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
+        raise graph.refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
     results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
     body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
     given = [Expr(graph, i) for i in (*map(graph.number, [graph.index(y) for y in x.ravel()]), *captured)]

@@ -118,6 +118,7 @@ class Code:
     @alone
     def __init__(self, key: str, text: Any) -> None:
         """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes."""
+        width()  # which refuses a wrong ENGINE_LANES; code for single calls does not ask otherwise
         key = f"{key}|{identity()}"
         code = cache.load(key)
         self.cached = code is not None

@@ -6,18 +6,16 @@ import dataclasses
 import functools
 import inspect
 import itertools
-import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler.autodiff import derivatives
-from engine.compiler.expr import SCALAR, Expr, Graph, TraceError, located, refuse
+from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.loop import while_loop
 from engine.compiler.program import Program, Shape, live, size, verify
+from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 
 
@@ -72,12 +70,14 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
     try:
         with np.errstate(all="ignore"):  # rules compare constants, NaN too; what is not finite shows when the program runs
             results = fn(*arguments)
-    except TraceError:
-        raise
     except Exception as error:
-        if (refusal := explained(error, graph)) is None:
+        if isinstance(error, TraceError) and graph.refused in (error, None):
+            raise
+        if (refusal := graph.refused or explained(error)) is None:
             raise
         raise refusal from error
+    if graph.refused is not None:  # something caught it, and went on with what machine code would hold for good
+        raise graph.refused
     names = tuple(results) if named else ()
     results = tuple(results.values()) if named else results if isinstance(results, tuple) else (results,)
     arrays = [np.asarray(r, dtype=object) for r in results]
@@ -101,7 +101,7 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
     >>> trace(pure(lambda x: np.array([x, x * next(dice)])), [()])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    engine.compiler.expr.TraceError: ...<lambda> returned something else when it was called again, first in entry [1]: it depends on ...
+    engine.compiler.refusals.TraceError: ...<lambda> returned something else when it was called again, first in entry [1]: it depends on ...
     """
 
     def call(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
@@ -186,26 +186,6 @@ def place_of(fn: Callable[..., Any]) -> str:
     fn = inspect.unwrap(fn)
     code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
-
-
-def explained(error: Exception, graph: Graph) -> TraceError | None:
-    """Translate an error of NumPy or Python about traced values into the terms of this engine; None if it is about something else."""
-    text = str(error)
-    frames = list(traceback.walk_tb(error.__traceback__))[::-1]
-    function = re.search(r"no callable (\w+) method|object has no attribute '(\w+)'", text)
-    name = next(filter(None, function.groups())) if function else ""
-    if isinstance(getattr(np, name, None), np.ufunc):
-        known = f"use engine.ops.{name}" if hasattr(ops, name) else "engine.ops has those that can"
-        return located(frames, f"np.{name} of an array with traced values", known)
-    if isinstance(error, IndexError) and graph.refused:
-        return graph.refused
-    if not isinstance(error, (TypeError, AttributeError)):
-        return None
-    if "output from dtype('O')" in text:
-        return located(frames, "writing traced values into a float array", "make a new array, as in a = a + b or np.array([...])")
-    if any(sign in text for sign in ("Expr", "dtype('O')", "array type object", "not supported for the input types")):
-        return located(frames, f"this operation ({text})", "see engine.ops for those that can")
-    return None
 
 
 __all__ = ["Program", "Shape", "TraceError", "calling", "name_of", "pure", "trace", "verify"]

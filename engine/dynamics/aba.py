@@ -10,15 +10,16 @@ import numpy as np
 
 from engine import ops
 from engine.dynamics.crba import crba
-from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling
+from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.rnea import rnea
-from engine.model import Model, StateError
+from engine.model import Body, Model, StateError
 from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
 Array = np.ndarray
 
 
+@within_range
 def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None,
         armature: Array | None = None) -> Array:  # fmt: skip
     """Return the accelerations that forces make (forward dynamics): v̇ with M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F.
@@ -86,7 +87,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         p, a = body.parent, model.armature[body.v]
         U = IA[i] @ S[i]                                                                                        # (3)
         D = S[i].T @ U + np.diag(a)
-        require_inertia(D, np.abs(IA[i]).max() if D.dtype != object else 0.0, [body.joint.name] * body.kind.nv)
+        require_inertia(D, np.abs(IA[i]).max() if D.dtype != object else 0.0, [body] * body.kind.nv)
         u = tau[body.v] - S[i].T @ pA[i]
         Dinv_u[i] = ops.solve(D, u)
         if body.kind.floats and a.dtype != object and not a.any():
@@ -106,24 +107,32 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     return np.concatenate([np.zeros(0), *vdot])
 
 
-def require_inertia(D: Array, scale: float, joints: Sequence[str]) -> None:
+def require_inertia(D: Array, scale: float, bodies: Sequence[Body]) -> None:
     """Refuse a joint whose motion no mass resists: its pivot in LDLᵀ is zero, or what rounding leaves of zero.
 
-    ``scale`` is an inertia that D was made of, ``joints`` names the joint of each row. Of a traced D only what is known is looked at.
+    ``scale`` is an inertia that D was made of, ``bodies`` has the body of each row. Of a traced D only what is known is looked at.
     """
     known = D.dtype != object
     A = np.array(D)
-    for j, joint in enumerate(joints):
+    for j, body in enumerate(bodies):
         if isinstance(A[j, j], (int, float)) and A[j, j] <= max(1e-15 * scale, 1e-14 * D[j, j]):
-            raise StateError(f"joint '{joint}' moves no mass: the joint-space inertia is singular, so forward dynamics has no answer; "
-                             f"expected a link with inertia at or after the joint")  # fmt: skip
+            mass = body.inertia[5, 5]
+            some = isinstance(mass, (int, float)) and mass > 0.0
+            what = f"{mass:g} kg without inertia along its motion" if some else "no mass"
+            raise StateError(f"joint '{body.joint.name}' moves {what}: the joint-space inertia is singular, so forward dynamics has no "
+                             f"answer; expected a link with inertia at or after the joint")  # fmt: skip
         if known:
             A = A - np.outer(A[:, j], A[j]) / A[j, j]
+
+
+def bodies_of_rows(model: Model) -> list[Body]:
+    """Return the body of each entry of v, which is that of its joint; mimics have none."""
+    return [body for body in model.bodies if not body.mimics for _ in range(body.kind.nv)]
 
 
 def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
     """Return v̇ of M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
     M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
-    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[::-1])
+    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
     return ops.solve(M, (tau - bias)[::-1])[::-1]

@@ -27,7 +27,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import array, one_of, shown
-from engine.dynamics.aba import require_inertia
+from engine.dynamics.aba import bodies_of_rows, require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, falling, vector
@@ -300,7 +300,7 @@ def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slic
     """
     J, M = generalized_jacobian(model, q, link)[checked_part(part)], free_floating_inertia(model, q)
     r, n = J.shape
-    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, model.entries("v")[6:])
+    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[6:])
     return ops.sqrt(determinant(J @ ops.solve(M, J.T)) if r <= n else determinant(J.T @ J) / determinant(M))
 
 
@@ -348,7 +348,7 @@ def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
 def yielding(model: Model, M: Array, e: slice, b: Array) -> Array:
     """Return M_ee⁻¹ b: how the free rows move under forces b, or, of the columns of M_ek, at zero momentum with −M_ee⁻¹ M_ek u."""
     H = M[e, e]
-    require_inertia(H, np.abs(H).max(initial=0.0) if H.dtype != object else 0.0, [model.bodies[0].joint.name] * len(H))
+    require_inertia(H, np.abs(H).max(initial=0.0) if H.dtype != object else 0.0, [model.bodies[0]] * len(H))
     return ops.solve(H, b).reshape(b.shape)
 
 

@@ -6,17 +6,40 @@ Lists with an entry per body end with the world's, as its index is −1: a root 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec
 
 import numpy as np
 
-from engine.checks import array, shown
+from engine.checks import array, shown, warn
 from engine.model import Body, Model, StateError
 from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
 Array = np.ndarray
+P = ParamSpec("P")
 GRAVITY = (0.0, 0.0, -9.81)
+
+
+def within_range(f: Callable[P, Array]) -> Callable[P, Array]:
+    """Let a function return NaN or infinity with one warning, or as ``np.errstate(invalid=...)`` says, as compiled functions do.
+
+    What overflows on the way is no news.
+    """
+
+    @functools.wraps(f)
+    def checked(*args: P.args, **named: P.kwargs) -> Array:
+        with np.errstate(all="ignore"):
+            result = f(*args, **named)
+        how = np.geterr()["invalid"]
+        if how != "ignore" and result.dtype != object and not np.isfinite(result).all():
+            text = f"{f.__name__} returned NaN or infinity"
+            if how == "raise":
+                raise FloatingPointError(text)
+            warn(text, RuntimeWarning)
+        return result
+
+    return checked
 
 
 def body_poses(model: Model, q: Array) -> list[Array]:

@@ -105,7 +105,8 @@ class RobotFunction(Function, Generic[Arguments, Result]):
         one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
         where = f" for row {', '.join(map(str, row))}" if row else ""
         try:
-            self.plain(**dict(zip(self.arguments, one, strict=True)))
+            with np.errstate(all="ignore"):
+                self.plain(**dict(zip(self.arguments, one, strict=True)))
         except EngineError as error:
             raise type(error)(f"{error}{where.replace(' for', ',')}") from None
         return (f"the result{where} is not finite; expected a state within the numbers' range "

@@ -172,3 +172,21 @@ def test_what_cannot_be_traced_is_refused_at_its_line():
     fn = lambda x: x if x > 0 else -x
     with pytest.raises(TraceError, match=f"^{re.escape(__file__)}:{fn.__code__.co_firstlineno}: a decision on a traced value"):
         jacobian(fn)(1.0)
+
+
+def test_what_is_read_besides_arguments_holds_as_it_was_when_traced():
+    """As the docstrings say: at the first call with each set of shapes, or when the signature is given."""
+    scale = [2.0]
+    fn = lambda x: (x * scale[0]).sum()
+    gradient, fixed, compiled = engine.gradient(fn), engine.gradient(fn, "(n)->()", n=2), engine.gufunc(fn, "(n)->()", n=2)
+    assert gradient([1.0, 1.0]).tolist() == [2.0, 2.0]
+    scale[0] = 3.0
+    assert gradient([1.0, 1.0]).tolist() == fixed([1.0, 1.0]).tolist() == [2.0, 2.0] and compiled([1.0, 1.0]) == 4.0
+    assert gradient([1.0]).tolist() == [3.0]
+
+
+def test_the_root_at_zero():
+    """Infinite in truth; finite, so that the gradient of a length at 0 is 0, and not NaN."""
+    assert engine.gradient(lambda x: np.sqrt(x[0]))([0.0])[0] == pytest.approx(5e161, rel=1e-15)
+    assert engine.gradient(lambda x: engine.ops.norm(x))([0.0, 0.0]).tolist() == [0.0, 0.0]
+    assert engine.gradient(lambda x: np.sqrt(x[0]))([4e-320])[0] == pytest.approx(0.5 / np.sqrt(4e-320), rel=1e-15)

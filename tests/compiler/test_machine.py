@@ -63,6 +63,12 @@ def test_other_numbers_of_lanes_are_refused(monkeypatch, wrong):
         machine.width.__wrapped__()
 
 
+def test_single_calls_refuse_other_numbers_of_lanes_too():
+    code = "import engine; engine.gufunc(lambda x: x * 2.0, '()->()')(1.0)"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ENGINE_LANES": "abc"}, capture_output=True, text=True)
+    assert done.returncode and done.stderr.endswith("EngineError: ENGINE_LANES is 'abc'; expected 1, 2, 4 or 8\n")
+
+
 def test_the_processor_chooses_by_itself(monkeypatch):
     monkeypatch.delenv("ENGINE_LANES", raising=False)
     own = machine.width.__wrapped__()

@@ -165,7 +165,7 @@ def chain(*links: str, axes: tuple[str, ...] = ("0 0 1", "0 0 1"), base: str = "
     (chain(GOOD, GOOD), False, "", ""),
     (chain(GOOD, GOOD, base=GOOD), True, "", ""),
     (chain(GOOD), True, "error", "joint 'floating_base' moves no mass"),
-    (chain(GOOD, base=inertial("1", "0 0 0")), True, "error", "joint 'floating_base' moves no mass"),
+    (chain(GOOD, base=inertial("1", "0 0 0")), True, "error", "joint 'floating_base' moves 1 kg without inertia along its motion"),
     (chain(inertial("1e-12", "1e-14 1e-14 1e-14"), GOOD, axes=("1 0 0", "1 0 0")), False, "warning", "forward dynamics is right to"),
     (chain(*[inertial("1e308", "1e308 1e308 1e308")] * 2), False, "error", "dynamics is not finite"),
     (chain(GOOD, GOOD).replace("</joint></robot>", '<mimic joint="j1" multiplier="1e200"/></joint></robot>'), False, "error", "not finite"),

@@ -1,0 +1,179 @@
+"""Refusals: what cannot be traced, said at the user's line, with what to use instead."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import EngineError
+
+#: a frame of a stack, its line, and how far its code had come
+Frame = tuple[FrameType, int, int]
+
+#: a call that traced values do not take, by its last name -> what says the same; beside what ``engine.ops`` has by that name
+INSTEAD = {
+    **dict.fromkeys(("max", "amax", "nanmax"), "functools.reduce(engine.ops.maximum, x), or engine.ops.maximum(a, b) of two"),
+    **dict.fromkeys(("min", "amin", "nanmin"), "functools.reduce(engine.ops.minimum, x), or engine.ops.minimum(a, b) of two"),
+    **dict.fromkeys(("round", "around", "rint"), "engine.ops.floor(x + 0.5)"),
+    **{name: f"engine.ops.{ours}" for name, ours in {
+        "fmax": "maximum", "fmin": "minimum", "fmod": "mod", "fabs": "absolute", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+        "atan2": "arctan2", "pow": "power", "select": "where", "piecewise": "where", "heaviside": "where", "greater": "less",
+        "searchsorted": "interp", "digitize": "interp", "interp1d": "interp"}.items()},
+    "ceil": "-engine.ops.floor(-x)", "trunc": "engine.ops.sign(x) * engine.ops.floor(abs(x))", "isnan": "x != x",
+    "isfinite": "abs(x) < np.inf", "isinf": "abs(x) == np.inf", "copysign": "abs(x) * engine.ops.sign(y)",
+    "any": "functools.reduce(engine.ops.logical_or, x)", "all": "functools.reduce(engine.ops.logical_and, x)",
+    "deg2rad": "x * (np.pi / 180)", "radians": "x * (np.pi / 180)", "rad2deg": "x * (180 / np.pi)", "degrees": "x * (180 / np.pi)",
+    "log2": "engine.ops.log(x) / np.log(2)", "log10": "engine.ops.log(x) / np.log(10)", "cbrt": "engine.ops.power",
+    "sinh": "engine.ops.exp", "cosh": "engine.ops.exp", "expm1": "engine.ops.exp", "log1p": "engine.ops.log",
+}  # fmt: skip
+
+
+#: functions of ``engine.ops`` with NumPy's names
+VOCABULARY = {name for name, f in vars(ops).items() if "elementwise" in (getattr(f, "__doc__", None) or "")}
+VOCABULARY |= {"sign", "clip", "hypot", "mod", "interp", "norm", "cross", "solve"}
+
+
+class TraceError(EngineError):
+    """A function did something with a traced value that a straight-line program cannot do."""
+
+
+def refuse(what: str, instead: str, known: bool = False) -> TraceError:
+    """The error for something untraceable that is being done right now."""
+    return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known)
+
+
+def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False) -> TraceError:
+    """The error for something untraceable, at the user's line, with the expression there; if ``known``, with what says the same."""
+    frames = list(frames)
+    user = users(frames)
+    inner = frames[: frames.index(user)] if user else frames
+    linear = [f.f_code.co_name for f, *_ in inner if f.f_globals.get("__name__", "").startswith("numpy.linalg")]
+    if linear:
+        what = f"np.linalg.{linear[-1]} of traced values"
+        instead = "use engine.ops.norm" if linear[-1] == "norm" else "use engine.ops.solve, or write it out over the entries"
+    elif user and (text := expression(user)):
+        what = f"{what}, in `{text}`,"
+        if known and (same := replacement(called(text))):
+            instead = f"use {same}"
+    place = f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
+    return TraceError(f"{place}{what} cannot be compiled: {instead}")
+
+
+def replacement(name: str) -> str:
+    """Return what says the same as a function of NumPy or Python of a name, traced too; nothing if there is nothing."""
+    if name in INSTEAD:
+        return INSTEAD[name]
+    return f"engine.ops.{name}" if name in VOCABULARY else ""
+
+
+def unknown(name: str) -> tuple[str, str]:
+    """What is said of a function of NumPy that traced values do not have, and what to do instead."""
+    instead = replacement(name)
+    return f"np.{name} of an array with traced values", f"use {instead}" if instead else "engine.ops has those that can"
+
+
+def users(frames: Iterable[Frame]) -> Frame | None:
+    """The innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or NumPy."""
+    frames = list(frames)
+    inside = list(itertools.takewhile(lambda f: f[0].f_globals.get("__name__") != "engine.compiler.trace", frames))
+    own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0])]
+    return own[0] if own else None
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether a frame is of this engine, or of what computes for it."""
+    return re.match(r"(engine|numpy|scipy)(\.|$)", frame.f_globals.get("__name__", "")) is not None
+
+
+def is_library(frame: FrameType) -> bool:
+    """Whether a frame is of this engine, of an installed package, or of Python's own."""
+    if is_ours(frame) or frame.f_globals.get("__name__", "").split(".")[0] in sys.stdlib_module_names:
+        return True
+    return re.search(r"[/\\](site|dist)-packages[/\\]", frame.f_code.co_filename) is not None
+
+
+def expression(frame: Frame) -> str:
+    """Return the text of the expression that a frame is at; nothing where Python (3.10) or the source does not tell."""
+    code, lasti = frame[0].f_code, frame[2]
+    positions: Callable[[], Iterable[Any]] | None = getattr(code, "co_positions", None)
+    if positions is None or lasti < 0:
+        return ""
+    first, last, start, end = next(itertools.islice(positions(), lasti // 2, None), (None,) * 4)
+    if first is None or last is None or start is None or end is None:
+        return ""
+    lines = [linecache.getline(code.co_filename, k, frame[0].f_globals).encode() for k in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    text = " ".join(b" ".join(lines).decode(errors="replace").split())
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def called(text: str) -> str:
+    """Return the last name of the function that an expression calls, or nothing."""
+    found = re.match(r"(?:\w+\.)*(\w+)\(", text)
+    return found[1] if found else ""
+
+
+def explained(error: Exception) -> TraceError | None:
+    """Translate an error of NumPy or another library about traced values into the terms of this engine; None if it is the user's own.
+
+    The user's own are those that a wrong program raises on floats too: a name that is not defined, shapes that do not match.
+    """
+    text = " ".join(str(error).split())
+    frames = [(t.tb_frame, t.tb_lineno, t.tb_lasti) for t in chain(error)][::-1]
+    function = re.search(r"no callable (\w+) method|ufunc '(\w+)' not supported|object has no attribute '(\w+)'", text)
+    name = next(filter(None, function.groups())) if function else ""
+    if isinstance(error, (TypeError, AttributeError)):
+        if isinstance(getattr(np, name, None), np.ufunc):
+            return located(frames, *unknown(name))
+        if "output from dtype('O')" in text:
+            return located(frames, "writing traced values into a float array", "make a new array, as in a = a + b or np.array([...])")
+        if any(sign in text for sign in ("Expr", "dtype('O')", "array type object", "not supported for the input types")):
+            return located(frames, f"this operation ({text})", "see engine.ops for those that can")
+    if isinstance(error, IndexError) and "used as indices must be of integer" in text:
+        return located(frames, f"indexing by traced values, or by floats ({text})", "index by structure; engine.ops.interp looks up tables")
+    if isinstance(error, KeyError) and any(is_traced(x) for x in error.args):
+        return located(frames, "a lookup by a traced value", "look up by structure; engine.ops.interp looks up tables")
+    if (user := users(frames)) is not None and (library := guilty(error, text, frames[: frames.index(user)])):
+        short = text if len(text) <= 160 else text[:159] + "…"
+        what = f"in {user[0].f_code.co_name}, a call of {library} with traced values ({type(error).__name__}: {short})"
+        instead = "traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False)"
+        return located(frames, what, instead)
+    return None
+
+
+def chain(error: Exception) -> list[Any]:
+    """The entries of an error's traceback, outermost first."""
+    entries, t = [], error.__traceback__
+    while t is not None:
+        entries.append(t)
+        t = t.tb_next
+    return entries
+
+
+def guilty(error: Exception, text: str, inner: list[Frame]) -> str:
+    """Return the library that failed on traced values it was given, by the frames within the user's; nothing if none did."""
+    for frame, *_ in reversed(inner):                                          # the outermost is the one that the user called
+        if is_library(frame) and not re.match(r"(engine|numpy)(\.|$)", frame.f_globals.get("__name__", "")):
+            inside = any(is_traced(x) for f, *_ in inner for x in f.f_locals.values())
+            return f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}" if inside else ""
+    kind = type(error).__module__.split(".")[0]
+    if kind not in sys.modules or "incompatible function arguments" in text:   # of C++: Boost.Python's, pybind11's and nanobind's
+        return "a function of C++"
+    return ""
+
+
+def is_traced(x: Any) -> bool:
+    """Whether a value is traced, or holds such."""
+    if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
+        return any(is_traced(y) for y in (x.flat if isinstance(x, np.ndarray) else x))
+    return type(x).__module__ == "engine.compiler.expr"
