@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -25,11 +26,14 @@ from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import Blame, blame, changed, reason, reasons, warn_of, watch, watched
 from engine.simulation.function import Function, compiled_attempt, poisoned, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
+from engine.simulation.surroundings import changed as differences
+from engine.simulation.surroundings import surroundings
 
 Array = NDArray[np.float64]
 
 
 Motion = TypeVar("Motion", BodyTrajectory, StateTrajectory)
+Made = TypeVar("Made")
 
 
 class SystemFunction(Function):
@@ -44,6 +48,22 @@ class SystemFunction(Function):
             if name in ("x", "x0"):
                 self.state.checked(name, x)
         return "the result is not finite; expected a state at which the system's functions are, and its mass and inertia positive"
+
+
+class made(Generic[Made]):
+    """A function that is compiled when it is first asked for, and refused once what it was made of has changed."""
+
+    def __init__(self, make: Callable[[Any], Made]) -> None:
+        self.make, self.__doc__ = make, make.__doc__
+
+    def __get__(self, system: Any, owner: Any = None) -> Made:
+        if system is None:
+            return self  # type: ignore[return-value]
+        system._require_unchanged()
+        if self.make.__name__ not in system._functions:
+            system._functions[self.make.__name__] = self.make(system)
+        found: Made = system._functions[self.make.__name__]
+        return found
 
 
 class CompiledSystem(Fixed, Generic[Motion]):
@@ -65,8 +85,23 @@ class CompiledSystem(Fixed, Generic[Motion]):
     def __init__(self, system: ControlSystem) -> None:
         system.check()
         self.system, self.state, self.controls = system, system.state, int(system.controls)
-        self._discrete: dict[tuple[str, str], Function] = {}
+        self._functions: dict[Any, Any] = {}
+        self._known: tuple[str, dict[str, Any]] | None = None                  # the program of its rate, and what that was made of
+        self._looked = 0.0
         self._made = True
+
+    def _require_unchanged(self) -> None:
+        """Refuse to go on with machine code where what it was made of has changed since; this is looked at ten times a second."""
+        if self._known is not None and time.perf_counter() - self._looked < 0.1:
+            return
+        self._looked, now = time.perf_counter(), surroundings([(self.system.name, self.system)])
+        if self._known is not None and not (differs := differences(self._known[1], now)):
+            return
+        key = self._function(self._checked.rate, "x u t").program.key
+        if self._known is not None and key != self._known[0]:
+            raise SimulationError(f"{differs[0]} when it was compiled, which machine code goes on with; expected a control or a state for "
+                                  "what changes, or engine.compile anew")  # fmt: skip
+        self._known = key, surroundings([(self.system.name, self.system)])
 
     # ------------------------------------------------------------ functions
 
@@ -92,26 +127,26 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         return traced
 
-    @functools.cached_property
+    @made
     def dynamics(self) -> Gufunc:
         return self._function(self._checked.rate, "x u t")
 
-    @functools.cached_property
+    @made
     def state_plus(self) -> Gufunc:
         return self._function(self.system.state_plus, "x delta")
 
-    @functools.cached_property
+    @made
     def state_diff(self) -> Gufunc:
         return self._function(self.system.state_diff, "x x0")
 
-    @functools.cached_property
+    @made
     def jacobians(self) -> Gufunc:
         def jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
             return by_state_and_control(self._checked.rate(x, u, t), x, u)
 
         return self._function(jacobians, "x u t")
 
-    @functools.cached_property
+    @made
     def error_jacobians(self) -> Gufunc:
         def error_jacobians(x: Array, u: Array, t: Any) -> tuple[Array, Array]:
             """δ̇ = E⁺ ((A E − Ė) δ + B ν), with ẋ = f along which E(x) changes."""
@@ -156,9 +191,11 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
     def _stepped(self, fn: Callable[..., Any], integrator: str | None) -> Function:
         key = fn.__name__, self.system.method(integrator).name
-        if key not in self._discrete:
-            self._discrete[key] = self._function(fn, "x u t dt")
-        return self._discrete[key]
+        self._require_unchanged()
+        if key not in self._functions:
+            self._functions[key] = self._function(fn, "x u t dt")
+        found: Function = self._functions[key]
+        return found
 
     def _control(self, controller: Callable[..., Any], x: Array, t: Any) -> Array:
         """Return what a controller does, checked."""
@@ -235,6 +272,8 @@ class CompiledSystem(Fixed, Generic[Motion]):
         method, x0 = method_named(integrator or self.system.integrator, SimulationError), self.state.checked("x0", x0)
         if not compiled and x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
+        if compiled:
+            self._require_unchanged()
         system = self._checked if compiled else self.system
         process, there = self._process(system, self._controlled(controller), method, compiled)
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
@@ -265,6 +304,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         Events are functions ``g(t, x)``; the rest is as for :meth:`engine.simulation.Simulator.solve`.
         """
+        self._require_unchanged()
         method = method_named(integrator or self.system.integrator, SimulationError)
         x0 = self.state.checked("x0", x0)
         if x0.ndim != 1:

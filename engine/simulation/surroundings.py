@@ -153,21 +153,21 @@ class Walk:
         """Yield what a function does, encloses and reads."""
         own = not f.__code__.co_filename.startswith(INSTALLED)
         yield path, Code(digest(f.__code__)) if own else f"{f.__module__}.{f.__qualname__}"
+        names = dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code)) if own else {}
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if cell != types.CellType():                                       # a name that is given a value later
-                yield from self.leaves(cell.cell_contents, joined(path, name), depth)
+                yield from self.read(cell.cell_contents, joined(path, name), depth, names)
         for k, y in enumerate((*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())):
             yield from self.leaves(y, joined(path, f"default {k}"), depth)
         for name, y in vars(f).items():
             if not name.startswith("__"):
                 yield from self.leaves(y, joined(path, name), depth)
-        names = dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code)) if own else {}
         for name in names:
             if name in f.__globals__:
                 yield from self.read(f.__globals__[name], joined(path, name), depth, names)
 
     def read(self, x: Any, path: str, depth: int, names: Iterable[str]) -> Iterator[Leaf]:
-        """Yield what a global is; of modules and classes what code names."""
+        """Yield what a global or an enclosed value is; of modules and classes what code names."""
         if not isinstance(x, (type, types.ModuleType)):
             yield from self.leaves(x, path, depth)
         elif not known(x):
@@ -177,7 +177,7 @@ class Walk:
     def object(self, x: Any, path: str, depth: int, opened: bool) -> Iterator[Leaf]:
         """Yield an object's class, attributes, and methods, as far as they are the user's."""
         kind = x if isinstance(x, type) else type(x)
-        yield path, f"{kind.__module__}.{kind.__qualname__}"
+        yield path, f"{kind.__module__}.{kind.__qualname__} {getattr(x, '__name__', '')}".rstrip()
         engines = str(kind.__module__).startswith("engine.")
         if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or (engines and not (opened or isinstance(x, OPEN))):
             return
@@ -270,4 +270,4 @@ def same(a: Any, b: Any) -> bool:
 
 def shown(x: Any) -> str:
     """Return a leaf as it is written in a sentence."""
-    return np.array2string(x, precision=6, threshold=6) if isinstance(x, np.ndarray) else repr(x)[:60]
+    return " ".join(np.array2string(x, precision=6, threshold=6).split()) if isinstance(x, np.ndarray) else repr(x)[:60]

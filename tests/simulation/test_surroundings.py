@@ -1,9 +1,15 @@
 """What functions read besides their arguments: found, and a change of it said where machine code has the old value."""
 
+import collections
+import dataclasses
 import functools
+import re
+import types
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.interpolate import CubicSpline
 
 import engine
 from engine.simulation.actuators import ReactionWheels
@@ -53,6 +59,95 @@ def test_a_circle_ends():
     found = surroundings([("f", lambda t: loop)])
     assert [(name, x) for name, x in found.items() if name != "f"] == [
         ("f: loop", "2 entries"), ("f: loop[0]", 1.0), ("f: loop[1]", "the same as loop")]
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    k: float = 1.0
+
+
+class Holder:
+    table = {"a": 1.0}
+
+
+def held():
+    """Name -> a function that reads 1.0 somewhere, and how that becomes 2.0."""
+    slotted, frame, queue, module = Slotted(), pd.DataFrame({"k": [1.0]}), collections.deque([1.0]), types.ModuleType("engine_gains")
+    spline, deep = CubicSpline([0, 1, 2], [0, 1, 4]), {"a": {"a": {"a": {"a": {"a": {"a": 1.0}}}}}}
+    module.table, module.slotted = {"a": 1.0}, Slotted()
+
+    def new():
+        module.helper = lambda q: 2.0 * q
+
+    module.helper = lambda q: 1.0 * q
+    return {
+        "slots": (lambda q: slotted.k * q, lambda: setattr(slotted, "k", 2.0), "slotted.k is 2.0, and was 1.0"),
+        "frame": (lambda q: frame["k"][0] * q, lambda: frame.__setitem__("k", 2.0), "frame.values is [[2.]], and was [[1.]]"),
+        "queue": (lambda q: queue[0] * q, lambda: queue.__setitem__(0, 2.0), "queue is deque([2.0]), and was deque([1.0])"),
+        "spline": (lambda q: spline.c[0, 0] * q, lambda: spline.c.fill(2.0), "spline._c is [[2. 2.] [2. 2.]"),
+        "deep": (lambda q: deep["a"]["a"]["a"]["a"]["a"]["a"] * q, lambda: deep["a"]["a"]["a"]["a"]["a"].update(a=2.0),
+                 "deep['a']['a']['a']['a']['a']['a'] is 2.0, and was 1.0"),
+        "table": (lambda q: module.table["a"] * q, lambda: module.table.update(a=2.0), "module.table['a'] is 2.0, and was 1.0"),
+        "object": (lambda q: module.slotted.k * q, lambda: setattr(module.slotted, "k", 2.0), "module.slotted.k is 2.0, and was 1.0"),
+        "class": (lambda q: Holder.table["a"] * q, lambda: Holder.table.update(a=2.0), "Holder.table['a'] is 2.0, and was 1.0"),
+        "function": (lambda q: module.helper(q), new, "module.helper is another function now, and was not"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", held())
+def test_wherever_it_is_held_a_change_is_seen(name, monkeypatch):
+    monkeypatch.setattr(Holder, "table", {"a": 1.0})
+    f, change, words = held()[name]
+    simulator = engine.Simulator(pendulum(), controller=lambda t, q, v: -f(q))
+    simulator.run([0.1], [0.0], 0.01)
+    change()
+    with pytest.raises(engine.SimulationError, match=re.escape(words)):
+        simulator.run([0.1], [0.0], 0.01)
+
+
+def test_components_belong_to_one_simulator_each():
+    """Two may be made with the same: neither is changed by the other, whatever its model and step."""
+    spring, wheels = JointSpring("pivot", 3.0), ReactionWheels("ball", torque=2.0, momentum=0.05)
+    one = engine.Simulator(pendulum(), forces=[spring], dt=1e-2)
+    before = one.run([0.3], [0.0], 0.1).q
+    two_links = engine.Builder("two")
+    two_links.add_link("base")
+    for above, link, joint in (("base", "a", "first"), ("a", "b", "pivot")):
+        two_links.add_link(link, inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+        two_links.add_joint(joint, "revolute", above, link, axis=[0, 1, 0])
+    engine.Simulator(two_links.model(), forces=[spring], dt=1e-2)
+    np.testing.assert_array_equal(one.run([0.3], [0.0], 0.1).q, before)
+    steps = [engine.Simulator(ball(), actuators=[wheels], dt=dt, **AWAY) for dt in (1e-2, 1e-1)]
+    assert [s.components[0].time for s in steps] == [0.02, 0.2] and not hasattr(wheels, "time")
+
+
+class Sprung(engine.RigidBody):
+    mass, inertia, k, calls = 10.0, np.eye(3), 1.0, 0
+
+    def forces(self, x, u, t):
+        self.calls += 1
+        return -self.k * self.position(x)
+
+
+@pytest.mark.parametrize("change", ["k", "mass", "inertia", "class"])
+def test_a_compiled_body_that_changes_is_said(change, monkeypatch):
+    body = Sprung()
+    system = engine.compile(body)
+    x, u = body.build_state(position=[1.0, 0, 0]), np.zeros(0)
+    assert system.dynamics(x, u, 0.0)[10] == -0.1 and system.jacobians(x, u, 0.0)[0][10, 4] == -0.1
+    system._looked = 0.0
+    assert system.dynamics(x, u, 0.0)[10] == -0.1                              # calls are counted, and nothing comes of it
+    if change == "class":
+        monkeypatch.setattr(Sprung, "k", 7.0)
+    else:
+        setattr(body, change, {"k": 7.0, "mass": 7.0, "inertia": 7.0 * np.eye(3)}[change])
+    for use in (lambda: system.dynamics, lambda: system.discrete_dynamics, lambda: system.simulate(x, 0.1), lambda: system.solve(x, 0.1),
+                lambda: system.discrete_jacobians(x, u, 0.0, 0.1)):  # fmt: skip
+        system._looked = 0.0
+        what = "k" if change == "class" else change
+        with pytest.raises(engine.SimulationError, match=f"Sprung: {what} is .*7.*, and was .* or engine.compile anew"):
+            use()
+    assert engine.compile(body).dynamics(x, u, 0.0)[10] == {"k": -0.7, "mass": -1 / 7, "inertia": -0.1, "class": -0.7}[change]
 
 
 @pytest.mark.parametrize("change", ["global", "attribute", "array", "class"])
