@@ -42,7 +42,7 @@ CONSTANTS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 0.1, 1e-300, 1e300, np.inf, -
 EXACT: tuple[Callable[..., Any], ...] = (
     lambda a, b, c: a + b, lambda a, b, c: a - b, lambda a, b, c: a * b, lambda a, b, c: a / b, lambda a, b, c: -a, lambda a, b, c: abs(a),
     lambda a, b, c: a * b + c, lambda a, b, c: c - a * b, lambda a, b, c: a * b - c * a, lambda a, b, c: ops.sqrt(a),
-    lambda a, b, c: ops.floor(a), lambda a, b, c: ops.minimum(a, b), lambda a, b, c: ops.maximum(b, c),
+    lambda a, b, c: ops.floor(a), lambda a, b, c: ops.minimum(a, b) + 0.0, lambda a, b, c: ops.maximum(b, c) + 0.0,  # of 0 and −0 either
     lambda a, b, c: ops.where(a < b, b, c), lambda a, b, c: ops.where(a <= b, True, a > c) * b,
     lambda a, b, c: ops.where(ops.logical_and(a <= b, ops.logical_not(b < c)), a, -b), lambda a, b, c: ops.where(a == b, c, a),
     lambda a, b, c: ops.where(a != c, b, 0.0), lambda a, b, c: ops.where((a > b) | (c >= 1.0), a * b, b / c), lambda a, b, c: (a < b) * c,
@@ -54,7 +54,7 @@ EXACT: tuple[Callable[..., Any], ...] = (
 #: of a constant k and a number b
 WITH_CONSTANT: tuple[Callable[..., Any], ...] = (
     lambda k, b: k + b, lambda k, b: b - k, lambda k, b: k - b, lambda k, b: k * b, lambda k, b: b * k, lambda k, b: k / b,
-    lambda k, b: b / k, lambda k, b: ops.minimum(k, b), lambda k, b: ops.maximum(b, k), lambda k, b: ops.where(b < k, k, b),
+    lambda k, b: b / k, lambda k, b: ops.minimum(k, b) + 0.0, lambda k, b: ops.maximum(b, k) + 0.0, lambda k, b: ops.where(b < k, k, b),
     lambda k, b: ops.where(b > 0.5, k, b), lambda k, b: (b == k) * b, lambda k, b: k * b + b, lambda k, b: b - k * b,
     lambda k, b: ops.where((b <= k) | True, b, k), lambda k, b: ops.array([k, b])[1] * k,
 )  # fmt: skip

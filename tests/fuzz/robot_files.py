@@ -48,8 +48,10 @@ SNIPPETS = [b"\0", b"\xff", b"\xef\xbb\xbf", b"<", b">", b'"', b"&", b"&lt;", b"
             b'<?xml version="1.0" encoding="UTF-7"?>']  # fmt: skip
 
 
-#: numbers apart by other than spaces, or with a space behind one alone, and such as have no square, which others read as none; and Pinocchio's own name
-BROKEN = re.compile(r"""=["'][^"'<>]*(?:[\t\n\r]|&#(?:9|10|13);|[0-9.]e\+?(?:1[5-9][0-9]|[23][0-9]{2}))|=["'] *[-+.0-9e]+ +["']|name=.universe""")
+#: numbers apart by other than spaces, or with a space behind one alone, and such as have no square, which others read as none; and a
+#: name that Pinocchio has itself
+BROKEN = re.compile(r"""=["'][^"'<>]*(?:[\t\n\r]|&#(?:9|10|13);|[0-9.]e\+?(?:1[5-9][0-9]|[23][0-9]{2}))|=["'] *[-+.0-9e]+ +["']|"""
+                    "name=.universe")  # fmt: skip
 
 
 class Wrong(AssertionError):
