@@ -680,10 +680,16 @@ def test_locked_and_empty_boxes():
     solution = inverse_kinematics(model, {"tip": [0.0, 1.0, 0.0]}, seeds=2)
     np.testing.assert_array_equal(solution.q, [0.3, 0.3])
     close(box_qp(np.eye(2), np.array([1.0, -1.0]), np.zeros(2), np.zeros(2)), np.zeros(2))
-    empty = planar_arm(1.0, 1.0, limits=Limits(0.4, 0.3))
-    with pytest.raises(ModelError, match=r"joint 'j1': its limits.*leave no configuration; expected lower ≤ upper, or limits=False"):
+    builder = engine.Builder("coupled")                                         # where one is within its limits, the other is not
+    builder.add_link("base")
+    for link in ("one", "tip"):
+        builder.add_link(link)
+    builder.add_joint("j1", "revolute", "base", "one", limits=Limits(0.3, 0.4))
+    builder.add_joint("j2", "revolute", "one", "tip", moved(1, 0, 0), limits=Limits(0.5, 0.6), mimic=Mimic("j1"))
+    empty = builder.model()
+    with pytest.raises(ModelError, match=r"joint 'j2': its limits.*leave no configuration; expected lower ≤ upper, or limits=False"):
         inverse_kinematics(empty, {"tip": [0.0, 1.0, 0.0]})
-    assert inverse_kinematics(empty, {"tip": [0.0, 1.0, 0.0]}, limits=False).converged
+    assert inverse_kinematics(empty, {"tip": [0.0, 1.0, 0.0]}, limits=False).converged  # j1 turns by a quarter
 
 
 # ---------------------------------------------------------------- bad input

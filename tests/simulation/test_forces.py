@@ -253,7 +253,7 @@ def test_a_component_can_serve_two_simulators():
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: JointSpring("pivto", 1.0), "no joint 'pivto' in 'pendulum' (did you mean 'pivot'?)"),
-    (lambda: JointSpring("pivot", float("nan")), "spring of pivot: stiffness is nan; expected a finite number"),
+    (lambda: JointSpring("pivot", float("nan")), "spring of pivot: stiffness is nan; expected zero or more"),
     (lambda: JointSpring("pivot", 1.0, rest="low"), "spring of pivot: rest is 'low'; expected a finite number"),
     (lambda: JointFriction(damping=-1.0), "friction: damping is -1.0; expected a number, or 1 of them, zero or more"),
     (lambda: JointFriction(friction=[1.0, 2.0]), "friction: friction is [1.0, 2.0]; expected a number, or 1 of them, zero or more"),
