@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from engine.checks import shown
 from engine.io.dae import collada_meshes
 from engine.io.errors import RobotFileError, short
 from engine.io.paths import Finder
@@ -44,6 +45,8 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     """
     from trimesh import Trimesh
 
+    if not isinstance(geometry, Geometry):
+        raise RobotFileError(f"load_mesh got {shown(geometry)}; expected a link's shape, or Geometry('mesh', (1, 1, 1), mesh=Path('…'))")
     if geometry.kind == "mesh":
         path = file_of(geometry)
         points, faces = triangles(path)

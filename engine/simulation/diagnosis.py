@@ -63,9 +63,9 @@ def reasons(failures: Failures, batch: tuple[int, ...], text: Callable[[Diverged
 def warn_of(failures: Failures, found: Array | None, name: str) -> None:
     """Warn of rollouts that failed, if there are any."""
     if found is not None:
-        first = min(failures.values(), key=lambda stop: stop.t)
-        warn(f"{len(failures)} of {found.size} rollouts of {name} failed, the others go on; its failed and reason say which and why. "
-             f"The first is {list(first.row)}: {found[first.row]}", SimulationWarning)  # fmt: skip
+        first, others = min(failures.values(), key=lambda stop: stop.t), len(failures) < found.size
+        warn(f"{len(failures)} of {found.size} rollouts of {name} failed{', the others go on' * others}; its failed and reason say which "
+             f"and why. The first is {list(first.row)}: {found[first.row]}", SimulationWarning)  # fmt: skip
 
 
 class Blame(NamedTuple):

@@ -254,7 +254,7 @@ class Simulator(Fixed):
         """
         if time.perf_counter() - self._looked > 0.1:
             self._require_unchanged()
-        (x, begun, done), p = state.resumed(self.model), state.origin.parameters
+        (x, begun, done), p = state.resumed(self._step), state.origin.parameters
         if parameters:
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():

@@ -94,9 +94,12 @@ class State:
     def __repr__(self) -> str:
         return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
 
-    def resumed(self, model: Model) -> tuple[Array, float, int]:
-        """Return the whole state x (..., n) to go on from, and the time and the number of steps that it is counted from."""
+    def resumed(self, by: Step) -> tuple[Array, float, int]:
+        """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
         step, _, p, begun, steps = self.origin
+        model, ours = by.plant.model, step.plant.model
+        if step is not by and (model.labels("q") != ours.labels("q") or step.kinds != by.kinds):
+            raise SimulationError(f"the state is of a simulator of {step}; expected one of {by}, as start gives it")
         x, at, moved = self.origin.x, step.layout.slices, self.t != self.origin.t
         if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
             return x, begun, steps

@@ -52,6 +52,16 @@ class Step:
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
 
+    @property
+    def kinds(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """What a state consists of besides q and v, and what parameters there are: shapes by name."""
+        plant = self.plant
+        return {"state": plant.states.shapes, "memory": plant.memories.shapes, "parameters": plant.parameters.shapes}
+
+    def __repr__(self) -> str:
+        more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in (MOMENTUM, DEFECT))
+        return f"'{self.plant.model.name}'" + (f" with {more}" if more else "")
+
     def __reduce__(self) -> Any:
         if self.simulator is None:
             raise TypeError("a step of no simulator cannot be pickled")

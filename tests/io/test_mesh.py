@@ -90,6 +90,9 @@ def test_a_missing_mesh_stops_nothing_until_it_is_asked_for(tmp_path):
     said = f"mesh 'package://pkg/meshes/none.stl' is not there; looked for {tmp_path}/pkg/meshes/none.stl"
     with pytest.raises(RobotFileError) as caught:
         load_mesh(missing)
+    for given in ("box.stl", None):
+        with pytest.raises(RobotFileError, match="load_mesh got .*; expected a link's shape, or Geometry"):
+            load_mesh(given)
     assert str(caught.value) == f"{tmp_path}/pkg/urdf/robot.urdf:2: link 'a': {said}"
 
 

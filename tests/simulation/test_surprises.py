@@ -226,3 +226,19 @@ def test_other_systems_say_that_they_are_no_bodies():
     assert not hasattr(motion, "plot")
     with pytest.raises(engine.StateError, match="Spin is no rigid body; expected one for 'poses'"):
         motion.poses()
+
+
+def test_a_state_of_another_simulator_is_refused():
+    """Of another robot, with other wheels or parameters; one of the same with another step or gravity is taken."""
+    wheels = ReactionWheels("ball", torque=2.0)
+    free, turning, tuned = (engine.Simulator(ball(), dt=1e-2, **more) for more in (
+        {}, {"actuators": [wheels]}, {"parameters": {"k": 1.0}, "controller": lambda t, q, v, k: -k * v}))  # fmt: skip
+    states = [s.start(UP, np.zeros(6)) for s in (free, turning, tuned)]
+    swings = engine.Simulator(pendulum())
+    for other, said in ((turning, "one of 'ball' with wheels"), (tuned, "one of 'ball' with k"), (swings, "one of 'pendulum'")):
+        with pytest.raises(engine.SimulationError, match=f"the state is of a simulator of 'ball'; expected {said}, as start gives it"):
+            other.step(states[0])
+    for given in (*states[1:], swings.start([0.1], [0.0])):
+        with pytest.raises(engine.SimulationError, match=r"the state is of a simulator of '.*'; expected one of 'ball', as start"):
+            free.step(given)
+    assert engine.Simulator(ball(), dt=1e-3, gravity=(0, 0, 0)).step(states[0]).t == 1e-3
