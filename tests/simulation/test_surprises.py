@@ -239,6 +239,6 @@ def test_a_state_of_another_simulator_is_refused():
         with pytest.raises(engine.SimulationError, match=f"the state is of a simulator of 'ball'; expected {said}, as start gives it"):
             other.step(states[0])
     for given in (*states[1:], swings.start([0.1], [0.0])):
-        with pytest.raises(engine.SimulationError, match=r"the state is of a simulator of '.*'; expected one of 'ball', as start"):
+        with pytest.raises(engine.SimulationError, match=r"the state is of a simulator of '.*; expected one of 'ball', as start"):
             free.step(given)
     assert engine.Simulator(ball(), dt=1e-3, gravity=(0, 0, 0)).step(states[0]).t == 1e-3
