@@ -577,17 +577,17 @@ def test_an_inertia_that_is_none_any_more(inertia, why, load):
     """In every life, with a load and without; the whole six by six too. What is not symmetric at t = 0 is no inertia from the start."""
     own = {"mass": None if np.shape(inertia(0.0)) == (6, 6) else 1.0, "inertia": lambda self, x, u, t: inertia(t),
            "forces": lambda self, x, u, t: load * np.ones(3), "moments": lambda self, x, u, t: load * np.ones(3)}  # fmt: skip
-    c = engine.compile(type("Leaking", (RigidBody,), own)())
+    c = engine.compile(type("Leaking", (RigidBody,), own)(integrator="lie_euler"))
     x = np.stack([c.system.build_state([1.0, 0, 0])] * 2)
     if "symmetric" not in why:
         assert np.isfinite(c.dynamics(x, np.zeros(0), 0.2)).all()
         with pytest.raises(SimulationError, match=rf"at t = 0.27 s .*: Leaking: {why}") as stopped:
-            c.simulate(x[0], 1.0, 0.01, integrator="lie_euler")
+            c.simulate(x[0], 1.0, 0.01)
         assert len(stopped.value.trajectory) == 27
         with pytest.warns(SimulationWarning, match=why):
-            assert c.simulate(x, 1.0, 0.01, integrator="lie_euler").failed.all()
+            assert c.simulate(x, 1.0, 0.01).failed.all()
     with pytest.raises(BodyError, match=f"Leaking: {why}"):
-        c.simulate(x[0], 1.0, 0.01, integrator="lie_euler", compiled=False)
+        c.simulate(x[0], 1.0, 0.01, compiled=False)
     for fn in (c.dynamics, c.jacobians, c.error_jacobians):
         with pytest.raises(StateError, match=r"the result is not finite; expected .* its mass and inertia positive"):
             fn(x, np.zeros(0), [0.2, 0.26])
@@ -617,7 +617,8 @@ def test_quaternions_that_are_no_unit_ones_are_refused_by_every_function(kind):
     x, u = np.stack([c.state.neutral()] * 3), np.zeros(c.controls)
     x[1, 0] = 2.0
     calls = [lambda x, f=f: f(x, u, 0.0) for f in (c.dynamics, c.jacobians, c.error_jacobians)]
-    calls += [lambda x, f=f: f(x, u, 0.0, 0.01) for f in (c.discrete_dynamics, c.discrete_jacobians, c.discrete_error_jacobians)]
+    calls += [lambda x: c.discrete("lie_euler")(x, u, 0.0, 0.01)]
+    calls += [lambda x, f=f: f(x, u, 0.0, 0.01, "lie_euler") for f in (c.discrete_jacobians, c.discrete_error_jacobians)]
     calls += [lambda x: c.state_plus(x, np.zeros(c.state.ne)), lambda x: c.state_diff(x, x[..., 0:1, :] * 0 + c.state.neutral())]
     for call in calls:
         for bad in (x, x[1:2]):
