@@ -3,6 +3,7 @@ by closed forms and laws, and what is said when it cannot go on.
 
 Programs of Jacobians are long: over the whole grid they are interpreted, and compiled for a few."""
 
+import functools
 import re
 
 import numpy as np
@@ -301,13 +302,18 @@ def test_every_attitude_and_frame_has_the_same_motion():
     close(runs[0].momentum()[-1], np.concatenate([R @ I @ w + m * np.cross(last[0][4:7], last[0][10:]), m * last[0][10:]]), 1e-14)
 
 
+@functools.cache
+def pushed(name, attitude, frame, h):
+    """A loaded body after half a second."""
+    c = compiled(Loaded, attitude, frame)
+    return c.system.rigid_body_state(c.simulate(c.system.build_state(moderate()), 0.5, h, integrator=name).x[-1])
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_moves_a_body_under_loads(name):
     """To h to the power of its order, of the same motion by a method of order 5."""
-    order, (attitude, frame) = METHODS[name].order, CHOICES[list(METHODS).index(name) % 8]
-    fine, c, s = compiled(Loaded), compiled(Loaded, attitude, frame), moderate()
-    end, h = fine.system.rigid_body_state(fine.simulate(fine.system.build_state(s), 0.5, 0.01, integrator="rkmk5").x[-1]), 0.01
-    off = np.abs(c.system.rigid_body_state(c.simulate(c.system.build_state(s), 0.5, h, integrator=name).x[-1]) - end).max()
+    order, h = METHODS[name].order, 0.01
+    off = np.abs(pushed(name, *CHOICES[list(METHODS).index(name) % 8], h) - pushed("rkmk5", *CHOICES[0], h)).max()
     assert off < (h**order if name != "rkmk5" else 1e-14)
     assert off > 1e-3 * h**order or order > 3
 
@@ -375,11 +381,10 @@ def test_batches_are_the_single_runs_to_the_bit():
         x = np.array([c.system.build_state(s) for s in states(10)]).reshape(2, 5, -1)
         batch = c.simulate(x, 0.2, 0.01, controller=steering, integrator=name, record_every=every)
         assert batch.x.shape == (2, 5, len(batch), 12) and batch.u.shape == (2, 5, len(batch), 4) and batch.t.shape == (len(batch),)
-        for k in np.ndindex(2, 5):
+        for k in ((0, 0), (1, 2), (1, 4)):
             one = c.simulate(x[k], 0.2, 0.01, controller=steering, integrator=name, record_every=every)
             assert (one.x == batch.x[k]).all() and (one.u == batch.u[k]).all() and (one.t == batch.t).all()
-        assert (batch.momentum()[1, 2] == c.simulate(x[1, 2], 0.2, 0.01, controller=steering, integrator=name, record_every=every)
-                .momentum()).all()  # fmt: skip
+            assert (one.momentum() == batch.momentum()[k]).all()
     assert repr(batch) == "<trajectory of Burning: 4 states, 0 … 0.2 s, (2, 5) rollouts>"
     assert c.simulate(np.zeros((0, 12)), 0.2, 0.01).x.shape[0] == 0
 
@@ -566,14 +571,13 @@ def test_a_mass_that_falls_below_zero():
         c.dynamics(c.system.build_state([1.0, 0, 0]), np.zeros(6), 1.0)
 
 
-@pytest.mark.parametrize(("inertia", "why"), [
-    (lambda t: np.diag([1.0, 1.0, 1.0]) * (0.255 - t), r"inertia has an eigenvalue -0\.005; expected a positive definite matrix"),
-    (lambda t: np.diag([1.0, 1.0, 1.0 + 3.9215 * t]), "principal moments 1, 1, 2.0195.* violate the triangle inequality"),
-    (lambda t: np.array([[1.0, t, 0], [0.25, 1.0, 0], [0, 0, 1.0]]), r"inertia is not symmetric \(by up to 0.25\)"),
-    (lambda t: np.block([[np.eye(3), np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3) * (0.255 - t)]]), "inertia has an eigenvalue -0.005"),
-], ids=["sinks", "flattens", "skew", "added"])  # fmt: skip
-@pytest.mark.parametrize("load", [0.0, 1.0])
-def test_an_inertia_that_is_none_any_more(inertia, why, load):
+@pytest.mark.parametrize(("load", "inertia", "why"), [
+    (0.0, lambda t: np.diag([1.0, 1.0, 1.0]) * (0.255 - t), r"inertia has an eigenvalue -0\.005; expected a positive definite matrix"),
+    (1.0, lambda t: np.diag([1.0, 1.0, 1.0 + 3.9215 * t]), "principal moments 1, 1, 2.0195.* violate the triangle inequality"),
+    (0.0, lambda t: np.array([[1.0, t, 0], [0.25, 1.0, 0], [0, 0, 1.0]]), r"inertia is not symmetric \(by up to 0.25\)"),
+    *[(load, lambda t: np.diag([1.0, 1.0, 1.0, *[0.255 - t] * 3]), "inertia has an eigenvalue -0.005") for load in (0.0, 1.0)],
+], ids=["sinks", "flattens", "skew", "added", "added and pushed"])  # fmt: skip
+def test_an_inertia_that_is_none_any_more(load, inertia, why):
     """In every life, with a load and without; the whole six by six too. What is not symmetric at t = 0 is no inertia from the start."""
     own = {"mass": None if np.shape(inertia(0.0)) == (6, 6) else 1.0, "inertia": lambda self, x, u, t: inertia(t),
            "forces": lambda self, x, u, t: load * np.ones(3), "moments": lambda self, x, u, t: load * np.ones(3)}  # fmt: skip
