@@ -319,7 +319,7 @@ BEGIN = np.array([1.0, 0, 0, 0, 0.5, 0, 0, 0.15]), np.array([0.3, -0.2, 0.5, 0.1
 
 
 def test_not_compiled_is_the_same_to_rounding():
-    one, two = (everything(compiled).run(*BEGIN, 0.2) for compiled in (True, False))
+    one, two = (everything(compiled).run(*BEGIN, 0.1) for compiled in (True, False))
     assert one.signals.keys() == two.signals.keys() and (one.t == two.t).all()
     for name, x in {"q": one.q, "v": one.v, "vdot": one.vdot, "tau": one.tau, **one.signals}.items():
         y = getattr(two, name) if name in ("q", "v", "vdot", "tau") else two(name)
