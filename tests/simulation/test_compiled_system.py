@@ -22,9 +22,9 @@ from tests.numeric import ROUNDED, close, derivative
 from tests.rigid_body.bodies import BODIES, CHOICES, DENSE, Burning, Heavy, Loaded, Mixed, Satellite, T, U, compiled, rotation, states
 
 choices = pytest.mark.parametrize(("attitude", "frame"), CHOICES)
-#: every method in two of the eight choices of attitude and frame, the shortest in all
-GRID = [(m, *c) for k, m in enumerate(METHODS)
-        for c in (CHOICES if m == "semi_implicit_euler" else (CHOICES[k % 8], CHOICES[(5 * k + 3) % 8]))]  # fmt: skip
+#: the shortest method in all eight choices of attitude and frame, every other in one
+GRID = [("semi_implicit_euler", *c) for c in CHOICES]
+GRID += [(m, *CHOICES[k % 8]) for k, m in enumerate(m for m in METHODS if m != "semi_implicit_euler")]
 
 
 class Adrift(RigidBody):
@@ -148,8 +148,7 @@ def test_jacobians_of_a_step(interpreted, name, attitude, frame):
 
 
 def test_the_grid_has_everything():
-    assert all(len({tuple(c) for m, *c in GRID if m == method}) >= 2 for method in METHODS)
-    assert all(len({m for m, *c in GRID if tuple(c) == choice}) >= 2 for choice in CHOICES)
+    assert {m for m, *_ in GRID} == {*METHODS} and all(len({m for m, *c in GRID if tuple(c) == choice}) >= 2 for choice in CHOICES)
 
 
 @pytest.mark.parametrize(("kind", "name", "k"), [(Burning, "lie_euler", 0), (Satellite, "implicit_midpoint", 1), (Heavy, "cf4", 2),
@@ -158,8 +157,9 @@ def test_the_jacobian_of_the_dynamics_is_the_limit_of_that_of_a_step(interpreted
     """d/dh of A(h), B(h) at h = 0, in errors."""
     body = kind(attitude=CHOICES[k][0], velocity_frame=CHOICES[k][1])
     c, x, u = interpreted(body), body.build_state(moderate(3)), np.resize(U, kind.controls)
-    for k in range(2):
-        close(derivative(lambda h: c.discrete_error_jacobians(x, u, T, h, name)[k]), c.error_jacobians(x, u, T)[k], 1e-9)
+    rates = derivative(lambda h: np.hstack(c.discrete_error_jacobians(x, u, T, h, name)))
+    for rate, wanted in zip(np.hsplit(rates, [12]), c.error_jacobians(x, u, T), strict=True):
+        close(rate, wanted, 1e-9)
 
 
 @pytest.mark.parametrize(("name", "k"), [("lie_euler_world", 0), ("semi_implicit_euler", 7)])
@@ -228,7 +228,7 @@ def test_wrench_sparsity(attitude, frame):
 @choices
 def test_sparsity_is_never_wrong_and_for_a_satellite_exact(attitude, frame):
     rng = np.random.default_rng(1)
-    for kind in (Satellite, Loaded, Heavy):
+    for kind in (Satellite, Loaded if (attitude == "mrp") == (frame == "body") else Heavy):
         c = compiled(kind, attitude, frame)
         x = np.array([c.system.random(rng) for _ in range(30)])
         for J, pattern in zip(c.jacobians(x, rng.standard_normal((30, c.controls)), rng.standard_normal(30)), c.sparsity(), strict=True):
