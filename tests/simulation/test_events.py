@@ -43,7 +43,8 @@ FALL = np.sqrt(2 / 9.81)
 def test_a_run_stops_at_the_zero_to_rounding(compiled):
     """A stone from 1 m; a cosine's zero; both between steps. The record ends there, once."""
     dt = 1e-2 if compiled else 0.1
-    trajectory = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[lambda t, q, v: q[6]], compiled=compiled).run(UP, np.zeros(6), 2.0)
+    simulator = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[lambda t, q, v: q[6]], compiled=compiled)
+    trajectory = simulator.run(UP, np.zeros(6), 2.0)
     e, = trajectory.events
     assert abs(e.t - FALL) < 1e-13 and trajectory.t[-1] == e.t and (trajectory.q[-1] == e.q).all() and (trajectory.v[-1] == e.v).all()
     assert abs(e.q[6]) < 1e-13 and abs(e.v[5] + 9.81 * FALL) < 1e-12 and len(trajectory) == int(FALL / dt) + 2
@@ -85,7 +86,8 @@ def test_a_bouncing_ball(direction, compiled):
     e = 0.8
     bounce = event(lambda t, q, v: q[6], direction, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -e]))
     end, dt, least = (3.1, 1e-2, 5) if compiled else (1.3, 0.1, 1)
-    trajectory = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[bounce], compiled=compiled).run(UP, [0, 0, 0, 0.5, 0, 0], end)
+    simulator = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[bounce], compiled=compiled)
+    trajectory = simulator.run(UP, [0, 0, 0, 0.5, 0, 0], end)
     times = np.array([x.t for x in trajectory.events])
     expected = FALL * (1 + 2 * np.cumsum([0, *e ** np.arange(1.0, 9)]))
     expected = expected[expected < end]
