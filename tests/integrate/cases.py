@@ -191,6 +191,10 @@ def cases() -> dict[str, Case]:
         v, z = w[: few.nv], w[few.nv :]
         return np.concatenate([dynamics.aba(few, q, v, z, (0.0, 0.0, -2.0)), -3.0 * z - 2.0 * v - ops.cos(2.0 * t)])
 
+    def coupled(t: Any, q: Array, v: Array) -> Array:
+        """Every velocity is turned by its neighbour: joints of a plane, a ball and a hinge, without the equations of an arm."""
+        return load(t, q, v) + 0.4 * v * v[::-1]
+
     q, v = few.random(np.random.default_rng(8))
     lag = Case(Mechanical(few.manifold, lagging, few.nv), np.concatenate([q, 0.5 * v, 0.1 * v]), 1.0, 40)
     return {
@@ -201,6 +205,7 @@ def cases() -> dict[str, Case]:
         "arm": loaded(arm, 1.0, 80),
         "every joint": loaded(every, 2.0, 160),
         "few joints": loaded(few, 1.0, 40),
+        "product": Case(Mechanical(few.manifold, coupled), np.concatenate([q, 0.5 * v])),
         "lagging motors": lag,
     }
 

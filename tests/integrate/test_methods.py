@@ -11,14 +11,18 @@ from tests.integrate.cases import FREE, TWIST, cases, dense, energy, free_body, 
 from tests.numeric import check_lives
 
 each = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-taken = pytest.mark.parametrize("method, name", [pytest.param(m, name, id=f"{m.name}-{name}") for m in METHODS.values()
-                                                 for name in ("forced", "few joints") if cases()[name].takes(m)])  # fmt: skip
+
+
+def taken(*names):
+    """Each method of each of these cases that it is made for."""
+    return pytest.mark.parametrize("method, name", [pytest.param(m, name, id=f"{m.name}-{name}") for m in METHODS.values()
+                                                    for name in names if cases()[name].takes(m)])  # fmt: skip
 
 
 # ---------------------------------------------------------------- plain = interpreted = compiled
 
 
-@taken
+@taken("forced", "product")
 def test_three_lives(method, name):
     """The last step is long: implicit methods take many passes, or cut it."""
     case = cases()[name]
@@ -77,7 +81,7 @@ def test_conserves(method):
             assert min(changes) > 1e-10
 
 
-@taken
+@taken("forced", "few joints")
 def test_reversible(method, name):
     """A step of −h undoes a step of h, with forces in t, T and V too; of other methods it does not."""
     case, h = cases()[name], 0.1

@@ -42,12 +42,14 @@ FALL = np.sqrt(2 / 9.81)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_run_stops_at_the_zero_to_rounding(compiled):
     """A stone from 1 m; a cosine's zero; both between steps. The record ends there, once."""
-    trajectory = engine.Simulator(ball(), dt=1e-2, events=[lambda t, q, v: q[6]], compiled=compiled).run(UP, np.zeros(6), 2.0)
+    dt = 1e-2 if compiled else 0.1
+    simulator = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[lambda t, q, v: q[6]], compiled=compiled)
+    trajectory = simulator.run(UP, np.zeros(6), 2.0)
     e, = trajectory.events
     assert abs(e.t - FALL) < 1e-13 and trajectory.t[-1] == e.t and (trajectory.q[-1] == e.q).all() and (trajectory.v[-1] == e.v).all()
-    assert abs(e.q[6]) < 1e-13 and abs(e.v[5] + 9.81 * FALL) < 1e-12 and len(trajectory) == int(FALL / 1e-2) + 2
+    assert abs(e.q[6]) < 1e-13 and abs(e.v[5] + 9.81 * FALL) < 1e-12 and len(trajectory) == int(FALL / dt) + 2
     assert (np.diff(trajectory.t) > 0).all() and (e.function, e.name) == (0, "<lambda>")
-    simulator = engine.Simulator(slider(), dt=1e-2, events=[lambda t, q, v: np.cos(3 * t)], compiled=compiled, **AWAY)
+    simulator = engine.Simulator(slider(), dt=dt, events=[lambda t, q, v: np.cos(3 * t)], compiled=compiled, **AWAY)
     trajectory = simulator.run([0.0], [1.0], 2.0)
     assert abs(trajectory.t[-1] - np.pi / 6) < 1e-13 and abs(trajectory.q[-1, 0] - np.pi / 6) < 1e-13
 
@@ -78,14 +80,14 @@ def test_callbacks_that_only_look_do_not_change_the_motion():
     assert np.abs(trajectory.q[-1] - plain.q[-1]).max() < 1e-9
 
 
-@pytest.mark.parametrize("direction", [None, -1])
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("direction", "compiled"), [(None, True), (-1, True), (-1, False)])
 def test_a_bouncing_ball(direction, compiled):
     """A new state on a floating base: impacts at 1, 1 + 2e, 1 + 2e + 2e², … falls, with e of the speed each time."""
     e = 0.8
     bounce = event(lambda t, q, v: q[6], direction, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -e]))
     end, dt, least = (3.1, 1e-2, 5) if compiled else (1.3, 0.1, 1)
-    trajectory = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run(UP, [0, 0, 0, 0.5, 0, 0], end)
+    simulator = engine.Simulator(ball(), dt=dt, integrator="ralston2", events=[bounce], compiled=compiled)
+    trajectory = simulator.run(UP, [0, 0, 0, 0.5, 0, 0], end)
     times = np.array([x.t for x in trajectory.events])
     expected = FALL * (1 + 2 * np.cumsum([0, *e ** np.arange(1.0, 9)]))
     expected = expected[expected < end]
@@ -102,16 +104,16 @@ def test_callbacks_say_when_to_end():
     assert len(trajectory.events) == 3 and trajectory.t[-1] == trajectory.events[-1].t and len(counts) == 2
 
 
-def bouncing(duration=3.0, every=7, dt=1e-3, compiled=True):
+def bouncing(duration=3.0, every=7, **options):
     """A ball that loses a fifth of its speed at every bounce, from 1 m."""
     bounce = event(lambda t, q, v: q[6], -1, lambda t, q, v: (q, v * [1, 1, 1, 1, 1, -0.8]))
-    return engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run(UP, np.zeros(6), duration, every)
+    return engine.Simulator(ball(), events=[bounce], **options).run(UP, np.zeros(6), duration, every)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_jump_is_two_records_at_one_time(compiled):
     """Before and after, both at the event's time; the event is the state before."""
-    trajectory = bouncing(1.2, 3, 2e-2, compiled)
+    trajectory = bouncing(1.2, 3, dt=2e-2 if compiled else 0.1, integrator="ralston2", compiled=compiled)
     before = np.flatnonzero(np.diff(trajectory.t) == 0)
     assert len(before) == len(trajectory.events) == 2
     for k, e in zip(before, trajectory.events, strict=True):
