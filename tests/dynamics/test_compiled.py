@@ -21,7 +21,7 @@ from tests.trees import random_tree
 
 Array = np.ndarray
 GRAVITY = (0.3, -0.2, -9.81)
-ROWS = 1000
+ROWS = 204
 MODELS: dict[str, Callable[[], Model]] = {
     "one joint of each kind": lambda: random_tree(np.random.default_rng(0), len(KINDS)),
     "floating base": lambda: random_tree(np.random.default_rng(1), 12, floating_base=True),
