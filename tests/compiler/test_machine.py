@@ -179,7 +179,7 @@ time.sleep(0.2)
 @pytest.mark.parametrize("what", ENDS)
 def test_python_ends_well_under_threads_that_go_on(what):
     """Daemon threads within machine code or LLVM; and a batch at the very end, when no thread of the pool can be started."""
-    for _ in range(3):
+    for _ in range(2):
         code = END.format(ENDS[what])
         done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=100)
         assert (done.returncode, done.stdout) == (0, "(200000,) True\n"), done.stderr

@@ -2,45 +2,27 @@
 
 import itertools
 import re
-import subprocess
-import sys
-from pathlib import Path
-
-from PIL import Image
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(name, tmp_path, *arguments):
-    picture = tmp_path / "seen.png"
-    command = [sys.executable, f"demos/{name}.py", "--out", str(tmp_path), "--video", str(picture), *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    with Image.open(picture) as image:
-        assert image.size == (1280, 720) and len(image.convert("RGB").getcolors(1 << 20)) > 100
-    assert (tmp_path / f"{name}.png").stat().st_size > 20_000
-    return done.stdout
 
 
 def numbers(pattern, text):
     return [float(x) for x in re.findall(pattern, text)]
 
 
-def test_tossed_cube(tmp_path):
-    said = run("tossed_cube", tmp_path).splitlines()[:4]
+def test_tossed_cube(demo):
+    said = demo("tossed_cube").splitlines()[:4]
     drifts = [float(line.split()[-1]) for line in said]
     assert drifts[0] < 1e-14 and drifts[1] < 1e-11 and max(drifts[2:]) < 1e-14
 
 
-def test_dzhanibekov(tmp_path):
-    said = run("dzhanibekov", tmp_path)
+def test_dzhanibekov(demo):
+    said = demo("dzhanibekov")
     apart, closed = numbers(r"every (\S+) s", said), numbers(r"closed form (\S+) s", said)
     assert len(apart) == 3 and all(abs(a - b) < 1e-3 for a, b in zip(apart, closed, strict=True))
     assert re.findall(r"(\d+) flips", said) == ["5", "4", "6", "0"]
 
 
-def test_integrators(tmp_path):
-    said = run("integrators", tmp_path, "--duration", 100)
+def test_integrators(demo):
+    said = demo("integrators", "--duration", 100)
     rows = re.findall(r"^(\w+) +(\d) +(\S+) +(\S+)$", said, re.M)
     assert len(rows) >= 8
     for name, order, measured, drift in rows:
@@ -48,15 +30,15 @@ def test_integrators(tmp_path):
         assert name != "implicit_midpoint" or abs(float(drift)) < 1e-13
 
 
-def test_underwater(tmp_path):
-    said = run("underwater", tmp_path)
+def test_underwater(demo):
+    said = demo("underwater")
     trends = dict(re.findall(r"^(\w+) +energy .* trend (\S+) J", said, re.M))
     assert abs(float(trends["dqvi"])) < 0.05 < float(trends["cg4"])
     assert numbers(r"upright to (\S+) deg", said)[0] < 3
 
 
-def test_satellite(tmp_path):
-    said = run("satellite_lqr", tmp_path)
+def test_satellite(demo):
+    said = demo("satellite_lqr")
     costs, promised = numbers(r"cost +(\S+?),? ", said + " "), numbers(r"promised (\S+),", said)
     assert len(promised) < 25 and promised[-1] < 1e-6                          # converged, and downhill all the way
     assert all(b < a for a, b in itertools.pairwise(costs))

@@ -34,7 +34,7 @@ class State:
     """A tree in a random state, with random accelerations and wrenches."""
 
     def __init__(self, model: Model, rng: np.random.Generator) -> None:
-        self.model, self.rng = model, rng
+        self.model = model
         self.q, self.v = model.random(rng)
         self.vdot = rng.standard_normal(model.nv)
         self.wrenches = rng.standard_normal((len(model.links), 6))
@@ -47,10 +47,15 @@ class State:
         return motion(self.model, self.q, self.v, self.vdot)(t)
 
 
-@pytest.fixture(params=TREES)
+@pytest.fixture(scope="module", params=TREES)
 def state(request: pytest.FixtureRequest) -> State:
     rng = np.random.default_rng(list(TREES).index(request.param))
     return State(random_tree(rng, **TREES[request.param]), rng)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
 
 
 # ---------------------------------------------------------------- the equations of motion
@@ -69,11 +74,11 @@ def test_forward_dynamics_undo_inverse_dynamics(state: State) -> None:
     assert error(M @ back + bias, tau, size) < 1e-14
 
 
-def test_inertia_matrix_by_columns(state: State) -> None:
-    rest = np.zeros(state.model.nv)
-    columns = [dynamics.rnea(state.model, state.q, rest, e, gravity=(0, 0, 0)) for e in np.eye(state.model.nv)]
+def test_inertia_matrix_by_columns(state: State, rng: np.random.Generator) -> None:
+    rest, some = np.zeros(state.model.nv), rng.permutation(state.model.nv)[:20]
+    columns = [dynamics.rnea(state.model, state.q, rest, e, gravity=(0, 0, 0)) for e in np.eye(state.model.nv)[some]]
     M = dynamics.crba(state.model, state.q)
-    assert error(M, np.array(columns).reshape(M.shape).T) < 1e-14
+    assert error(M[:, some].T, np.reshape(columns, (len(some), len(M))), float(np.abs(M).max(initial=0))) < 1e-14
 
 
 def test_inertia_matrix_by_links(state: State) -> None:
@@ -114,11 +119,11 @@ def test_wrenches_as_joint_forces(state: State) -> None:
 # ---------------------------------------------------------------- how links move
 
 
-def test_jacobian_is_the_derivative_of_forward_kinematics(state: State) -> None:
+def test_jacobian_is_the_derivative_of_forward_kinematics(state: State, rng: np.random.Generator) -> None:
     """Every column, V = vee(T⁻¹ Ṫ) in the link's frame and vee(Ṫ T⁻¹) in the world's."""
     model, q = state.model, state.q
-    links = [model.link_index(name) for name in some_links(model, state.rng, 6)]
-    for k in state.rng.permutation(model.nv)[:20]:
+    links = [model.link_index(name) for name in some_links(model, rng, 6)]
+    for k in rng.permutation(model.nv)[:8]:
         along = np.eye(model.nv)[k]
         Tdot = rate(lambda t: dynamics.forward_kinematics(model, model.integrate(q, along, t)))
         for i in links:
@@ -127,21 +132,22 @@ def test_jacobian_is_the_derivative_of_forward_kinematics(state: State) -> None:
             assert error(dynamics.jacobian(model, q, model.links[i].name, "world")[:, k], se3.vee(Tdot[i] @ se3.inv(T)), reach) < 1e-12
 
 
-def test_frames_of_jacobians(state: State) -> None:
+def test_frames_of_jacobians(state: State, rng: np.random.Generator) -> None:
     """Ad of the link as seen from each frame; a point of a link is a link welded there."""
-    p = state.rng.standard_normal(3)
-    for i, link in enumerate(state.model.links):
+    p = rng.standard_normal(3)
+    for link in some_links(state.model, rng, 6):
+        i = state.model.link_index(link)
         T, J = state.poses[i], state.J[i]
         R = se3.pose(T[:3, :3], np.zeros(3))
         for frame, point, T_FL in (("world", np.zeros(3), T), ("world_aligned", np.zeros(3), R), ("body", p, se3.pose(np.eye(3), -p)),
                                    ("world_aligned", p, se3.pose(T[:3, :3], -T[:3, :3] @ p))):  # fmt: skip
-            assert error(dynamics.jacobian(state.model, state.q, link.name, frame, point), se3.Ad(T_FL) @ J) < 1e-14
+            assert error(dynamics.jacobian(state.model, state.q, link, frame, point), se3.Ad(T_FL) @ J) < 1e-14
 
 
-def test_points_of_links_move_as_the_aligned_jacobian_says(state: State) -> None:
+def test_points_of_links_move_as_the_aligned_jacobian_says(state: State, rng: np.random.Generator) -> None:
     """d/dt of a point's position, and of that again: J v and J v̇ + J̇ v."""
-    model, p = state.model, state.rng.standard_normal(3)
-    for link in some_links(model, state.rng, 3):
+    model, p = state.model, rng.standard_normal(3)
+    for link in some_links(model, rng, 3):
         i = model.link_index(link)
 
         def position(t: float, i: int = i) -> Array:
@@ -165,9 +171,9 @@ def test_twists(state: State) -> None:
     assert error(state.twists, expected) < 1e-14
 
 
-def test_jacobian_rate_is_the_derivative_of_the_jacobian(state: State) -> None:
-    model, q, v, p = state.model, state.q, state.v, state.rng.standard_normal(3)
-    for link in some_links(model, state.rng, 6):
+def test_jacobian_rate_is_the_derivative_of_the_jacobian(state: State, rng: np.random.Generator) -> None:
+    model, q, v, p = state.model, state.q, state.v, rng.standard_normal(3)
+    for link in some_links(model, rng, 3):
         for seen in (("body",), ("world",), ("world_aligned",), ("body", p), ("world_aligned", p)):
             J, Jdot = dynamics.jacobian(model, q, link, *seen), dynamics.jacobian_dot(model, q, v, link, *seen)
             numerical = rate(lambda t: dynamics.jacobian(model, model.integrate(q, v, t), link, *seen))
@@ -279,7 +285,7 @@ def test_added_mass(floating_base: bool) -> None:
     graph.add_edges_from(tree.graph.edges(data=True))
     s = State(Model.from_graph(graph, floating_base=floating_base), rng)
     test_inertia_matrix_by_links(s)
-    test_inertia_matrix_by_columns(s)
+    test_inertia_matrix_by_columns(s, rng)
     test_kinetic_energy(s)
     test_momentum(s)
     model, still = s.model, (0, 0, 0)
@@ -291,13 +297,15 @@ def test_added_mass(floating_base: bool) -> None:
 
 
 @pytest.mark.parametrize(("name", "floating_base"), [("panda", False), ("a1", True), ("talos", True)])
-def test_robots(name: str, floating_base: bool) -> None:
+def test_robots(name: str, floating_base: bool, rng: np.random.Generator) -> None:
     s = State(robot(name, floating_base), np.random.default_rng(1))
-    for test in (test_forward_dynamics_undo_inverse_dynamics, test_inertia_matrix_by_columns, test_inertia_matrix_by_links,
-                 test_bias_by_links, test_gravity_as_wrenches, test_wrenches_as_joint_forces,
-                 test_jacobian_is_the_derivative_of_forward_kinematics, test_jacobian_rate_is_the_derivative_of_the_jacobian,
-                 test_acceleration_of_links, test_kinetic_energy, test_momentum, test_center_of_mass):  # fmt: skip
+    for test in (test_forward_dynamics_undo_inverse_dynamics, test_inertia_matrix_by_links, test_bias_by_links, test_gravity_as_wrenches,
+                 test_wrenches_as_joint_forces, test_acceleration_of_links, test_kinetic_energy, test_momentum,
+                 test_center_of_mass):  # fmt: skip
         test(s)
+    for test in (test_inertia_matrix_by_columns, test_jacobian_is_the_derivative_of_forward_kinematics,
+                 test_jacobian_rate_is_the_derivative_of_the_jacobian):  # fmt: skip
+        test(s, rng)
 
 
 def test_a_moved_world_changes_nothing() -> None:

@@ -141,7 +141,7 @@ def begin():
         runs.kill()
 
 
-def test_killed_at_twenty_random_moments(tmp_path, begin):
+def test_killed_at_twelve_random_moments(tmp_path, begin):
     """kill −9: every file opens as a beginning of the whole, goes on, and ends in the bits of the run that nobody killed."""
     path, rng, lengths = tmp_path / "run.h5", np.random.default_rng(), [0]
     whole = busy().run(satellite().neutral(), SPIN, *LONG)
@@ -153,7 +153,7 @@ def test_killed_at_twenty_random_moments(tmp_path, begin):
             head = Head.of(file.read(FIRST))
         return head.commits if head else before
 
-    for _ in range(20):
+    for _ in range(12):
         before, process, wanted, end = commits(), begin(path), rng.integers(8), time.monotonic() + 20
         while commits() < before + wanted:
             assert time.monotonic() < end
@@ -166,7 +166,7 @@ def test_killed_at_twenty_random_moments(tmp_path, begin):
                 lengths.append(len(recording))
                 assert not recording.complete and lengths[-2] <= lengths[-1] < len(whole)
                 np.testing.assert_array_equal(recording.read("q"), whole.q[: lengths[-1]])
-    assert len({*lengths}) > 10
+    assert len({*lengths}) > 6
     begin(path)
     assert begin.status() == 0
     same(engine.load_trajectory(path), whole)
