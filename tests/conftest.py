@@ -14,8 +14,8 @@ os.environ.setdefault("ENGINE_CACHE", _folder.name)
 #: scripts that run on a display of their own: nothing to collect in them
 collect_ignore = ["viewer/desk.py"]
 #: for the desk, and once more for every kind of processor: rotations and operations, the compiler, dynamics by its laws, the house
-QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py", "compiler/test_operations.py",
-         "compiler/test_rewrite.py", "compiler/test_llvm.py", "compiler/test_interp.py", "compiler/test_trace.py")  # fmt: skip
+QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
+         *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
