@@ -116,7 +116,7 @@ class Plant:
         for c in self.acting:
             state = s.states.get(c.name, c.state)
             if c.memory.size:
-                memories[c.name] = c.update(s, state, memories[c.name], c.given(commands), dt)
+                memories[c.name] = pure(c.update)(s, state, memories[c.name], c.given(commands), dt)
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)

@@ -208,7 +208,17 @@ class Drifting(Component):
         return Effect(tau=-self.k * s.v)
 
 
-@pytest.mark.parametrize("force", [lambda t, q, v, rng=np.random.default_rng(0): rng.normal() * v, Drifting()])
+class Noisy(Component):
+    name, memory, rng = "noisy", np.zeros(1), np.random.default_rng(0)
+
+    def act(self, s, state, memory, command):
+        return Effect(tau=memory)
+
+    def update(self, s, state, memory, command, dt):
+        return self.rng.normal(size=1)
+
+
+@pytest.mark.parametrize("force", [lambda t, q, v, rng=np.random.default_rng(0): rng.normal() * v, Drifting(), Noisy()])
 def test_what_changes_from_call_to_call_is_refused(force):
     with pytest.raises(engine.TraceError, match=r"returned something else when it was called again, first in entry .*\[0\]: it depends on"):
         engine.Simulator(pendulum(), forces=[force])
