@@ -96,11 +96,16 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) ->
     return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:], velocity])
 
 
+def slip(error: Any, size: Any) -> Any:
+    """Return an error, given squared, or zero where it is rounding of something of that size, squared."""
+    return ops.sqrt(ops.where(error > ROUNDING * ROUNDING * size, error, 0.0))
+
+
 def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
     """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9), and what that moved.
 
-    The last is [|ΔL|, |L|, |Δp|, |p|] (4): the errors of the angular momentum about the centre of mass and of the linear momentum, as far
-    as they are more than rounding, each beside the size of what it is a sum of, the root's share and what each joint moves (of the
+    The last is [|ΔL|, L², |Δp|, p²] (4): the errors of the angular momentum about the centre of mass and of the linear momentum where they
+    are more than rounding, each beside the size, squared, of what it is a sum of, the root's share and what each joint moves (of the
     latter, |p| times the radius of gyration counts as angular too).
     """
     root = model.bodies[tree[0]]
@@ -109,11 +114,10 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     own, wanted = I @ V[:3], R.T @ P[:3] - l                                   # of the root's turn, about the centre of mass
     swing = ops.cross(V[:3], c)
     through, through_wanted = m * (V[3:] + swing), R.T @ P[3:6] - f
-    L = ops.sqrt(own @ own + turns + 0.5 * np.trace(I) / m * shifts)
-    size = ops.sqrt(m * m * (V[3:] @ V[3:] + swing @ swing) + shifts)
-    radius = ops.sqrt(0.5 * np.trace(I) / m)
-    slips = ops.norm(own - wanted) - ROUNDING * (L + radius * size), ops.norm(through - through_wanted) - ROUNDING * size
-    moved = ops.array([ops.maximum(slips[0], 0.0), L, ops.maximum(slips[1], 0.0), size])
+    gyration = 0.5 * np.trace(I) / m                                           # the radius of gyration, squared
+    L, size = own @ own + turns + gyration * shifts, m * m * (V[3:] @ V[3:] + swing @ swing) + shifts
+    angular, linear = own - wanted, through - through_wanted
+    moved = ops.array([slip(angular @ angular, L + gyration * size), L, slip(linear @ linear, size), size])
     w = ops.solve(I, wanted)
     V = through_wanted / m - ops.cross(w, c)
     p = P[6:] - R @ c

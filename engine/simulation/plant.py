@@ -27,7 +27,7 @@ from engine.simulation.parameters import Read, with_parameters
 
 Array = np.ndarray
 #: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
-#: of momentum and the largest momentum, angular and linear (trees, 4)
+#: of momentum and the largest momentum, squared, angular and linear (trees, 4)
 MOMENTUM, DEFECT = "momentum", "defect"
 
 
@@ -192,7 +192,7 @@ class Plant:
     def defect(self, z: Array) -> Array:
         """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
         sums = self.states.split(z)[DEFECT]
-        sizes = sums[..., 1::2]
+        sizes = np.sqrt(sums[..., 1::2])
         return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=(-2, -1))
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
