@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -26,8 +25,7 @@ from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import Blame, blame, changed, reason, reasons, warn_of, watch, watched
 from engine.simulation.function import Function, compiled_attempt, poisoned, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
-from engine.simulation.surroundings import changed as differences
-from engine.simulation.surroundings import surroundings
+from engine.simulation.surroundings import Kept, surroundings
 
 Array = NDArray[np.float64]
 
@@ -86,22 +84,18 @@ class CompiledSystem(Fixed, Generic[Motion]):
         system.check()
         self.system, self.state, self.controls = system, system.state, int(system.controls)
         self._functions: dict[Any, Any] = {}
-        self._known: tuple[str, dict[str, Any]] | None = None                  # the program of its rate, and what that was made of
-        self._looked = 0.0
         self._made = True
+
+    @functools.cached_property
+    def _kept(self) -> Kept:
+        """What the machine code is made of: when something is asked for first."""
+        dynamics = self._functions["dynamics"] = self._rate()
+        return Kept(lambda: surroundings([(self.system.name, self.system)]), lambda: self._rate().program.key, dynamics.program.key,
+                    "a control or a state for what changes, or engine.compile anew")  # fmt: skip
 
     def _require_unchanged(self) -> None:
         """Refuse to go on with machine code where what it was made of has changed since; this is looked at ten times a second."""
-        if self._known is not None and time.perf_counter() - self._looked < 0.1:
-            return
-        self._looked, now = time.perf_counter(), surroundings([(self.system.name, self.system)])
-        if self._known is not None and not (differs := differences(self._known[1], now)):
-            return
-        key = self._function(self._checked.rate, "x u t").program.key
-        if self._known is not None and key != self._known[0]:
-            raise SimulationError(f"{differs[0]} when it was compiled, which machine code goes on with; expected a control or a state for "
-                                  "what changes, or engine.compile anew")  # fmt: skip
-        self._known = key, surroundings([(self.system.name, self.system)])
+        self._kept.require_unchanged(0.1)
 
     # ------------------------------------------------------------ functions
 
@@ -127,9 +121,12 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         return traced
 
+    def _rate(self) -> Function:
+        return self._function(self._checked.rate, "x u t")
+
     @made
     def dynamics(self) -> Gufunc:
-        return self._function(self._checked.rate, "x u t")
+        return self._rate()
 
     @made
     def state_plus(self) -> Gufunc:

@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import math
 import os
-import time
 import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -41,7 +40,7 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
-from engine.simulation.surroundings import changed, same, surroundings
+from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -124,13 +123,17 @@ class Simulator(Fixed):
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
         self._step.simulator, self._process = self, self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
-        self._surroundings, self._looked = self._read() if compiled else {}, 0.0
+        self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.programs,
+                          self._process.programs if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
+                          tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
         self._made = True
 
     def _read(self) -> dict[str, Any]:
-        """Return what the functions and components read besides their arguments, now."""
+        """Return what the functions and components of machine code read besides their arguments, now."""
+        if not self.compiled:
+            return {}
         functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
         return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)])
 
@@ -138,21 +141,6 @@ class Simulator(Fixed):
     def _given(self) -> list[Component]:
         """The components that it was made with, of which it has copies."""
         return [c for c in (*self._arguments["actuators"], *self._arguments["forces"]) if isinstance(c, Component)]
-
-    def _require_unchanged(self) -> None:
-        """Refuse to go on with machine code where what it was made of has changed since."""
-        self._looked = time.perf_counter()
-        if not self.compiled or not (differs := changed(self._surroundings, now := self._read())):
-            return
-        again = Step(self.plant, self.method, self.watch, self.dt, True).process.programs
-        self._surroundings.update({n: x for n, x in self._read().items() if n not in now or not same(x, now[n])})  # counted on by tracing
-        ours = [f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")]
-        if not any(what.startswith(tuple(ours)) for what in differs) and again == self._process.programs:
-            self._surroundings = self._read()
-            return
-        what = next(iter(changed(self._surroundings, now)), differs[0])
-        raise SimulationError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes "
-                              "from run to run, or a new Simulator")  # fmt: skip
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -218,7 +206,7 @@ class Simulator(Fixed):
 
     def _start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
         """Return the parameters p and the whole state x (..., n) at t = 0."""
-        self._require_unchanged()
+        self._kept.require_unchanged()
         q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
         values = self.parameters | self.values_of(parameters)
         leading = [q0.shape[:-1], v0.shape[:-1], *[x.shape[: x.ndim - np.ndim(self.parameters[n])] for n, x in values.items()]]
@@ -252,8 +240,7 @@ class Simulator(Fixed):
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        if time.perf_counter() - self._looked > 0.1:
-            self._require_unchanged()
+        self._kept.require_unchanged(0.1)
         (x, begun, done), p = state.resumed(self._step), state.origin.parameters
         if parameters:
             given, p = self.values_of(parameters), p.copy()
@@ -364,7 +351,7 @@ class Simulator(Fixed):
         SimulationError : the file is of another model, or of a simulator that does something else
         StorageError : it is no recording, or damaged
         """
-        self._require_unchanged()
+        self._kept.require_unchanged()
         return resume(self._step, Path(path), duration, progress)
 
     def solve(self, q0: ArrayLike, v0: ArrayLike, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),

@@ -8,9 +8,10 @@ import functools
 import hashlib
 import inspect
 import sysconfig
+import time
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from engine.integrate import Event
 from engine.io import model_hash
 from engine.model import Model
 from engine.rigid_body import ControlSystem
-from engine.simulation.component import Called, Component, Law
+from engine.simulation.component import Called, Component, Law, SimulationError
 from engine.simulation.function import Function
 from engine.simulation.robot import Robot
 
@@ -250,6 +251,35 @@ def joined(path: str, name: str) -> str:
 
 
 # ---------------------------------------------------------------- what has changed
+
+
+class Kept:
+    """What machine code was made of, so that it is not gone on with when that has changed.
+
+    ``read()`` returns the surroundings now, and ``traced()`` the program that they make; of ``program`` and of what is read now the machine
+    code was made. What is named with one of the prefixes ``always`` may not change even where the program stays the same; ``expected`` are
+    the words for what to do instead.
+    """
+
+    def __init__(self, read: Callable[[], dict[str, Any]], traced: Callable[[], Any], program: Any, expected: str,
+                 always: tuple[str, ...] = ()) -> None:  # fmt: skip
+        self.read, self.traced, self.program, self.expected, self.always = read, traced, program, expected, always
+        self.known, self.looked = read(), 0.0
+
+    def require_unchanged(self, patience: float = 0.0) -> None:
+        """Refuse to go on where something has changed; it is looked for if that is longer ago than ``patience`` (s)."""
+        if time.perf_counter() - self.looked < patience:
+            return
+        self.looked, now = time.perf_counter(), self.read()
+        if not (differs := changed(self.known, now)):
+            return
+        program, after = self.traced(), self.read()
+        if program == self.program and not any(what.startswith(self.always) for what in differs):
+            self.known = after
+            return
+        still = {name: x for name, x in now.items() if same(x, after.get(name))}  # the others are counted on by calls
+        what = next(iter(changed({name: x for name, x in self.known.items() if name in still or name not in now}, still)), differs[0])
+        raise SimulationError(f"{what} when it was compiled, which machine code goes on with; expected {self.expected}")
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

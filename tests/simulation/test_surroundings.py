@@ -135,7 +135,7 @@ def test_a_compiled_body_that_changes_is_said(change, monkeypatch):
     system = engine.compile(body)
     x, u = body.build_state(position=[1.0, 0, 0]), np.zeros(0)
     assert system.dynamics(x, u, 0.0)[10] == -0.1 and system.jacobians(x, u, 0.0)[0][10, 4] == -0.1
-    system._looked = 0.0
+    system._kept.looked = 0.0
     assert system.dynamics(x, u, 0.0)[10] == -0.1                              # calls are counted, and nothing comes of it
     if change == "class":
         monkeypatch.setattr(Sprung, "k", 7.0)
@@ -143,7 +143,7 @@ def test_a_compiled_body_that_changes_is_said(change, monkeypatch):
         setattr(body, change, {"k": 7.0, "mass": 7.0, "inertia": 7.0 * np.eye(3)}[change])
     for use in (lambda: system.dynamics, lambda: system.discrete_dynamics, lambda: system.simulate(x, 0.1), lambda: system.solve(x, 0.1),
                 lambda: system.discrete_jacobians(x, u, 0.0, 0.1)):  # fmt: skip
-        system._looked = 0.0
+        system._kept.looked = 0.0
         what = "k" if change == "class" else change
         with pytest.raises(engine.SimulationError, match=f"Sprung: {what} is .*7.*, and was .* or engine.compile anew"):
             use()
@@ -169,7 +169,7 @@ def test_a_gain_that_changes_between_runs_is_said(change, monkeypatch):
         with pytest.raises(engine.SimulationError, match=f".*{SAID}") as caught:
             go_on()
         assert str(caught.value).startswith(what)
-    simulator._looked = 0.0                                                    # a while ago
+    simulator._kept.looked = 0.0                                                    # a while ago
     with pytest.raises(engine.SimulationError, match=SAID):
         simulator.step(state)
     assert engine.Simulator(pendulum(), controller=control).run([0.0], [1.0], 0.1).v[-1] < before.v[-1]
@@ -222,3 +222,23 @@ class Noisy(Component):
 def test_what_changes_from_call_to_call_is_refused(force):
     with pytest.raises(engine.TraceError, match=r"returned something else when it was called again, first in entry .*\[0\]: it depends on"):
         engine.Simulator(pendulum(), forces=[force])
+
+
+class Counting:
+    """Counts its calls before it reads its gain: the counter is no reason to refuse, the gain is one."""
+
+    def __init__(self):
+        self.calls, self.gain = 0, 1.0
+
+    def __call__(self, t, q, v):
+        self.calls += 1
+        return -self.gain * q
+
+
+def test_of_a_counter_and_a_gain_the_gain_is_named():
+    control = Counting()
+    simulator = engine.Simulator(pendulum(), controller=control)
+    control.gain = 2.0
+    for _ in range(3):
+        with pytest.raises(engine.SimulationError, match=re.escape("Counting: gain is 2.0, and was 1.0")):
+            simulator.run([0.0], [1.0], 0.01)
