@@ -197,6 +197,15 @@ def in_order(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineEr
         raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected them in this order")
 
 
+def numeric(a: Array) -> bool:
+    """Return whether an array holds real numbers, or traced ones.
+
+    >>> numeric(np.eye(2)), numeric(np.array("one")), numeric(np.array([1j]))
+    (True, False, False)
+    """
+    return a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float, np.number)) for y in a.flat))
+
+
 def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     """Return x as an array of floats, or as it stands where its entries are traced; refuse what is ragged, and what is no number.
 
@@ -207,13 +216,10 @@ def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
         a = np.asarray(x)
     except ValueError:
         raise error(f"{what} is {shown(x)}; expected an array of numbers") from None
-    if a.dtype == object:
-        if not all(hasattr(y, "g") or isinstance(y, (int, float, np.number)) for y in a.flat):
-            raise error(f"{what} is {shown(x)}; expected an array of numbers")
-        return a
-    if a.dtype.kind not in "fiub":
-        raise error(f"{what} holds {a.dtype}; expected real numbers")
-    return a.astype(float, copy=False)
+    if not numeric(a):
+        raise error(f"{what} is {shown(x)}; expected an array of numbers" if a.dtype == object else
+                    f"{what} holds {a.dtype}; expected real numbers")  # fmt: skip
+    return a if a.dtype == object else a.astype(float, copy=False)
 
 
 def shaped(what: str, x: Any, *shape: int) -> Array:

@@ -9,8 +9,9 @@ equation written with it runs as it stands and compiles too. ``+ − * / **``, `
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -322,6 +323,18 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     else:
         x_k, f_k, slope = xp[k].reshape(x.shape), fp[k], slopes[k]
     return np.asarray(f_k + (x - x_k) * slope)[()]
+
+
+def poisoned(sound: Sequence[Any], results: Any) -> Any:
+    """Return the results with NaN for one number, not zero by structure, where a traced truth is false: machine code cannot raise."""
+    if not sound:
+        return results
+    arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
+    places = [(a.reshape(-1), k) for a in arrays for k in range(a.size)]
+    if places:
+        a, k = next(((a, k) for a, k in places if hasattr(a[k], "g") or a[k]), places[0])
+        a[k] = where(functools.reduce(logical_and, sound), a[k], np.nan)
+    return tuple(arrays) if isinstance(results, tuple) else arrays[0]
 
 
 def norm(x: Any) -> Any:

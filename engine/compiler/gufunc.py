@@ -19,7 +19,7 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 from engine.checks import EngineError, nearest, warn, whole
 from engine.compiler import entry, machine
 from engine.compiler.expr import Expr
-from engine.compiler.program import Program, Shape
+from engine.compiler.program import Program, Shape, once
 from engine.compiler.refusals import TraceError
 from engine.compiler.rollout import rollout
 from engine.compiler.trace import calling, name_of, pure, trace
@@ -180,23 +180,19 @@ class Gufunc:
         type(self).__call__ = call  # type: ignore[method-assign]
         return call(*args, **kwargs)
 
-    @property  # a cached_property of Python 3.11 holds a lock while it compiles, which a process that is forked then never gets
+    @once
     def _single(self) -> Any:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
-        if "_single" not in self.__dict__:
-            make = ctypes.pythonapi.PyCFunction_NewEx
-            make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-            self.__dict__["_single"] = make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
-        return self.__dict__["_single"]
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        return make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
 
     # ------------------------------------------------------------ batches
 
-    @property
+    @once
     def ufunc(self) -> Any:
         """The NumPy gufunc made of vector code."""
-        if "ufunc" not in self.__dict__:
-            self.__dict__["ufunc"] = _batch_code(self.program, self.strict)
-        return self.__dict__["ufunc"]
+        return _batch_code(self.program, self.strict)
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """A call of any kind: converts, checks, and spreads a large batch over the threads."""

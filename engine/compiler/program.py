@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 from engine.compiler.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
 
 Shape = tuple[int, ...]
+Value = TypeVar("Value")
+
+
+class once(Generic[Value]):
+    """A property that is made when it is first asked for: a cached one without the lock that Python 3.11's holds, which a process forked
+    meanwhile never gets."""
+
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        self.make, self.__doc__ = make, make.__doc__
+
+    def __get__(self, x: Any, owner: Any = None) -> Value:
+        if x is None:
+            return self  # type: ignore[return-value]
+        found: Value = x.__dict__.setdefault(self.make.__name__, self.make(x))
+        return found
 
 
 class Program:
@@ -31,15 +47,13 @@ class Program:
         self.shapes_in, self.shapes_out = shapes_in, shapes_out
         self.n_in = sum(size(s) for s in shapes_in)
 
-    @property
+    @once
     def key(self) -> str:
         """SHA-256 of everything the program computes: the same key, the same results."""
-        if "key" not in self.__dict__:
-            h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
-            for f in self.functions:
-                h.update(f.key.encode())
-            self.__dict__["key"] = h.hexdigest()
-        return self.__dict__["key"]
+        h = hashlib.sha256(repr((self.nodes, self.outputs, self.shapes_in, self.shapes_out)).encode())
+        for f in self.functions:
+            h.update(f.key.encode())
+        return h.hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.key == other.key

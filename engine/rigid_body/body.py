@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, in_order, nearest, shown
+from engine.checks import EngineError, in_order, nearest, numeric, shown
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -221,9 +221,9 @@ class RigidBody(ControlSystem):
         V, F = self.twist(x), self._returned("wrench", 6, x, u, t)
         I = self._value("inertia", x, u, t)
         if I.shape == (6, 6):
-            return self._poisoned(ops.solve(I, se3.ad(V).T @ (I @ V) + F), x, u, t)
+            return ops.poisoned(self.sound(x, u, t), ops.solve(I, se3.ad(V).T @ (I @ V) + F))
         w, v = V[:3], V[3:]
-        wdot = self._poisoned(ops.solve(I, F[:3] - ops.cross(w, I @ w)), x, u, t)      # Euler
+        wdot = ops.poisoned(self.sound(x, u, t), ops.solve(I, F[:3] - ops.cross(w, I @ w)))    # Euler
         return np.concatenate([wdot, F[3:] / self._value("mass", x, u, t) - ops.cross(w, v)])  # Newton
 
     def twist(self, x: Array) -> Array:
@@ -364,13 +364,6 @@ class RigidBody(ControlSystem):
             found.append(m > 0.0)
         return found
 
-    def _poisoned(self, wdot: Array, x: Array, u: Array, t: Any) -> Array:
-        """Return angular accelerations with NaN for the first where a traced mass or inertia is no body's: no motion goes on with it."""
-        sound = self.sound(x, u, t)
-        if not sound:
-            return wdot
-        return np.array([ops.where(functools.reduce(ops.logical_and, sound), wdot[0], np.nan), *wdot[1:]])
-
     def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
         """Call one of the user's functions, and return its result if it has the right shape."""
         fn = getattr(self, name)
@@ -386,7 +379,7 @@ class RigidBody(ControlSystem):
             a = np.asarray(given)
         except ValueError:
             raise BodyError(f"{self.name}: {name} is not rectangular; expected an array of numbers") from None
-        if a.dtype.kind not in "fiubc" and not (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat)):
+        if not numeric(a):
             raise BodyError(f"{self.name}: {name} is {shown(given)}; expected real numbers")
         return a
 

@@ -22,8 +22,8 @@ from engine.rigid_body import ControlSystem, LieState, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
-from engine.simulation.diagnosis import Blame, blame, changed, reason, reasons, warn_of, watch, watched
-from engine.simulation.function import Function, compiled_attempt, poisoned, units
+from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
+from engine.simulation.function import Function, compiled_attempt, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 from engine.simulation.surroundings import Kept, surroundings
 
@@ -117,7 +117,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         def traced(*given: Any) -> Any:
             x = dict(zip(names, given, strict=True))
             sound = [unit for name in ("x", "x0") if name in x for unit in units(self.state.manifold, x[name])]
-            return poisoned(sound + (self._checked.sound(x["x"], x["u"], x["t"]) if "t" in x else []), fn(*given))
+            return ops.poisoned(sound + (self._checked.sound(x["x"], x["u"], x["t"]) if "t" in x else []), fn(*given))
 
         return traced
 
@@ -281,9 +281,8 @@ class CompiledSystem(Fixed, Generic[Motion]):
             seen = self._controlled(watch(name_of(own), own) if own else None)
             plain, _ = self._process(watched(self.system), seen, method, compiled=False)
             turns = (slice(7, 10),) if isinstance(self.system, RigidBody) else ()
-            found = blame(process, plain, stop) if blamed else Blame(stop.x, stop.bad, stop.t, stop.steps)
-            why = f": {reason(found, stop, method, turns)}" if blamed else ""
-            return f"{self.system.name}: the state is no longer finite {found.when} (dt = {dt:g} s){why}"
+            found = blame(process, plain, stop) if blamed else None
+            return f"{self.system.name}: {sentence(stop, dt, method, turns, lambda record: 'the state', found)}"
 
         try:
             with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:

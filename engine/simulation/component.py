@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning, in_order, nearest, shown
+from engine.checks import EngineError, EngineWarning, in_order, nearest, numeric, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
 
@@ -237,16 +237,13 @@ class Called:
         """Refuse what is no number, and NaN and infinity where there are numbers; machine code shows them in the records."""
         for x in result.values() if isinstance(result, Mapping) else [result]:
             try:
-                a = np.asarray(x)
-                good = a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float)) for y in a.flat))
+                good = numeric(a := np.asarray(x))
             except ValueError:                                                 # ragged
                 good = False
             if not good:
                 raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
-        if s.q.dtype != object:
-            for x in result.values() if isinstance(result, Mapping) else [result]:
-                if np.asarray(x).dtype.kind in "fiub" and not np.isfinite(x).all():
-                    raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
+            if s.q.dtype != object and a.dtype != object and not np.isfinite(a).all():
+                raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
 
 
 class Force(Component):

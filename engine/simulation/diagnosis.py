@@ -28,9 +28,15 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     model = step.plant.model
     turns = [step.layout.slices["q"].stop + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
-    found = blame(step.process, plain, stop) if blamed else Blame(stop.x, stop.bad, stop.t, stop.steps)
-    why = f": {reason(found, stop, step.method, tuple(slice(i, i + 3) for i in turns))}" if blamed else ""
-    return f"{lost(step, found.bad)} is no longer finite {found.when} (dt = {step.dt:g} s){why}"
+    found = blame(step.process, plain, stop) if blamed else None
+    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found)
+
+
+def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None) -> str:
+    """Return in words ``what`` of the first bad record (m) stopped being finite, when, and, where that was looked for and found, why."""
+    bad = found or Blame(stop.x, stop.bad, stop.t, stop.steps)
+    why = f": {reason(found, stop, method, turns)}" if found else ""
+    return f"{what(bad.bad)} is no longer finite {bad.when} (dt = {dt:g} s){why}"
 
 
 def lost(step: Step, record: Array) -> str:

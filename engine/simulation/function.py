@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler.gufunc import Gufunc, shaped, signature_of
 from engine.compiler.trace import Shape, trace
 from engine.integrate import Method, System, attempt
@@ -50,16 +48,6 @@ class Function(Gufunc):
 def units(manifold: Manifold, q: Array) -> list[Any]:
     """Return whether each quaternion of a point q (n) is a unit one."""
     return [quaternion.is_unit(q[i][:4]) for m, i, _ in manifold.parts if m.attitude]
-
-
-def poisoned(sound: Sequence[Any], results: Any) -> Any:
-    """Return the results with NaN for one number, not zero by structure, where a traced truth is false: machine code cannot raise."""
-    arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
-    places = [(a.reshape(-1), k) for a in arrays for k in range(a.size)]
-    if sound and places:
-        a, k = next(((a, k) for a, k in places if hasattr(a[k], "g") or a[k]), places[0])
-        a[k] = ops.where(functools.reduce(ops.logical_and, sound), a[k], np.nan)
-    return tuple(arrays) if isinstance(results, tuple) else arrays[0]
 
 
 def compiled_attempt(method: Method, system: System) -> Gufunc:

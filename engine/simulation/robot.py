@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics
+from engine import dynamics, ops
 from engine.checks import EngineError, Fixed
 from engine.compiler.trace import Shape
 from engine.dynamics import GRAVITY
@@ -18,7 +18,7 @@ from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
 from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
-from engine.simulation.function import Function, poisoned, units
+from engine.simulation.function import Function, units
 
 Array = NDArray[np.float64]
 Frame = Literal["body", "world", "world_aligned"]
@@ -72,7 +72,7 @@ class RobotFunction(Function, Generic[Arguments, Result]):
         self.model, self.plain = model, plain
 
         def traced(*x: Any) -> Any:
-            return poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
+            return ops.poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
 
         super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)
 

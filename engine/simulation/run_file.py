@@ -57,7 +57,7 @@ def versions() -> dict[str, str]:
 def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_every: int, progress: bool, overwrite: bool,
            notes: Mapping[str, Any]) -> Path:  # fmt: skip
     """Run from p and x into a new file, and return its path."""
-    require_free(checked_path(path), overwrite)                                              # said before anything is computed
+    require_free(checked_path(path), overwrite)                               # said before anything is computed
     batch, watch, layout = x.shape[:-1], step.watch, step.layout
     states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}
     states |= {DEFECT: ()} if step.plant.conserved else {}

@@ -53,7 +53,7 @@ def source(text, **names):
     """A function of a module's text, as it would be imported."""
     module = types.ModuleType("user")
     vars(module).update(names)
-    exec(compile(text, "/home/user/user.py", "exec"), vars(module))
+    exec(compile(text, "user.py", "exec"), vars(module))
     return module.f
 
 
