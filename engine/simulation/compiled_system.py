@@ -97,6 +97,11 @@ class CompiledSystem(Fixed, Generic[Motion]):
         """Refuse to go on with machine code where what it was made of has changed since; this is looked at ten times a second."""
         self._kept.require_unchanged(0.1)
 
+    def __getstate__(self) -> dict[str, Any]:
+        if self._functions:
+            self._kept.require_unchanged()                                     # another process finds the code by its key
+        return {name: x for name, x in vars(self).items() if name != "_kept"}
+
     # ------------------------------------------------------------ functions
 
     @property

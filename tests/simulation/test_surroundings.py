@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import pickle
 import re
 import types
 
@@ -242,3 +243,13 @@ def test_of_a_counter_and_a_gain_the_gain_is_named():
     for _ in range(3):
         with pytest.raises(engine.SimulationError, match=re.escape("Counting: gain is 2.0, and was 1.0")):
             simulator.run([0.0], [1.0], 0.01)
+
+
+def test_a_compiled_body_that_has_changed_is_not_pickled():
+    body = Sprung()
+    system = engine.compile(body)
+    system.dynamics(body.build_state(), np.zeros(0), 0.0)
+    assert pickle.loads(pickle.dumps(system)).dynamics.signature == system.dynamics.signature
+    body.k = 7.0
+    with pytest.raises(engine.SimulationError, match=re.escape("Sprung: k is 7.0, and was 1.0")):
+        pickle.dumps(system)
