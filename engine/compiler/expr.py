@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.operations import ARITY, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
+from engine.compiler.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.refusals import TraceError, refuse, unknown
 
 
@@ -68,18 +68,31 @@ class Graph:
 
     def make(self, op: str, *operands: Any) -> Any:
         """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""
+        if self.truths and op in AMONG_TRUTHS and all(map(self.holds_truth, operands)):
+            if op == "add":
+                raise self.refuse("a sum of truth values, which NumPy makes `or` of two and a count of an array",
+                                  "use a | b, or 1.0 * a + 1.0 * b")  # fmt: skip
+            op = AMONG_TRUTHS[op]
         rule = self.rules.get(op)
         if rule is not None:
             result = rule(*operands)
             if result is not None:
-                return result
+                chosen = op in BOOLEAN or (op == "select" and all(map(self.holds_truth, operands[1:])))
+                return self.as_number(result) if self.holds_truth(result) and not chosen else result
         index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
         if self.truths or op in CONDITIONAL:
-            op = "or" if op == "add" and self.truths.issuperset(index) else op  # as NumPy adds truth values
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
         return Expr(self, self.node((op, *index)))
+
+    def holds_truth(self, x: Any) -> bool:
+        """Return whether a traced scalar, or a number, is a truth value."""
+        return x.i in self.truths if type(x) is Expr else isinstance(x, (bool, np.bool_))
+
+    def as_number(self, x: Any) -> Any:
+        """Return a truth value as a number."""
+        return Expr(self, self.number(x.i)) if type(x) is Expr else float(x)
 
     def matched(self, op: str, index: list[int]) -> list[int]:
         """Operands as the operation takes them, where truth values and numbers meet."""
@@ -103,7 +116,7 @@ class Graph:
         """Outputs of ``program`` on scalars, kept as one node: compiled once, not inlined."""
         if program not in self.functions:
             self.functions.append(program)
-        c = self.node((op, self.functions.index(program), *fields, *[self.index(x) for x in operands]))
+        c = self.node((op, self.functions.index(program), *fields, *[self.number(self.index(x)) for x in operands]))
         return [Expr(self, self.node(("get", c, k))) for k in range(len(program.outputs))]
 
 
@@ -223,6 +236,8 @@ def divided(f: Callable[..., Any], a: Any, b: Any) -> Any:
     return f(a, b) if all(isinstance(x, (*SCALAR, np.ndarray)) for x in (a, b)) else NotImplemented
 
 
+#: what NumPy makes of operations on truth values alone; of a sum the operands do not tell
+AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": None}
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
 LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}

@@ -1,10 +1,14 @@
 """The rewrite table: what each rule does, that a folded program computes the same, and which IEEE properties are given up."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
 from engine import gufunc, jacobian, ops
-from engine.compiler import autodiff, interpret, trace, verify
+from engine.compiler import TraceError, autodiff, interpret, trace, verify
+from engine.compiler.gufunc import Gufunc
 from engine.compiler.rewrite import RULES
 from tests.compiler.programs import ARITHMETIC, SMOOTH, bits, exact, fractions, random_function
 from tests.numeric import ROUNDED
@@ -181,7 +185,7 @@ def test_folding_pays():
 def test_truth_and_numbers_meet():
     """True is 1 and false 0 in arithmetic; any number but 0 is true in logic, NaN too."""
     def f(x, y):
-        return np.array([(x < y) * x, (x < y) + (y < x), 1.0 - (x <= y), -(x < y), ops.where(x, 1.0, 2.0), ops.logical_and(x, y),
+        return np.array([(x < y) * x, 1.0 * (x < y) + (y < x), 1.0 - (x <= y), -(x < y), ops.where(x, 1.0, 2.0), ops.logical_and(x, y),
                          ops.logical_not(x), ops.where(x < y, x < 0, 5.0), ops.logical_or(x, 0.0), ops.logical_and(x, True),
                          ops.minimum(x < y, 0.5), ops.equal(x < y, y > x), abs(x < y), ops.sqrt(x < y)], dtype=object)  # fmt: skip
 
@@ -195,6 +199,35 @@ def test_truth_and_numbers_meet():
         verify(program)
         for x, y in [(1.0, 2.0), (2.0, 1.0), (0.0, 0.0), (-0.0, 3.0), (-1.0, 1.0), (np.nan, 1.0)]:
             np.testing.assert_array_equal(interpret(program, x, y), expected(x, y))
+
+
+@pytest.mark.parametrize("f", [
+    lambda a, b: (a * 1.0) + (b * 1.0), lambda a, b: (a + 0.0) + (b + 0), lambda a, b: (a / 1.0) + (b - 0.0), lambda a, b: a * 1 + b * 1,
+    lambda a, b: ops.where(True, a, 1.0) + b, lambda a, b: ops.where(a, b, 1.0) + b, lambda a, b: ops.where(a, True, 1.0) + b,
+    lambda a, b: a * b * 1.0 + b, lambda a, b: (a * True) + 1.0 * b, lambda a, b: (a | b) * 1.0 + (b * True),
+    lambda a, b: a * False - 1.0 * b, lambda a, b: ops.maximum(a, b) * 1.0 + a, lambda a, b: ops.minimum(a, b) + 1.0 * b,
+    lambda a, b: ops.where(b, a, b) + 1.0 * a,
+    lambda a, b: sum([a, b]), lambda a, b: np.array([1.0, 2.0]) @ np.array([a, b]), lambda a, b: (a * 2.0) * b + b,
+])  # fmt: skip
+def test_truth_values_add_up_as_numpy_s_do(f):
+    """Of a truth value and a number a sum is a number, however often either was rewritten on the way."""
+    for fold in (True, False):
+        program = trace(lambda x: f(x[0] > 0.0, x[1] > 0.0), [(2,)], fold=fold)
+        verify(program)
+        for x in itertools.product([1.0, -1.0], repeat=2):
+            plain = float(f(*(np.array(x) > 0.0)))
+            assert (interpret(program, np.array(x)), Gufunc(program, "(n)->()", ["x"])(np.array(x))) == (plain, plain), (fold, x)
+
+
+@pytest.mark.parametrize("f", [
+    lambda a, b: a + b, lambda a, b: np.sum([a, b]), lambda a, b: np.array([a, b, a]).sum(), lambda a, b: a + True,
+    lambda a, b: a * b + b, lambda a, b: ops.maximum(a, b) + a, lambda a, b: ops.where(True, a, b) + a,
+])  # fmt: skip
+def test_truth_values_are_not_added_up(f):
+    """NumPy makes `or` of two, and counts those of an array, which traced values cannot tell apart."""
+    for fold in (True, False):
+        with pytest.raises(TraceError, match=re.escape("use a | b, or 1.0 * a + 1.0 * b")):
+            trace(lambda x: f(x[0] > 0.0, x[1] > 0.0), [(2,)], fold=fold)
 
 
 def test_true_and_one_are_two_constants():
