@@ -237,7 +237,7 @@ def divided(f: Callable[..., Any], a: Any, b: Any) -> Any:
 
 
 #: what NumPy makes of operations on truth values alone; of a sum the operands do not tell
-AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": None}
+AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": ""}
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
 LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
