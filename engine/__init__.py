@@ -23,7 +23,7 @@ from engine.compiler.trace import TraceError
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
-from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, StateError
+from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
 from engine.recording import StorageError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
 from engine.simulation import (
@@ -51,9 +51,9 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
     "Geometry", "Gufunc", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
-    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator",
-    "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "compile",
-    "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
-    "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
-    "simulation", "spatial", "view", "viewer",
+    "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning",
+    "Simulator", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check",
+    "combine", "compile", "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate",
+    "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render",
+    "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

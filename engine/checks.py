@@ -122,6 +122,19 @@ def whole(what: str, x: Any, expected: str, least: int = 0, error: type[EngineEr
     return int(x)
 
 
+def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
+    """Return x as a path.
+
+    >>> path_of(3)
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: a file is 3; expected its path (str or pathlib.Path)
+    """
+    if not isinstance(x, (str, Path)):
+        raise error(f"a file is {shown(x)}; expected its path (str or pathlib.Path)")
+    return Path(x)
+
+
 def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     """Return x as a new array of floats, all of them finite.
 

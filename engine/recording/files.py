@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from engine.checks import path_of
 from engine.recording.journal import MAGIC, OLD
 from engine.recording.store import SIGNATURE, StorageError, Store
 
@@ -32,7 +33,7 @@ def close_all() -> None:
 def is_recording(path: str | Path) -> bool:
     """Return whether a file begins as a recording does, or HDF5."""
     try:
-        with open(opened(Path(path), os.O_RDONLY), "rb") as file:
+        with open(opened(path_of(path, StorageError), os.O_RDONLY), "rb") as file:
             return file.read(len(MAGIC)).startswith((MAGIC, OLD, SIGNATURE))
     except (OSError, ValueError):
         return False

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import whole
+from engine.checks import path_of, whole
 from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
@@ -125,7 +125,7 @@ class Recorder:
         """
         import h5py
 
-        path = Path(path)
+        path = path_of(path, StorageError)
         layout = checked_schema(path, batch, columns, checkpoint)
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         parts = header_parts(header)
@@ -167,7 +167,7 @@ class Recorder:
         ------
         StorageError : there is no recording, it is damaged, being written, or cannot be written
         """
-        path, buffer = Path(path), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
+        path, buffer = path_of(path, StorageError), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         store = opened_recording(path, True)
         with store.closed_on_error():
             contents = store.fetch(lambda file: schema.read_schema(path, file, store.size))

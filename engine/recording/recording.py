@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import whole
+from engine.checks import path_of, whole
 from engine.recording.files import close_at_exit, opened_recording
 from engine.recording.schema import array_of, dataset, read_records, read_schema
 from engine.recording.store import StorageError, Store
@@ -63,7 +63,7 @@ class Recording:
         ------
         StorageError : there is no file, it is not HDF5, not a recording, of another version, or damaged
         """
-        return cls(opened_recording(Path(path), False))
+        return cls(opened_recording(path_of(path, StorageError), False))
 
     def read(self, name: str, start: int | None = 0, stop: int | None = None, step: int = 1) -> Array:
         """Return records ``[start:stop:step]`` of a column (n, \\*batch, \\*shape), of ``"t"`` (n); only these are in memory.

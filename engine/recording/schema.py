@@ -25,6 +25,7 @@ Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
 
 FORMAT, VERSION = "engine recording", 2
+SLASH = "∕"  # U+2215, which stands in the file for a slash in a name: "servicer/elbow"
 CHUNK = 1 << 20  # bytes of the records that make a chunk, all columns together, of a long recording
 LEAST = 1 << 16  # of a short one
 ATTRIBUTE = 60_000  # bytes; HDF5 allows an attribute 64 KiB
@@ -85,8 +86,8 @@ def checked_shapes(what: str, shapes: Any) -> dict[str, Shape]:
     if not isinstance(shapes, Mapping):
         raise StorageError(f"{what} are {shapes!r:.200}; expected shapes by name")
     for name in shapes:
-        if not isinstance(name, str) or not name or "/" in name or "\0" in name or name[0] == "." or name in ("checkpoint", "header"):
-            raise StorageError(f"a name in {what} is {name!r}; expected one such as 'q', without '/', and not 'checkpoint' or 'header'")
+        if not isinstance(name, str) or not name or SLASH in name or "\0" in name or name[0] == "." or name in ("checkpoint", "header"):
+            raise StorageError(f"a name in {what} is {name!r}; expected one such as 'q', without {SLASH}, not 'checkpoint' or 'header'")
     return {name: checked_shape(f"{what}['{name}']", shape) for name, shape in shapes.items()}
 
 
@@ -135,11 +136,11 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
         kind.set_chunk((rows, *(max(1, d) for d in shape)))  # which have no sides of length 0
         kind.set_fill_time(h5d.FILL_TIME_NEVER)
         space = h5s.create_simple((0, *shape), (h5s.UNLIMITED, *(d or h5s.UNLIMITED for d in shape)))
-        columns[name] = h5d.create(file.id, name.encode(), h5t.IEEE_F64LE, space, kind)
+        columns[name] = h5d.create(file.id, stored(name), h5t.IEEE_F64LE, space, kind)
     group = h5g.create(file.id, b"checkpoint")
     write_attribute(group, "records", np.int64(-1))  # the record it belongs to, counted; −1 before the first
     for name, shape in layout.checkpoint.items():
-        checkpoint[name] = h5d.create(group, name.encode(), h5t.IEEE_F64LE, space_of(shape))
+        checkpoint[name] = h5d.create(group, stored(name), h5t.IEEE_F64LE, space_of(shape))
         write_array(checkpoint[name], np.zeros(shape))
     h5g.create(file.id, b"header")
     write_header(file, header)
@@ -157,7 +158,7 @@ def write_header(file: Any, header: tuple[str, list[tuple[str, str, bool]]]) -> 
         group.unlink(name.encode())
     for name, value, is_json in long:
         data = np.array(value.encode())
-        text = h5d.create(group, name.encode(), text_type(data), space_of(()))
+        text = h5d.create(group, stored(name), text_type(data), space_of(()))
         text.write(h5s.ALL, h5s.ALL, data, text_type(data))
         write_attribute(text, "json", np.bool_(is_json))
 
@@ -270,7 +271,12 @@ def require_same(what: str, shapes: Shapes, data: Mapping[str, Any]) -> None:
 
 def names_in(group: Any) -> list[str]:
     """Return the names in a group."""
-    return [name.decode() for name in group]
+    return [name.decode().replace(SLASH, "/") for name in group]
+
+
+def stored(name: str) -> bytes:
+    """Return a name as it stands in the file, where a slash would make groups."""
+    return name.replace("/", SLASH).encode()
 
 
 def dataset(path: Path, group: Any, name: str) -> Any:
@@ -278,7 +284,7 @@ def dataset(path: Path, group: Any, name: str) -> Any:
     from h5py import h5d
 
     require_own(path, group, name)
-    data = h5d.open(group, name.encode())
+    data = h5d.open(group, stored(name))
     kind = data.get_create_plist()
     if kind.get_layout() not in (h5d.CHUNKED, h5d.CONTIGUOUS, h5d.COMPACT) or kind.get_external_count() or kind.get_nfilters():
         raise StorageError(f"'{path}' holds '{name}' in other files, or filtered; expected numbers of its own, as they were recorded")
@@ -297,7 +303,7 @@ def require_own(path: Path, group: Any, name: str) -> None:
     """Refuse a name that leads elsewhere: a soft link, or one into another file."""
     from h5py import h5l
 
-    if group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+    if group.links.get_info(stored(name)).type != h5l.TYPE_HARD:
         raise StorageError(f"'{path}' holds '{name}' as a link; expected data of its own, as they were recorded")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import path_of
 from engine.io import model_from_text, model_hash, model_text, text_hash
 from engine.model import Model
 from engine.recording import Recording, StorageError
@@ -32,7 +33,7 @@ def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, An
 
 def checked_path(path: str | Path) -> Path:
     """Return the path of a file to write; refuse one whose ending says that it holds something else than HDF5."""
-    path = Path(path)
+    path = path_of(path, StorageError)
     if path.suffix.lower() not in ("", ".h5", ".hdf5"):
         raise StorageError(f"'{path}' ends in '{path.suffix}', and what is written is HDF5; expected .h5, .hdf5 or no ending")
     return path

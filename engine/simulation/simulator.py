@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import Fixed, require_importable, warn, whole
+from engine.checks import Fixed, path_of, require_importable, warn, whole
 from engine.compiler.trace import name_of
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees
@@ -310,7 +310,7 @@ class Simulator(Fixed):
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
         p, x = self._start(q0, v0, parameters or {})
         if out is not None:
-            return record(self._step, Path(out), p, x, duration, record_every, progress, overwrite, notes or {})
+            return record(self._step, path_of(out, SimulationError), p, x, duration, record_every, progress, overwrite, notes or {})
         size = duration / self.dt / record_every * x.size / self._process.n * self._process.record.n * 8
         if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
@@ -352,7 +352,7 @@ class Simulator(Fixed):
         StorageError : it is no recording, or damaged
         """
         self._kept.require_unchanged()
-        return resume(self._step, Path(path), duration, progress)
+        return resume(self._step, path_of(path, SimulationError), duration, progress)
 
     def solve(self, q0: ArrayLike, v0: ArrayLike, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),
               max_step: float = np.inf, parameters: Mapping[str, Any] | None = None) -> Solution:  # fmt: skip

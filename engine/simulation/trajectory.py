@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
-from engine.checks import nearest, shown, writing
+from engine.checks import nearest, path_of, shown, writing
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
@@ -333,7 +333,7 @@ class Trajectory:
         """
         if self.q.ndim > 2:
             raise StateError("a batch does not fit a table of times; expected one rollout, such as trajectory.rollout(0)")
-        path = Path(path)
+        path = path_of(path, StorageError)
         with writing(path, StorageError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", newline="") as file:

@@ -270,7 +270,7 @@ def test_errors_of_libraries_without_traced_values_come_through_as_they_are():
     (lambda x: round(x[0], 2), "round(x[0], 2)", "use engine.ops.floor(x + 0.5)"),
     (lambda x: np.hypot(x[0], x[1]), "np.hypot(x[0], x[1])", "use engine.ops.hypot"),
     (lambda x: math.atan2(x[0], x[1]), "math.atan2(x[0], x[1])", "use engine.ops.arctan2"),
-    (lambda x: f"{x[0]:.3f}", 'f"{x[0]:.3f}"', "compiled=False"),
+    (lambda x: f"{x[0]:.3f}", "{x[0]:.3f}" if sys.version_info >= (3, 12) else 'f"{x[0]:.3f}"', "compiled=False"),
 ])  # fmt: skip
 def test_the_call_is_named_with_what_says_the_same(f, call, instead):
     with pytest.raises(TraceError) as caught:

@@ -865,15 +865,27 @@ def test_a_path_taken_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     assert path.read_text() == "theirs" and [*tmp_path.iterdir()] == [path]
 
 
+def test_names_with_slashes(tmp_path):
+    """As those of a robot among several have them; in the file, where a slash would make a group, they are one name."""
+    path = tmp_path / "run.h5"
+    with Recorder.create(path, {"t": (), "servicer/elbow.power": ()}, (), {}, {"servicer/wheels": (2,)}) as recorder:
+        recorder.append({"t": [0.0], "servicer/elbow.power": [3.0]}, {"servicer/wheels": [1.0, 2.0]})
+    with Recording.open(path) as recording:
+        assert recording.read("servicer/elbow.power").tolist() == [3.0]
+        assert recording.checkpoint()["servicer/wheels"].tolist() == [1.0, 2.0]
+    with h5py.File(path) as file:
+        assert file["servicer∕elbow.power"][:].tolist() == [3.0]
+
+
 @pytest.mark.parametrize(("changes", "text"), [
     ({"columns": {"q": (3,)}}, "expected among them 't' with shape ()"),
     ({"columns": {"t": (1,)}}, "expected among them 't' with shape ()"),
-    ({"columns": {"t": (), "a/b": ()}}, "a name in columns is 'a/b'"),
+    ({"columns": {"t": (), "a∕b": ()}}, "a name in columns is 'a∕b'; expected one such as 'q', without ∕"),
     ({"columns": {"t": (), "header": ()}}, "a name in columns is 'header'"),
     ({"columns": {"t": (), "q": 3}}, "columns['q'] is 3; expected a shape"),
     ({"columns": {"t": (), "q": (-1,)}}, "columns['q'] is (-1,)"),
     ({"columns": {"t": (), "q": (1 << 30,)}}, "expected less than 4 GiB"),
-    ({"checkpoint": {"x/y": ()}}, "a name in checkpoint is 'x/y'"),
+    ({"checkpoint": {"x∕y": ()}}, "a name in checkpoint is 'x∕y'"),
     ({"checkpoint": {"x": (1.5,)}}, "checkpoint['x'] is (1.5,)"),
     ({"batch": 3}, "batch is 3"),
     ({"batch": (True,)}, "batch is (True,)"),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from engine.checks import writing
+from engine.checks import path_of, writing
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
 from engine.viewer.scene.errors import ViewerError
@@ -40,7 +40,7 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
 
 def writable(path: str | Path) -> Path:
     """Return the path, or raise where no such file can be written: asked before the work is done."""
-    path = Path(path)
+    path = path_of(path, ViewerError)
     if path.suffix.lower() not in SUFFIXES:
         raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected {' or '.join(SUFFIXES)}")
     if path.is_dir():

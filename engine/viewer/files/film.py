@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, writing
+from engine.checks import number, path_of, writing
 from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
@@ -69,7 +69,7 @@ def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps:
 
 def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | None = None) -> Path:
     """Return the path to write to, with a pattern where a folder was named; raise ViewerError where nothing can be written."""
-    path = Path(path)
+    path = path_of(path, ViewerError)
     if path.is_dir() and path.suffix.lower() not in FASTEST:
         path = path / "%04d.png"
     kind = path.suffix.lower()

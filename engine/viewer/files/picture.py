@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import number
+from engine.checks import number, path_of
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import checked, write
@@ -56,7 +56,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     ------
     ViewerError : the path cannot be written (known before anything is drawn), there is no OpenGL, or the motion is not finite
     """
-    moving = path is not None and (Path(path).suffix.lower() != ".png" or "%" in Path(path).name or Path(path).is_dir())
+    file = None if path is None else path_of(path, ViewerError)
+    moving = file is not None and (file.suffix.lower() != ".png" or "%" in file.name or file.is_dir())
     if path is not None:
         checked(path, size, fps)
     number("speed", speed, "seconds of motion in a second of film, above zero", above=0, error=ViewerError)

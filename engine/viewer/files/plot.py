@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import writing
+from engine.checks import path_of, writing
 from engine.model import Body
 from engine.model.shown import figure
 from engine.simulation import Trajectory
@@ -69,7 +69,7 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
         axis.set_xlabel("t, s")
     drawn.suptitle(model.name)
     if path is not None:
-        with writing(Path(path), ViewerError):
+        with writing(path_of(path, ViewerError), ViewerError):
             drawn.savefig(path, dpi=110)
     return drawn
 
