@@ -17,7 +17,7 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics", "recording"}
+BELOW = {"progress", *PHYSICS, "dynamics", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics", "recording"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -28,6 +28,7 @@ ROOMS = {
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
+    "contact": ({*PHYSICS, "dynamics"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
@@ -45,7 +46,7 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("actuators", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

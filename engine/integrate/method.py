@@ -32,6 +32,7 @@ class Method:
     symplectic : whether the energy error stays bounded, without a trend
     embedded : ``embedded(system, t, h, x)``, the new state and an estimate of its error in the tangent space, where a method has one
     project : brings a new state back onto invariants (see :func:`conserving`); None for methods as they are registered
+    complete : what acts by impulses after a step (see :func:`completed`); None for methods as they are registered
     """
 
     name: str
@@ -47,6 +48,7 @@ class Method:
     symplectic: bool = False
     embedded: Callable[[Any, Any, Any, Array], tuple[Array, Array]] | None = None
     project: Callable[[Array], Array] | None = None
+    complete: Callable[[Any, Array, Array], Array] | None = None
 
 
 METHODS: dict[str, Method] = {}
@@ -74,6 +76,11 @@ def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
     return replace(method, project=project)
 
 
+def completed(method: Method, complete: Callable[[Any, Array, Array], Array]) -> Method:
+    """Return the method with impulses after each step: ``complete(h, x, after)`` of the states (nx) before a step of h and after it."""
+    return replace(method, complete=complete)
+
+
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """Return the state after one step of size h from (t, x), as the method gives it.
 
@@ -94,5 +101,6 @@ def settled(method: Method, system: System, x: Array) -> Array:
 
 
 def settled_step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
-    """Return the :func:`settled` state after one step of size h from (t, x): what runs repeat."""
-    return settled(method, system, step(method, system, t, h, x))
+    """Return the :func:`settled` state after one step of size h from (t, x), and after its impulses: what runs repeat."""
+    after = settled(method, system, step(method, system, t, h, x))
+    return after if method.complete is None else method.complete(h, x, after)

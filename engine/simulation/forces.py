@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import number, numbers
+from engine.contact import Row, rows_of
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
@@ -17,6 +19,8 @@ from engine.spatial.se3 import inv
 Array = np.ndarray
 #: speed, rad/s or m/s, at which smoothed Coulomb friction has 1/√2 of its force
 SLOW = 1e-3
+#: a stop takes about π times so long, s, and dissipates so much, s/rad or s/m
+STOP_TIME, DISSIPATION = 5e-3, 1.0
 
 
 class JointFriction(Component):
@@ -46,40 +50,42 @@ class JointFriction(Component):
 class JointStops(Component):
     """Ends of the joints' ranges: a spring that pushes back beyond a limit, harder on the way in (Hunt & Crossley).
 
-    With the depth δ beyond the limit, τ = −k δ (1 + χ δ̇), never pulling. The stiffness is k = M_jj/T², with the inertia M_jj that the
-    joint moves at the neutral configuration, so that a stop takes about the time πT; a step must be well below T.
+    With the depth δ beyond the limit, τ = −k δ (1 + χ δ̇), never pulling. The stiffness is k = 1/(w T²), where w is the speed a unit impulse
+    gives the joint at the neutral configuration, so that a stop takes about the time πT; steps must be well below T.
 
     Parameters
     ----------
-    time : T, s; 20 steps by default
+    time : T, s
     dissipation : χ, s/rad or s/m
+    joints : names of those that end; by default all with limits
 
     Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 42 (1975).
     """
 
-    def __init__(self, time: float | None = None, dissipation: float = 1.0, name: str = "stops") -> None:
-        self.time, self.dissipation, self.name = time, dissipation, name
+    def __init__(self, time: float = STOP_TIME, dissipation: float = DISSIPATION, joints: Iterable[str] | None = None,
+                 name: str = "stops") -> None:  # fmt: skip
+        self.time, self.dissipation, self.only, self.name = time, dissipation, joints, name
 
     def bind(self, model: Model, dt: float) -> None:
-        time = 20.0 * dt if self.time is None else self.time
-        number(f"{self.name}: time", time, "a number above 0", above=0.0, error=SimulationError)
+        number(f"{self.name}: time", self.time, "a number above 0", above=0.0, error=SimulationError)
         number(f"{self.name}: dissipation", self.dissipation, "0 or more", least=0.0, error=SimulationError)
-        M = np.diag(dynamics.crba(model, model.neutral()))
-        self.joints = []
-        for b in model.bodies:
-            low, high = b.joint.limits.lower, b.joint.limits.upper
-            if b.kind.nv == 1 and b.kind.nq == 1 and not b.mimics and (np.isfinite(low) or np.isfinite(high)):
-                k = float(M[b.v][0]) / time**2
-                self.joints.append((b.q.start, b.v.start, low, high, k))
+        only = {b.joint.name for b in model.bodies} if self.only is None else {model.joint(name).name for name in self.only}
+        self.rows = [(r, stop_stiffness(r, self.time)) for r in rows_of(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
-        for i, j, low, high, k in self.joints:
-            for end, sign in ((high, 1.0), (low, -1.0)):
+        for r, k in self.rows:
+            x, u = r.ratio * s.q[r.i] + r.offset, r.ratio * s.v[r.j]
+            for end, sign in ((r.high, 1.0), (r.low, -1.0)):
                 if np.isfinite(end):
-                    depth = ops.maximum(sign * (s.q[i] - end), 0.0)
-                    tau[j] = tau[j] - sign * k * depth * ops.maximum(1.0 + self.dissipation * sign * s.v[j], 0.0)
+                    depth = ops.maximum(sign * (x - end), 0.0)
+                    tau[r.j] = tau[r.j] - r.ratio * sign * k * depth * ops.maximum(1.0 + self.dissipation * sign * u, 0.0)
         return Effect(tau=ops.array(tau))
+
+
+def stop_stiffness(r: Row, time: float = STOP_TIME) -> float:
+    """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s."""
+    return 1.0 / (r.mobility * time * time)
 
 
 class JointSpring(Component):

@@ -15,6 +15,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
+from engine.contact import JointLaws, corrected
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
@@ -39,6 +40,7 @@ class Plant:
     parameters : nominal values by name
     conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
     compiled : whether a controller with a period is asked on symbols for what it holds, or on numbers
+    laws : what acts on the joints by impulses after a step's flight
 
     Attributes
     ----------
@@ -48,8 +50,10 @@ class Plant:
     """
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
-                 parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool) -> None:  # fmt: skip
+                 parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
+                 laws: JointLaws | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
+        self.laws = laws
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -173,6 +177,38 @@ class Plant:
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
         return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench)
 
+    # ------------------------------------------------------------ what acts after flight
+
+    def completion(self, p: Array) -> Callable[[Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead: see :mod:`engine.contact`."""
+        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
+
+        def complete(h: Any, x: Array, after: Array) -> Array:
+            assert self.laws is not None
+            before, q, v, z = x[nq : nq + nv], after[:nq], after[nq : nq + nv], after[nq + nv :]
+
+            def settle(q: Array, v: Array) -> tuple[Array, Array]:
+                for tree, P in zip(self.conserved, self.states.split(z)[MOMENTUM] if self.conserved else (), strict=True):
+                    q, v, _ = with_momentum(model, tree, q, v, P)
+                return q, v
+
+            return np.concatenate([*corrected(model, self.laws.step(h, before, q, v), h, before, q, v, settle), z])
+
+        return complete
+
+    def resisted(self, s: Context, h: Any, vdot: Array) -> tuple[Array, dict[str, Any]]:
+        """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that."""
+        if self.laws is None:
+            return vdot, {}
+        q, v = s.model.manifold.plus(s.q, h * (s.v + 0.5 * h * vdot)), s.v + h * vdot
+        law = self.laws.step(h, s.v, q, v)
+        _, after = corrected(s.model, law, h, s.v, q, v, lambda q, v: (q, v))
+        signals: dict[str, Any] = {}
+        for name, impulse in law.parts(after).items():
+            force = impulse / h
+            signals |= {f"{name}.force": force, f"{name}.power": force @ (0.5 * (s.v + after))}
+        return (after - s.v) / h, signals
+
     # ------------------------------------------------------------ momentum
 
     def projection(self, p: Array) -> Callable[[Array], Array]:
@@ -204,15 +240,18 @@ class Plant:
 
     # ------------------------------------------------------------ what is recorded
 
-    def observed(self, s: Context, m: Array, vdot: Array) -> dict[str, Any]:
-        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals."""
+    def observed(self, s: Context, m: Array, vdot: Array, h: Any) -> dict[str, Any]:
+        """Return what is recorded besides the state, with v̇ of flight: accelerations, the actuators' forces, powers and signals."""
         effects = self.effects(s, m)
+        vdot, rubbed = self.resisted(s, h, vdot)
         driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
         for c in self.components:
             e = effects[c.name]
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
+        for name, y in rubbed.items():
+            signals[name] = signals[name] + y if name in signals else y
         return signals
 
 

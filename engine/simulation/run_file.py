@@ -159,7 +159,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts))))
 
     failures: Failures = {}
-    doubts = Doubts(step.plant.model, any(isinstance(c, JointStops) for c in step.plant.components), dt)
+    doubts = Doubts(step.plant.model, step.plant.laws is not None or any(isinstance(c, JointStops) for c in step.plant.components), dt)
     with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:

@@ -31,8 +31,9 @@ from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.forces import JointFriction, JointStops
+from engine.simulation.forces import JointStops
 from engine.simulation.function import compiled_attempt
+from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
@@ -64,8 +65,11 @@ class Simulator(Fixed):
     actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
-    joint_dynamics : whether the damping, friction, effort and limits of the robot's file hold: of limits those of position, of joints
-        with one coordinate of their own (of mimic and universal joints, and of velocities, they are not enforced)
+    joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
+        flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
+        two (:mod:`engine.contact`): a joint under less than its friction stays, but for 1e-5 rad/s or m/s. "implicit": all of it, and speed
+        limits, which the others do not hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s.
+        None: none of it. True is "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
@@ -82,7 +86,7 @@ class Simulator(Fixed):
 
     def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: ArrayLike = GRAVITY,
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
-                 parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: bool = True,
+                 parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
@@ -103,7 +107,9 @@ class Simulator(Fixed):
         for f in actuators:
             if not isinstance(f, Component):
                 raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
-        self.components = self._assembled(forces, actuators, joint_dynamics)
+        joints = planned(model, self.dt, mode_of(joint_dynamics), forces)
+        self.joint_dynamics = joints.words
+        self.components = self._assembled(forces, actuators, joints.components, mode_of(joint_dynamics) is not None)
         driven = model
         for c in self.components:
             driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
@@ -115,7 +121,7 @@ class Simulator(Fixed):
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, joints.laws)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
@@ -154,6 +160,11 @@ class Simulator(Fixed):
             require_importable(f"the {what} of a simulator of '{self.model.name}'", fn.fn if isinstance(fn, Law) else fn)
         return functools.partial(type(self), **a), (self.model,)
 
+    def __repr__(self) -> str:
+        parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
+        acting = [c.name for c in self.plant.acting if c.name != Drive.name]
+        return "; ".join(parts + ([f"acting: {', '.join(acting)}"] if acting else [])) + ">"
+
     def __copy__(self) -> Simulator:
         return self                                             # a state is what changes, and no part of it
 
@@ -163,25 +174,18 @@ class Simulator(Fixed):
     @property
     def limited(self) -> bool:
         """Whether stops hold the joints within their limits."""
-        return any(isinstance(c, JointStops) for c in self.components)
+        return self.plant.laws is not None or any(isinstance(c, JointStops) for c in self.components)
 
     @property
     def events(self) -> list[Any]:
         """The event functions."""
         return self.watch.called
 
-    def _assembled(self, forces: list[Any], actuators: list[Component], joint_dynamics: bool) -> list[Component]:
+    def _assembled(self, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool) -> list[Component]:
         """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
         actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
         motors = [a for a in actuators if isinstance(a, Motor)]
-        found: list[Component] = [*actuators, Drive(motors, joint_dynamics)]
-        if joint_dynamics:
-            given = [type(f) for f in forces]
-            joints = [b.joint for b in self.model.bodies]
-            if JointFriction not in given and any(j.damping or j.friction for j in joints):
-                found.append(JointFriction())
-            if JointStops not in given:
-                found.append(JointStops())
+        found: list[Component] = [*actuators, Drive(motors, limited), *joints]
         for k, f in enumerate(forces):
             if isinstance(f, Component):
                 found.append(f)
@@ -194,7 +198,7 @@ class Simulator(Fixed):
             if not c.name or c.name in names or c.name == Controller.name:
                 raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
             names.add(c.name)
-        return [c for c in found if not (isinstance(c, JointStops) and not c.joints)]
+        return found
 
     # ------------------------------------------------------------ states
 
@@ -382,6 +386,8 @@ class Simulator(Fixed):
         >>> round(solution.events[0].t, 12)
         1.0
         """
+        if self.plant.laws is not None:
+            return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         p, x = self._start(q0, v0, parameters or {})
         if x.ndim != 1:
             raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
@@ -392,6 +398,11 @@ class Simulator(Fixed):
         method, system = self._step.system(np.zeros(0), p)
         return solve(compiled_attempt(method, system), method.order, x, checked_duration(duration), checked_tolerance(tolerance),
                      functools.partial(parted, self.model.nq, self.model.nv), events, checked_max_step(max_step))  # fmt: skip
+
+    @functools.cached_property
+    def _flying(self) -> Simulator:
+        """The same with joints whose losses and stops all act in flight, where the steps' size follows them."""
+        return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit"})
 
     # ------------------------------------------------------------ what comes out
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
-from engine.integrate import Mechanical, Method, conserving, settled_step
+from engine.integrate import Mechanical, Method, completed, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
@@ -74,7 +74,8 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        method = conserving(self.method, self.plant.projection(p)) if self.plant.conserved else self.method
+        method = self.method if self.plant.laws is None else completed(self.method, self.plant.completion(p))
+        method = conserving(method, self.plant.projection(p)) if self.plant.conserved else method
         return method, self.plant.system(self.acceleration, m, p)
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
@@ -97,7 +98,7 @@ class Step:
         s = self.context(t, x[self.moving], p)
         m = self.plant.update(s, a["memory"], dt)
         vdot, _ = self.acceleration(t, a["q"], a["v"], a["state"], m, p)
-        return {"t": t, "x": x, **self.plant.observed(s, m, vdot)}
+        return {"t": t, "x": x, **self.plant.observed(s, m, vdot, dt)}
 
     @functools.cached_property
     def process(self) -> Process:

@@ -15,7 +15,7 @@ def test_export(here, piece, monkeypatch, capsys):
     monkeypatch.setattr("engine.cli.export.PIECE", piece)
     assert run("simulate", FLYER, "--floating", "--duration", 0.05, "--out", "run.h5", "--start", "random") == 0
     trajectory = load_trajectory("run.h5")
-    assert run("export", "run.h5", "run.csv") == 0 and capsys.readouterr().out.endswith("run.csv: 51 rows of 70 columns\n")
+    assert run("export", "run.h5", "run.csv") == 0 and capsys.readouterr().out.endswith("run.csv: 51 rows of 83 columns\n")
     assert Path("run.csv").read_bytes() == trajectory.to_csv("own.csv").read_bytes()
     assert run("export", "run.h5", "run.csv", "--every", 3, "--overwrite") == 0
     assert Path("run.csv").read_bytes() == trajectory[::3].to_csv("own.csv").read_bytes()

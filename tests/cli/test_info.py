@@ -119,7 +119,7 @@ def test_info_of_a_recording(here, capsys):
     out = capsys.readouterr().out
     for line in ("run.h5\n", "  model       'free_flyer': 11 links, 11 joints, nq 14, nv 13\n", "  time        0 … 0.1 s; complete\n",
                  "  records     11, one every 10 steps; ", "  integrator  cg4, dt = 0.001 s\n", "  gravity     0 0 0 m/s²\n",
-                 "  components  drive, stops\n", "  start       neutral\n", "  columns     t, q (14), v (13), ",
+                 "  components  drive\n", "  start       neutral\n", "  columns     t, q (14), v (13), ",
                  f"  made by     engine {engine.__version__}, numpy {np.__version__}, llvmlite "):  # fmt: skip
         assert line in out
     assert "└─" not in out and run("info", "run.h5", "--tree") == 0 and "└─ gripper  (gripper_mount, fixed)" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
-from engine.simulation.forces import JointSpring
+from engine.simulation.forces import JointSpring, JointStops
 from engine.spatial import inertia
 from tests.simulation.test_simulator import ASSET, pendulum
 from tests.trees import random_tree
@@ -106,7 +106,7 @@ def test_a_start_outside_the_limits_is_said_at_once(q, text):
 
 
 def test_a_stop_that_is_passed_is_said():
-    simulator = engine.Simulator(pivot(), dt=1e-2, **AWAY)
+    simulator = engine.Simulator(pivot(), dt=1e-2, forces=[JointStops(time=0.2)], **AWAY)
     said = r"'arm': at t = .* s joint 'elbow' is \S+ beyond its limits; expected a smaller dt"
     with pytest.warns(engine.SimulationWarning, match=said) as caught:
         trajectory = simulator.run([0.9], [3.0], 1.0)

@@ -1,0 +1,191 @@
+"""Losses, stops and speed limits of joints as impulses over a step h, each a function of one velocity u after it.
+
+A force that acts all the step is evaluated between its middle and its end: in the middle where the step resolves it, which is of second
+order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = (h c w)² of a damper c and
+κ = h² k w of a spring k, where w is the velocity that a unit impulse leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.dynamics.crba import crba
+from engine.model import Model
+
+Array = np.ndarray
+#: the time in which a speed beyond its limit decays, s
+GOVERNED = 5e-3
+
+
+class Row(NamedTuple):
+    """A coordinate of a joint: it moves at u = ratio · v[j], and is at x = ratio · q[i] + offset.
+
+    Attributes
+    ----------
+    damping, friction : N·m·s/rad and N·m (N·s/m and N)
+    low, high, speed : limits of x and u, infinite where there are none
+    mobility : w, the velocity that a unit impulse leaves it with, at the neutral configuration
+    """
+
+    joint: str
+    i: int
+    j: int
+    ratio: float
+    offset: float
+    damping: float
+    friction: float
+    low: float
+    high: float
+    speed: float
+    mobility: float
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything ever acts on it."""
+        return bool(self.damping or self.friction or np.isfinite([self.low, self.high, self.speed]).any())
+
+
+def rows_of(model: Model) -> list[Row]:
+    """Return the coordinates of joints that rub or end somewhere, mimic joints' own ones among them.
+
+    Those of attitudes have no limits; a joint's damping and friction are for each of its velocities; a speed limit of zero is none.
+    """
+    M = crba(model, model.neutral())
+    w = np.abs(np.diag(np.linalg.pinv(M, hermitian=True)))
+    rows = []
+    for b in model.bodies:
+        limits, flat = b.joint.limits, b.kind.manifold.flat
+        for k in range(b.kind.nv):
+            low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
+            row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
+                      limits.velocity or np.inf, b.ratio**2 * float(w[b.v.start + k]))  # fmt: skip
+            if row.acts and row.mobility > 0.0:
+                rows.append(row)
+    return rows
+
+
+class Rub(NamedTuple):
+    """What a row meets in a step of h: numbers that hold during the step, and the impulse (and its slope −∂γ/∂u) at u after it."""
+
+    row: Row
+    h: Any
+    slow: float                                                 # the speed that counts as rest, at which friction has 1/√2 of its force
+    before: Any                                                 # u before the step
+    free: Any                                                   # u after flight
+    x: Any                                                      # x after flight
+    stiffness: float
+    dissipation: float
+
+    def damper(self, u: Any) -> tuple[Any, Any]:
+        """γ = −h c u, with u at the middle of the step or its end."""
+        c, h = self.row.damping, self.h
+        s = weight((h * c * self.row.mobility) ** 2)
+        return -0.5 * h * c * ((1.0 - s) * self.before + (1.0 + s) * u), 0.5 * h * c * (1.0 + s)
+
+    def dry(self, u: Any) -> tuple[Any, Any]:
+        """Coulomb's γ = −h f u/√(u² + s²), with the speed s that counts as rest."""
+        f, s = self.h * self.row.friction, self.slow
+        root = ops.sqrt(u * u + s * s)
+        return -f * u / root, f * s * s / (root * root * root)
+
+    def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
+        """Hunt & Crossley's γ = h k δ (1 + d δ̇)₊ at an end of the range, with δ and its rate at the middle of the step or its end.
+
+        Flight ends at x̃ and ũ, from u0; with a constant impulse the middle is at x̃ − h ũ/2 + h (u − u0)/8, and what a stiffer spring is
+        to meet lies at x̃ − h (u0 + ũ)/2 + h u. ``into`` is the sign of a velocity that goes deeper.
+        """
+        k, d, h, s = self.stiffness, self.dissipation, self.h, weight(self.h * self.h * self.stiffness * self.row.mobility)
+        share = 0.125 + 0.875 * s
+        depth = into * (self.x - end + h * (share * u - 0.5 * self.free - (0.125 * (1.0 - s) + 0.5 * s) * self.before))
+        rate = into * 0.5 * ((1.0 - s) * self.before + (1.0 + s) * u)
+        spring, loss = h * k * ops.maximum(depth, 0.0), ops.maximum(1.0 + d * rate, 0.0)
+        slope = ops.where(depth > 0.0, h * k * h * share, 0.0) * loss + ops.where(loss > 0.0, spring * d * 0.5 * (1.0 + s), 0.0)
+        return -into * spring * loss, slope
+
+    def governor(self, u: Any) -> tuple[Any, Any]:
+        """γ = −h c (u − u_max) beyond a speed limit: what is beyond decays in about the time 1/(c w)."""
+        c, h, most = 1.0 / (self.row.mobility * GOVERNED), self.h, self.row.speed
+        s = weight((h / GOVERNED) ** 2)
+        mean = 0.5 * ((1.0 - s) * self.before + (1.0 + s) * u)
+        over = ops.maximum(mean - most, 0.0) + ops.minimum(mean + most, 0.0)
+        return -h * c * over, ops.where(abs(mean) > most, 0.5 * h * c * (1.0 + s), 0.0)
+
+    @property
+    def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
+        """What acts: its name, and γ and −∂γ/∂u as a function of u."""
+        r = self.row
+        given = [("damper", self.damper, bool(r.damping)), ("friction", self.dry, bool(r.friction)),
+                 ("governor", self.governor, np.isfinite(r.speed)),
+                 ("stop", lambda u: self.stop(u, r.low, -1.0), np.isfinite(r.low)),
+                 ("stop", lambda u: self.stop(u, r.high, 1.0), np.isfinite(r.high))]  # fmt: skip
+        return [(name, law) for name, law, there in given if there]
+
+    def impulse(self, u: Any) -> tuple[Any, Any]:
+        """Return γ and −∂γ/∂u."""
+        given = [law(u) for _, law in self.laws]
+        return sum(g for g, _ in given), sum(s for _, s in given)
+
+
+def weight(k: Any) -> Any:
+    """Return κ/(1 + κ)."""
+    return k / (1.0 + k)
+
+
+class JointLaws:
+    """The laws of rows in one step: a :class:`~engine.contact.newton.Law`.
+
+    Parameters
+    ----------
+    slow : the speed, rad/s or m/s, that counts as rest
+    stiffness : of a stop, N·m/rad (N/m), for each row
+    dissipation : of a stop, s/rad (s/m)
+    """
+
+    def __init__(self, rows: list[Row], slow: float, stiffness: list[float], dissipation: float) -> None:
+        self.rows, self.slow, self.stiffness, self.dissipation = rows, slow, stiffness, dissipation
+
+    def step(self, h: Any, before: Array, q: Array, free: Array) -> Rubbing:
+        """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv)."""
+        rubs = []
+        for r, k in zip(self.rows, self.stiffness, strict=True):
+            rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, k, self.dissipation))
+        return Rubbing(rubs, self.slow, len(free))
+
+
+class Rubbing:
+    """The laws of a step."""
+
+    def __init__(self, rubs: list[Rub], slow: float, nv: int) -> None:
+        self.rubs, self.slow, self.nv = rubs, slow, nv
+
+    def impulse(self, v: Array) -> tuple[Array, Array]:
+        """Return γ (nv) and G (nv, nv), diagonal."""
+        total, slopes = [0.0] * self.nv, [0.0] * self.nv
+        for rub in self.rubs:
+            r = rub.row
+            g, slope = rub.impulse(r.ratio * v[r.j])
+            total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
+        return ops.array(total), np.diag(ops.array(slopes))
+
+    def parts(self, v: Array) -> dict[str, Array]:
+        """Return the impulses (nv) of friction, with damping and speed limits, and of stops, where there are any."""
+        found: dict[str, list[Any]] = {}
+        for rub in self.rubs:
+            r = rub.row
+            for name, law in rub.laws:
+                total = found.setdefault("stops" if name == "stop" else "friction", [0.0] * self.nv)
+                total[r.j] = total[r.j] + r.ratio * law(r.ratio * v[r.j])[0]
+        return {name: ops.array(total) for name, total in found.items()}
+
+    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
+        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
+
+        def at(a: Any) -> tuple[Any, Any]:
+            impulse, G = self.impulse(v + a * d)
+            return impulse @ d, (np.diag(G) * d) @ d
+
+        return at

@@ -1,0 +1,70 @@
+"""Newton's method for the convex problem of a step: v⁺ = argmin ½ (v − ṽ)ᵀ M (v − ṽ) + ℓ(v), with impulses γ = −∂ℓ/∂v."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine import ops
+
+Array = np.ndarray
+#: steps of Newton, and tries of a length along each
+STEPS, TRIES = 40, 12
+#: of the slope at the beginning of a line: what is left of it where it is long enough
+FLAT = 0.1
+#: of the largest velocity: a step of Newton that is the last but for rounding
+LAST = 1e-9
+
+
+class Law(Protocol):
+    """A convex ℓ(v): friction, damping, springs that push."""
+
+    slow: float  # a speed below which nothing matters
+
+    def impulse(self, v: Array) -> tuple[Array, Array]:
+        """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite."""
+
+    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
+        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
+
+
+def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
+    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv) and the velocity ṽ = ``free`` (nv) of flight.
+
+    Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
+    quadratically. Traceable: in a batch every sample stops by itself.
+
+    Reference: Castro et al., *An unconstrained convex formulation of compliant contact*, IEEE T-RO 2022, §IV.
+    """
+    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
+
+    def advance(v: Array) -> tuple[Array, Any]:
+        impulse, G = law.impulse(v)
+        residual = M @ (v - free) - impulse
+        d = -ops.solve((M + G)[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
+        step = length(M, v - free, d, law.along(v, d)) * d
+        return v + step, ops.largest(step) <= LAST * ops.largest(v) + 1e-4 * law.slow
+
+    return ops.while_loop(advance, start, STEPS)
+
+
+def length(M: Array, v: Array, d: Array, along: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """Return α where the slope along d from v, of ½ (v + α d)ᵀ M (v + α d) + ℓ, is about zero: 1 where that is so already."""
+    Md = M @ d
+    slope0, curvature0 = v @ Md, d @ Md
+    first = abs(slope0 - along(0.0)[0])
+
+    def narrow(z: Array) -> tuple[Array, Any]:
+        a, low, high = z
+        power, curvature = along(a)
+        slope = slope0 + a * curvature0 - power
+        low, high = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
+        newton = a - slope / ops.maximum(curvature0 + curvature, 1e-300)
+        inside = ops.logical_and(low < newton, newton < high)
+        good = abs(slope) <= FLAT * first
+        return ops.array([ops.where(good, a, ops.where(inside, newton, 0.5 * (low + high))), low, high]), good
+
+    z, _ = ops.while_loop(narrow, np.array([1.0, 0.0, 2.0]), TRIES)
+    return z[0]

@@ -1,0 +1,89 @@
+"""Joints as the robot's file describes them: which of their losses and ends act in flight, and which as impulses after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.checks import one_of
+from engine.contact import JointLaws, Row, rows_of
+from engine.model import Model
+from engine.simulation.component import Component, SimulationError
+from engine.simulation.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
+
+MODES = ("auto", "implicit", "explicit")
+#: the speed of a joint that counts as rest, rad/s or m/s
+SLOW = 1e-5
+#: a damper c with h c w, and a spring k with h² k w, above these are stiff for a step of h, where w is what a unit impulse makes move
+STIFF_DAMPER, STIFF_SPRING = 0.1, 0.01
+#: what a row may have
+KINDS: dict[str, Callable[[Row], bool]] = {
+    "damping": lambda r: bool(r.damping), "friction": lambda r: bool(r.friction), "speed limits": lambda r: bool(np.isfinite(r.speed)),
+    "stops": lambda r: bool(np.isfinite([r.low, r.high]).any()),
+}  # fmt: skip
+
+
+class Plan(NamedTuple):
+    """Components that act in flight, the laws of what acts after it, and which is which in words."""
+
+    components: list[Component]
+    laws: JointLaws | None
+    words: str
+
+
+def mode_of(given: Any) -> str | None:
+    """Return one of MODES, or None; True is "auto", and False is None."""
+    if given is None or given is False:
+        return None
+    return "auto" if given is True else one_of("joint_dynamics", given, MODES, SimulationError)
+
+
+def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -> Plan:
+    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for."""
+    if mode is None:
+        return Plan([], None, "ideal")
+    rubs, ends = (not any(isinstance(c, kind) for c in given) for kind in (JointFriction, JointStops))
+    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model)]
+    rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
+    after = [without(r) if mode == "explicit" else stiff(r, dt) if mode == "auto" else r for r in rows]
+    damping, friction, stopped = np.zeros(model.nv), np.zeros(model.nv), set()
+    for r, late in zip(rows, after, strict=True):
+        damping[r.j] += r.ratio**2 * (r.damping - late.damping)
+        friction[r.j] += abs(r.ratio) * (r.friction - late.friction)
+        stopped |= {r.joint} if (r.low, r.high) != (late.low, late.high) else set()
+    flown: list[Component] = [JointFriction(damping, friction)] if damping.any() or friction.any() else []
+    flown += [JointStops(joints=stopped)] if stopped else []
+    after = [r for r in after if r.acts]
+    laws = JointLaws(after, SLOW, [stop_stiffness(r) for r in after], DISSIPATION) if after else None
+    return Plan(flown, laws, described(rows, after))
+
+
+def stiff(r: Row, dt: float) -> Row:
+    """Return what of a row is too stiff for steps of dt; speed limits are held where all is asked to be implicit."""
+    hard = dt * dt * stop_stiffness(r) * r.mobility > STIFF_SPRING
+    return r._replace(speed=np.inf, damping=r.damping if dt * r.damping * r.mobility > STIFF_DAMPER else 0.0,
+                      low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
+
+
+def without(r: Row) -> Row:
+    """Return a row on which nothing acts."""
+    return r._replace(damping=0.0, friction=0.0, low=-np.inf, high=np.inf, speed=np.inf)
+
+
+def described(rows: list[Row], after: list[Row]) -> str:
+    """Return in words how many joints' losses and ends act as impulses after the flight of a step, and how many in flight."""
+    late = {(r.joint, r.j): r for r in after}
+    words = []
+    for what, there in KINDS.items():
+        of = [(r, there(late.get((r.joint, r.j), without(r)))) for r in rows if there(r)]
+        for how, acts in (("implicit", True), ("not held" if what == "speed limits" else "explicit", False)):
+            names = list(dict.fromkeys(r.joint for r, implicit in of if implicit == acts))
+            words += [f"{what} of {listed(names)} {how}"] if names else []
+    return "; ".join(words)
+
+
+def listed(names: list[str]) -> str:
+    """Return a few names as they are, and of many how many there are."""
+    return ", ".join(f"'{name}'" for name in names) if len(names) <= 3 else f"{len(names)} joints"

@@ -1,0 +1,227 @@
+"""Friction, damping, stops and speed limits as impulses after flight: laws, other routes, printed and MuJoCo's numbers."""
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.optimize import brentq, root
+
+import engine
+from engine import dynamics
+from engine.compiler import interpret, trace
+from engine.contact import JointLaws, corrected, minimum, rows_of
+from engine.simulation.forces import stop_stiffness
+from engine.spatial import inertia
+from tests.numeric import ROUNDED
+from tests.trees import random_tree
+
+AWAY = {"gravity": (0.0, 0.0, 0.0)}
+
+
+def slider(mass=2.0, **joint):
+    builder = engine.Builder("slider")
+    builder.add_link("base"), builder.add_link("block", inertia=inertia.box(mass, (0.1, 0.1, 0.1)))
+    builder.add_joint("slide", "prismatic", "base", "block", **joint)
+    return builder.model()
+
+
+def rubbing(seed, n=6):
+    """A tree whose joints have everything, and the laws of a step of 5 ms that many of them are met by."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, n, ("revolute", "prismatic", "universal"), floating_base=bool(seed % 2))
+    builder = engine.Builder("rubbing")
+    for link in tree.links:
+        builder.add_link(link.name, link.inertia)
+    for j in tree.joints:
+        if j.parent:
+            builder.add_joint(j.name, j.kind, j.parent, j.child, j.placement, j.axis, j.axis2, damping=rng.uniform(0, 3),
+                              friction=rng.uniform(0, 3), limits=engine.Limits(-0.5, 0.5, velocity=1.0))  # fmt: skip
+    model = builder.model(floating_base=bool(seed % 2))
+    q, v = model.random(rng)
+    rows = rows_of(model)
+    laws = JointLaws(rows, 1e-5, [stop_stiffness(r) for r in rows], 1.0)
+    before = v + 0.1 * rng.standard_normal(model.nv)
+    return model, laws, before, q + 0.2 * np.isin(np.arange(model.nq), [r.i for r in rows]), v
+
+
+# ---------------------------------------------------------------- laws
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_losses_only_take_and_nothing_inside_pushes_the_base(seed):
+    """½ (v⁺ − ṽ)ᵀ M (v⁺ + ṽ) = γ·(v⁺ + ṽ)/2: below zero without stops, which may give back; rows of a base have no impulse."""
+    model, laws, _, q, free = rubbing(seed)
+    rows = [r._replace(low=-np.inf, high=np.inf) for r in laws.rows]
+    _, v = corrected(model, JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), 5e-3, free, q, free, lambda q, v: (q, v))
+    M = dynamics.crba(model, q)
+    assert v @ M @ v < free @ M @ free
+    if model.floats:
+        assert np.abs((M @ (v - free))[:6]).max() < 1e-9 * np.abs(M).max() * np.abs(free).max()
+
+
+def test_a_joint_under_less_than_its_friction_stays_and_one_under_more_slides():
+    for load, friction in ((9.0, 10.0), (11.0, 10.0)):
+        simulator = engine.Simulator(slider(friction=friction), controller=lambda t, q, v, load=load: np.array([load]), **AWAY)
+        run = simulator.run([0.0], [0.0], 1.0, record_every=1000)
+        if load < friction:
+            assert run.q[-1, 0] < 1.05e-5 * load / np.sqrt(friction**2 - load**2) and abs(run("friction.force")[-1, 0] + load) < 1e-6
+        else:
+            assert abs(run.q[-1, 0] - 0.5 * (load - friction) / 2.0) < 1e-4 and abs(run.vdot[-1, 0] - 0.5) < 1e-6
+
+
+def test_an_arm_holds_its_pose_by_friction_alone():
+    builder = engine.Builder("arm")
+    builder.add_link("base")
+    for k, above in enumerate(("base", "l0", "l1")):
+        builder.add_link(f"l{k}", inertia=inertia.from_mass(1.0, [0.3, 0, 0], 0.01 * np.eye(3)))
+        builder.add_joint(f"j{k}", "revolute", above, f"l{k}", np.block([[np.eye(3), np.array([[0.3 * (k > 0)], [0], [0]])], [0, 0, 0, 1]]),
+                          axis=[0, 1, 0], friction=20.0)  # fmt: skip
+    run = engine.Simulator(builder.model(), dt=2e-3).run([0.2, -0.4, 0.1], np.zeros(3), 10.0, record_every=100)
+    assert np.abs(run.q - run.q[0]).max() < 2e-4 and np.abs(run.v).max() < 2e-5
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+def test_energy_never_rises_where_nothing_drives(dt):
+    model = rubbing(2)[0]
+    q, v = model.random(np.random.default_rng(0))
+    q = np.clip(q, -0.5, 0.5)
+    run = engine.Simulator(model, dt=dt, joint_dynamics="implicit", **AWAY).run(q, v, 2.0)
+    K, _ = run.energy()
+    rows = rows_of(model)
+    depth = np.array([np.maximum(np.abs(run.q[:, r.i]) - 0.5, 0.0) for r in rows])
+    total = K + 0.5 * sum(stop_stiffness(r) * d**2 for r, d in zip(rows, depth, strict=True))
+    assert total.max() == total[0] and np.diff(total).max() < 10.0 * dt * total[0] and total[-1] < 0.05 * total[0]
+
+
+def test_a_speed_beyond_its_limit_decays():
+    run = engine.Simulator(slider(limits=engine.Limits(velocity=0.5)), joint_dynamics="implicit", **AWAY).run([0.0], [1.0], 0.1)
+    assert np.abs(run.v[:, 0] - (0.5 + 0.5 * np.exp(-run.t / 5e-3))).max() < 2e-3
+
+
+def test_print_says_which_is_which():
+    model = slider(limits=engine.Limits(-1.0, 1.0, velocity=0.5), damping=1.0, friction=1.0)
+    words = {"auto": ("explicit", "implicit", "not held", "implicit"), "implicit": ("implicit",) * 4,
+             "explicit": ("explicit", "explicit", "not held", "explicit")}  # fmt: skip
+    for mode, (damping, friction, speed, stops) in words.items():
+        joints = f"damping of 'slide' {damping}; friction of 'slide' {friction}; speed limits of 'slide' {speed}; stops of 'slide' {stops}"
+        assert repr(engine.Simulator(model, joint_dynamics=mode)).startswith(f"<simulator of 'slider': cg4, dt = 0.001 s; joints: {joints}")
+    assert "joints: ideal" in repr(engine.Simulator(model, joint_dynamics=None))
+
+
+@pytest.mark.parametrize("mimic", [False, True])
+def test_stops_of_mimic_and_universal_joints_hold(mimic):
+    builder = engine.Builder("stopped")
+    builder.add_link("base"), builder.add_link("a", inertia=inertia.box(1.0, (0.1, 0.2, 0.3)))
+    limits = engine.Limits(-0.3, 0.3)
+    kind, own = ("revolute", engine.Limits()) if mimic else ("universal", limits)
+    builder.add_joint("one", kind, "base", "a", axis=[0, 1, 0], limits=own)
+    if mimic:
+        builder.add_link("b", inertia=inertia.box(1.0, (0.1, 0.2, 0.3)))
+        builder.add_joint("two", "revolute", "a", "b", axis=[1, 0, 0], limits=limits, mimic=engine.Mimic("one", 0.5, 0.1))
+    model = builder.model()
+    run = engine.Simulator(model, **AWAY).run(np.zeros(model.nq), np.ones(model.nv), 3.0)
+    x = 0.5 * run.q + 0.1 if mimic else run.q
+    assert np.abs(x).max() < 0.32 and (np.abs(x) > 0.3).any(axis=0).all()
+
+
+# ---------------------------------------------------------------- other routes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_newton_finds_what_another_solver_finds(seed):
+    model, laws, before, q, free = rubbing(seed)
+    law, M = laws.step(5e-3, before, q, free), dynamics.crba(model, q)
+    v, found = minimum(M, free, law, before)
+    assert found
+
+    def residual(v):
+        return M @ (v - free) - law.impulse(v)[0]
+
+    assert np.abs(residual(v)).max() < 1e-9 * np.abs(M @ free).max()
+    other = root(residual, v + 1e-3 * np.random.default_rng(seed).standard_normal(len(v)), jac=lambda v: M + law.impulse(v)[1], tol=1e-13)
+    if other.success:
+        np.testing.assert_allclose(v, other.x, atol=1e-8 * np.abs(free).max())
+    start, _ = minimum(M, free, law, 0.0 * free)
+    np.testing.assert_allclose(v, start, atol=1e-8 * np.abs(free).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slopes_are_the_derivatives_of_impulses(seed):
+    _, laws, before, q, free = rubbing(seed)
+    law = laws.step(5e-3, before, q, free)
+    v, h = free + 0.3, 1e-7
+    columns = [(law.impulse(v + h * e)[0] - law.impulse(v - h * e)[0]) / (2 * h) for e in np.eye(len(v))]
+    G = law.impulse(v)[1]
+    np.testing.assert_allclose(-np.array(columns).T, G, atol=1e-5 * np.abs(G).max())
+
+
+# ---------------------------------------------------------------- numbers nobody here computed
+
+
+@pytest.mark.parametrize(("loss", "e"), [
+    (0.01, 0.993377), (0.1, 0.937476), (0.5, 0.748435), (1.0, 0.593624), (2.0, 0.410720), (5.0, 0.196980),
+])  # fmt: skip
+def test_hunt_and_crossley_bounce(loss, e):
+    """Restitution e of u = d v_in, u − ln(1 + u) = −eu − ln(1 − eu), at 200 steps of a contact and, four times closer, at 400."""
+    assert abs(brentq(lambda e: loss - np.log1p(loss) + e * loss + np.log1p(-e * loss), 1e-3, min(1.0, 1 / loss) - 1e-12) - e) < 1e-6
+    model = slider(limits=engine.Limits(0.0, np.inf))
+    off = []
+    for steps in (200, 400):
+        k, q, v = 1e4, np.array([1e-12]), np.array([-1.0])
+        h = np.pi * np.sqrt(2.0 / k) / steps
+        laws = JointLaws(rows_of(model), 1e-5, [k], loss)
+        for _ in range(4 * steps):
+            free = q + h * v
+            q, v = corrected(model, laws.step(h, v, free, v), h, v, free, v, lambda q, v: (q, v))
+        off.append(abs(float(v[0]) - e))
+    assert off[0] < 2e-5 and off[1] < 4e-6
+
+
+def test_sliding_stops_where_mujoco_says():
+    """Coulomb's deceleration of a joint: MuJoCo's friction loss is regularised in its own way."""
+    peer = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="1e-4" gravity="0 0 0" iterations="200" tolerance="1e-14"/><worldbody><body>'
+        '<joint name="slide" type="slide" axis="0 0 1" frictionloss="3" solreffriction="2e-4 1"/>'
+        '<geom type="sphere" size="0.1" mass="2"/></body></worldbody></mujoco>')  # fmt: skip
+    data = mujoco.MjData(peer)
+    data.qvel[0] = 1.0
+    mujoco.mj_step(peer, data, 10000)
+    run = engine.Simulator(slider(friction=3.0), **AWAY).run([0.0], [1.0], 1.0, record_every=1000)
+    assert abs(run.q[-1, 0] - data.qpos[0]) < 1e-3 * data.qpos[0]
+    assert abs(run.q[-1, 0] - 1.0 / 3.0) < 1e-4                                 # v² m/(2 f)
+
+
+# ---------------------------------------------------------------- plain, interpreted, compiled
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_plain_is_interpreted_is_compiled(seed):
+    model, laws, before, q, free = rubbing(seed, 4)
+
+    def f(before, q, free):
+        return np.concatenate(corrected(model, laws.step(5e-3, before, q, free), 5e-3, before, q, free, lambda q, v: (q, v)))
+
+    x = [np.array([a, a]) for a in (before, q, free)]
+    plain = f(before, q, free)
+    program = trace(f, [a.shape[1:] for a in x])
+    compiled = engine.gufunc(f, f"({model.nv}),({model.nq}),({model.nv})->({model.nq + model.nv})")
+    np.testing.assert_allclose(interpret(program, *x)[0], plain, atol=1e-9 * np.abs(plain).max())
+    np.testing.assert_allclose(compiled(before, q, free), plain, atol=1e-9 * np.abs(plain).max())
+    np.testing.assert_array_equal(compiled(*x)[1], compiled(before, q, free))
+
+
+def test_where_nothing_acts_not_a_bit_moves():
+    model, laws, _, q, free = rubbing(0)
+    laws = JointLaws([r._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for r in laws.rows], 1e-5, laws.stiffness, 1.0)
+    after = corrected(model, laws.step(5e-3, free, q, free), 5e-3, free, q, free, lambda q, v: (q, v))
+    np.testing.assert_array_equal(np.concatenate(after), np.concatenate([q, free]))
+    arm = slider(limits=engine.Limits(-1.0, 1.0))
+    free, held = (engine.Simulator(arm, joint_dynamics=mode).run([0.0], [0.3], 0.05) for mode in (None, "auto"))
+    np.testing.assert_array_equal(free.q, held.q)
+    assert np.abs(held("stops.force")).max() == 0.0 and ROUNDED > 0
+
+
+@pytest.mark.parametrize(("given", "text"), [("implcit", "is 'implcit' (did you mean 'implicit'?)"), (3, "joint_dynamics is 3")])
+def test_what_is_no_mode_is_said(given, text):
+    with pytest.raises(engine.SimulationError) as caught:
+        engine.Simulator(slider(), joint_dynamics=given)
+    assert text in str(caught.value)
