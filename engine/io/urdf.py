@@ -330,7 +330,7 @@ def below_zero(e: Any, joint: Joint) -> Iterator[tuple[Any, str]]:
         return
     for which, x in (("damping", joint.damping), ("friction", joint.friction)):
         if x < 0:
-            yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator refuses it, or takes joint_dynamics=False)"
+            yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator refuses it, or takes joint_dynamics=None)"
     for which, x in (("velocity", joint.limits.velocity), ("effort", joint.limits.effort)):
         if x < 0:
             yield e.find("limit"), f"the {which} limit is {x:g}; expected a positive number (none is enforced)"

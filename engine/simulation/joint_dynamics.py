@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.checks import one_of
+from engine.checks import number, one_of
 from engine.contact import JointLaws, Row, rows_of
 from engine.model import Model
 from engine.simulation.component import Component, SimulationError
@@ -41,20 +41,30 @@ def mode_of(given: Any) -> str | None:
 
 
 def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -> Plan:
-    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for."""
+    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for.
+
+    Raises
+    ------
+    SimulationError : a joint's damping or friction is below zero
+    """
     if mode is None:
         return Plan([], None, "ideal")
+    for j in (b.joint for b in model.bodies):
+        for what, x in (("damping", j.damping), ("friction", j.friction)):
+            number(f"joint '{j.name}': {what}", x, "zero or more, or joint_dynamics=None", least=0.0, error=SimulationError)
     rubs, ends = (not any(isinstance(c, kind) for c in given) for kind in (JointFriction, JointStops))
     rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model)]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
     after = [without(r) if mode == "explicit" else stiff(r, dt) if mode == "auto" else r for r in rows]
-    damping, friction, stopped = np.zeros(model.nv), np.zeros(model.nv), set()
+    damping, stopped = np.zeros(model.nv), dict[str, None]()
     for r, late in zip(rows, after, strict=True):
         damping[r.j] += r.ratio**2 * (r.damping - late.damping)
-        friction[r.j] += abs(r.ratio) * (r.friction - late.friction)
-        stopped |= {r.joint} if (r.low, r.high) != (late.low, late.high) else set()
-    flown: list[Component] = [JointFriction(damping, friction)] if damping.any() or friction.any() else []
-    flown += [JointStops(joints=stopped)] if stopped else []
+        stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
+    flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
+    if mode == "explicit" and any(r.damping or r.friction for r in rows):
+        flown.insert(0, JointFriction())
+    elif damping.any():
+        flown.insert(0, JointFriction(damping, np.zeros(model.nv)))
     after = [r for r in after if r.acts]
     laws = JointLaws(after, SLOW, [stop_stiffness(r) for r in after], DISSIPATION) if after else None
     return Plan(flown, laws, described(rows, after))

@@ -220,6 +220,17 @@ def test_where_nothing_acts_not_a_bit_moves():
     assert np.abs(held("stops.force")).max() == 0.0 and ROUNDED > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*friction is -1:engine.RobotFileWarning")
+@pytest.mark.parametrize("mode", ["auto", "implicit", "explicit"])
+def test_negative_losses_are_refused(mode):
+    model = engine.load_urdf(
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/><dynamics friction="-1"/></joint></robot>')  # fmt: skip
+    with pytest.raises(engine.SimulationError, match=r"joint 'j': friction is -1\.0; expected zero or more, or joint_dynamics=None"):
+        engine.Simulator(model, joint_dynamics=mode)
+
+
 @pytest.mark.parametrize(("given", "text"), [("implcit", "is 'implcit' (did you mean 'implicit'?)"), (3, "joint_dynamics is 3")])
 def test_what_is_no_mode_is_said(given, text):
     with pytest.raises(engine.SimulationError) as caught:
