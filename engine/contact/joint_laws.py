@@ -27,7 +27,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     damping, friction : N·m·s/rad and N·m (N·s/m and N)
-    low, high, speed : limits of x and u, infinite where there are none
+    low, high, speed, effort : limits of x, u and what drives it, infinite where there are none
     mobility : w, the velocity that a unit impulse leaves it with, at the neutral configuration
     """
 
@@ -41,6 +41,7 @@ class Row(NamedTuple):
     low: float
     high: float
     speed: float
+    effort: float
     mobility: float
 
     @property
@@ -70,7 +71,7 @@ def rows_of(model: Model) -> list[Row]:
         for k in range(b.kind.nv):
             low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
             row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
-                      limits.velocity or np.inf, b.ratio**2 * float(w[b.v.start + k]))  # fmt: skip
+                      limits.velocity or np.inf, limits.effort or np.inf, b.ratio**2 * float(w[b.v.start + k]))  # fmt: skip
             if row.acts and row.mobility > 0.0:
                 rows.append(row)
     return rows
@@ -154,7 +155,7 @@ class JointLaws:
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
-    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, 0.5)
+    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5)
     >>> law = JointLaws([row], 1e-5, [0.0], 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
     >>> law.impulse(np.ones(1))[0].round(9)
     array([-0.003])

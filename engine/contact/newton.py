@@ -11,7 +11,7 @@ from engine import ops
 
 Array = np.ndarray
 #: steps of Newton, and tries of a length along each
-STEPS, TRIES = 40, 12
+STEPS, TRIES = 100, 100
 #: of the slope at the beginning of a line: what is left of it where it is long enough
 FLAT = 0.1
 #: of the largest velocity: a step of Newton that is the last but for rounding
@@ -41,7 +41,7 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
     A block of 2 kg at 1 mm/s on which 3 N rub for a millisecond stops:
 
     >>> from engine.contact.joint_laws import JointLaws, Row
-    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, 0.5)
+    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5)
     >>> free = np.array([1e-3])
     >>> v, found = minimum(np.array([[2.0]]), free, JointLaws([row], 1e-5, [0.0], 0.0).step(1e-3, free, np.zeros(1), free), free)
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
@@ -53,8 +53,8 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
         impulse, G = law.impulse(v)
         residual = M @ (v - free) - impulse
         d = -ops.solve((M + G)[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
-        step = length(M, v - free, d, law.along(v, d)) * d
-        return v + step, ops.largest(step) <= LAST * ops.largest(v) + 1e-4 * law.slow
+        small = ops.largest(d) <= LAST * ops.largest(v) + 1e-4 * law.slow       # of the whole step: a line's length may be short
+        return v + length(M, v - free, d, law.along(v, d)) * d, small
 
     return ops.while_loop(advance, start, STEPS)
 
@@ -66,14 +66,14 @@ def length(M: Array, v: Array, d: Array, along: Callable[[Any], tuple[Any, Any]]
     first = abs(slope0 - along(0.0)[0])
 
     def narrow(z: Array) -> tuple[Array, Any]:
-        a, low, high = z
+        a, low, high, halve = z                                 # every other try halves the bracket: dry friction's well is narrow
         power, curvature = along(a)
         slope = slope0 + a * curvature0 - power
         low, high = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
         newton = a - slope / ops.maximum(curvature0 + curvature, 1e-300)
-        inside = ops.logical_and(low < newton, newton < high)
+        usable = ops.logical_and(halve < 0.5, ops.logical_and(low < newton, newton < high))
         good = abs(slope) <= FLAT * first
-        return ops.array([ops.where(good, a, ops.where(inside, newton, 0.5 * (low + high))), low, high]), good
+        return ops.array([ops.where(good, a, ops.where(usable, newton, 0.5 * (low + high))), low, high, 1.0 - halve]), good
 
-    z, _ = ops.while_loop(narrow, np.array([1.0, 0.0, 2.0]), TRIES)
+    z, _ = ops.while_loop(narrow, np.array([1.0, 0.0, 2.0, 0.0]), TRIES)
     return z[0]

@@ -12,7 +12,7 @@ import numpy as np
 from engine.checks import warn
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import WILD, NotFinite, SimulationWarning
+from engine.simulation.component import WILD, NotFinite, SimulationWarning, Unsolved
 from engine.simulation.run import Diverged, Failures, Process
 from engine.simulation.step import Step
 
@@ -126,7 +126,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 last = y
     except NotFinite as found:
         text = "" if found.wild else found.text
-    except BodyError as found:
+    except (BodyError, Unsolved) as found:
         text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass

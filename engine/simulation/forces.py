@@ -44,7 +44,8 @@ class JointFriction(Component):
         number(f"{self.name}: slow", self.slow, "a number above 0", above=0.0, error=SimulationError)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        return Effect(tau=dynamics.friction_forces(s.model, s.v, self.slow, **self.losses))
+        tau = dynamics.friction_forces(s.model, s.v, self.slow, **self.losses)
+        return Effect(tau=tau, signals={"force": tau})
 
 
 class JointStops(Component):
@@ -80,7 +81,7 @@ class JointStops(Component):
                 if np.isfinite(end):
                     depth = ops.maximum(sign * (x - end), 0.0)
                     tau[r.j] = tau[r.j] - r.ratio * sign * k * depth * ops.maximum(1.0 + self.dissipation * sign * u, 0.0)
-        return Effect(tau=ops.array(tau))
+        return Effect(tau=ops.array(tau), signals={"force": ops.array(tau)})
 
 
 def stop_stiffness(r: Row, time: float = STOP_TIME) -> float:

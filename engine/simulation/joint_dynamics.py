@@ -7,17 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.checks import number, one_of
+from engine.checks import nearest, number, shown, warn
 from engine.contact import JointLaws, Row, rows_of
 from engine.model import Model
-from engine.simulation.component import Component, SimulationError
+from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
+from engine.simulation.forces import SLOW as SMOOTHED
 
 MODES = ("auto", "implicit", "explicit")
 #: the speed of a joint that counts as rest, rad/s or m/s
 SLOW = 1e-5
 #: a damper c with h c w, and a spring k with h² k w, above these are stiff for a step of h, where w is what a unit impulse makes move
 STIFF_DAMPER, STIFF_SPRING = 0.1, 0.01
+#: h c w, above which explicit methods of order four and five are unstable
+UNSTABLE = 2.7
+#: of a joint's range, or of a rad or m where that has one end: as deep as its own effort pushes it into a stop at most
+DEEP = 0.01
 #: what a row may have
 KINDS: dict[str, Callable[[Row], bool]] = {
     "damping": lambda r: bool(r.damping), "friction": lambda r: bool(r.friction), "speed limits": lambda r: bool(np.isfinite(r.speed)),
@@ -37,7 +42,9 @@ def mode_of(given: Any) -> str | None:
     """Return one of MODES, or None; True is "auto", and False is None."""
     if given is None or given is False:
         return None
-    return "auto" if given is True else one_of("joint_dynamics", given, MODES, SimulationError)
+    if given is not True and given not in MODES:
+        raise SimulationError(f"joint_dynamics is {shown(given)}{nearest(str(given), MODES)}; expected one of {', '.join(MODES)}, or None")
+    return "auto" if given is True else str(given)
 
 
 def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -> Plan:
@@ -46,6 +53,10 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -
     Raises
     ------
     SimulationError : a joint's damping or friction is below zero
+
+    Warns
+    -----
+    SimulationWarning : losses are asked to be explicit for which dt is too long
     """
     if mode is None:
         return Plan([], None, "ideal")
@@ -60,21 +71,32 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -
     for r, late in zip(rows, after, strict=True):
         damping[r.j] += r.ratio**2 * (r.damping - late.damping)
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
+    for r in rows if mode == "explicit" else ():
+        if dt * r.mobility * (r.damping + r.friction / SMOOTHED) > UNSTABLE:
+            warn(f"damping and friction of joint '{r.joint}' are too stiff for explicit steps of {dt:g} s, and may drive it; expected "
+                 "joint_dynamics='auto', or a smaller dt", SimulationWarning)  # fmt: skip
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
     if mode == "explicit" and any(r.damping or r.friction for r in rows):
         flown.insert(0, JointFriction())
     elif damping.any():
         flown.insert(0, JointFriction(damping, np.zeros(model.nv)))
     after = [r for r in after if r.acts]
-    laws = JointLaws(after, SLOW, [stop_stiffness(r) for r in after], DISSIPATION) if after else None
+    laws = JointLaws(after, SLOW, [stiffness(r) for r in after], DISSIPATION) if after else None
     return Plan(flown, laws, described(rows, after))
 
 
 def stiff(r: Row, dt: float) -> Row:
     """Return what of a row is too stiff for steps of dt; speed limits are held where all is asked to be implicit."""
-    hard = dt * dt * stop_stiffness(r) * r.mobility > STIFF_SPRING
+    hard = dt * dt * stiffness(r) * r.mobility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
     return r._replace(speed=np.inf, damping=r.damping if dt * r.damping * r.mobility > STIFF_DAMPER else 0.0,
                       low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
+
+
+def stiffness(r: Row) -> float:
+    """Return the stiffness of a row's stops, N·m/rad or N/m: that of :class:`JointStops`, or what holds the joint's own effort."""
+    span = r.high - r.low if np.isfinite([r.low, r.high]).all() and r.high > r.low else 1.0
+    held = r.effort / (DEEP * span) if np.isfinite(r.effort) and np.isfinite([r.low, r.high]).any() else 0.0
+    return max(stop_stiffness(r), held)
 
 
 def without(r: Row) -> Row:

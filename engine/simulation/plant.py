@@ -20,7 +20,7 @@ from engine.dynamics.momentum_conservation import Tree, central_momentum, moment
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.component import Component, Context, Effect, SimulationWarning
+from engine.simulation.component import Component, Context, Effect, SimulationWarning, Unsolved
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity
 from engine.simulation.layout import Layout
@@ -192,7 +192,7 @@ class Plant:
                     q, v, _ = with_momentum(model, tree, q, v, P)
                 return q, v
 
-            return np.concatenate([*corrected(model, self.laws.step(h, before, q, v), h, before, q, v, settle), z])
+            return np.concatenate([*solved(corrected(model, self.laws.step(h, before, q, v), h, before, q, v, settle), v), z])
 
         return complete
 
@@ -202,7 +202,7 @@ class Plant:
             return vdot, {}
         q, v = s.model.manifold.plus(s.q, h * (s.v + 0.5 * h * vdot)), s.v + h * vdot
         law = self.laws.step(h, s.v, q, v)
-        _, after = corrected(s.model, law, h, s.v, q, v, lambda q, v: (q, v))
+        _, after = solved(corrected(s.model, law, h, s.v, q, v, lambda q, v: (q, v)), v)
         signals: dict[str, Any] = {}
         for name, impulse in law.parts(after).items():
             force = impulse / h
@@ -253,6 +253,13 @@ class Plant:
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         return signals
+
+
+def solved(found: tuple[Array, Array], free: Array) -> tuple[Array, Array]:
+    """Return q and v after impulses; on floats raise where they were not found."""
+    if found[1].dtype != object and np.isfinite(free).all() and not np.isfinite(found[1]).all():
+        raise Unsolved("Newton's method did not find the impulses of friction and stops; expected a smaller dt, or gentler forces")
+    return found
 
 
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:

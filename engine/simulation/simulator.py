@@ -8,6 +8,7 @@ import functools
 import math
 import os
 import types
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, overload
@@ -67,9 +68,10 @@ class Simulator(Fixed):
         anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
         flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
-        two (:mod:`engine.contact`): a joint under less than its friction stays, but for 1e-5 rad/s or m/s. "implicit": all of it, and speed
-        limits, which the others do not hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s.
-        None: none of it. True is "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
+        two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r/√(1 − r²) times 1e-5 rad/s or m/s, and its own
+        effort pushes it into a stop by a hundredth of its range at most. "implicit": all of it, and speed limits, which the others do not
+        hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
+        "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
@@ -402,7 +404,9 @@ class Simulator(Fixed):
     @functools.cached_property
     def _flying(self) -> Simulator:
         """The same with joints whose losses and stops all act in flight, where the steps' size follows them."""
-        return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit"})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SimulationWarning)                 # of steps that are too long: these choose their own size
+            return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit"})
 
     # ------------------------------------------------------------ what comes out
 

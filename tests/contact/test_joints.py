@@ -209,6 +209,51 @@ def test_plain_is_interpreted_is_compiled(seed):
     np.testing.assert_array_equal(compiled(*x)[1], compiled(before, q, free))
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_impulses_that_are_not_found_are_said(compiled, monkeypatch):
+    monkeypatch.setattr("engine.contact.newton.STEPS", 1)
+    simulator = engine.Simulator(slider(friction=3.0, damping=4000.0), compiled=compiled, **AWAY)
+    with pytest.raises(engine.SimulationError, match="Newton's method did not find the impulses of friction and stops; expected a"):
+        simulator.run([0.0], [1.0], 0.1)
+
+
+@pytest.mark.parametrize("friction", [1e-9, 1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("dt", [1e-5, 1e-3, 1e-1])
+def test_friction_of_any_size_stops_a_joint(friction, dt):
+    """Coulomb's line down to rest, however far a step would overshoot; where a step would just end at rest, the smoothing over s leaves
+    the u with (u/s)² = h f/(2 m u)."""
+    run = engine.Simulator(slider(friction=friction), dt=dt, **AWAY).run([0.0], [1.0], 20 * dt)
+    assert np.abs(run.v[:, 0] - np.maximum(1.0 - friction / 2.0 * run.t, 0.0)).max() < 2e-5 + (0.25 * dt * friction * 1e-10) ** (1 / 3)
+
+
+def test_every_joint_of_a_light_hand_is_caught():
+    """Friction of many light joints, random speeds: the wells are narrow, and all of them are found."""
+    builder = engine.Builder("hand")
+    builder.add_link("palm")
+    for finger in range(4):
+        for k in range(4):
+            above = f"{finger}{k - 1}" if k else "palm"
+            builder.add_link(f"{finger}{k}", inertia=inertia.from_mass(0.02, [0.02, 0, 0], 1e-6 * np.eye(3)))
+            builder.add_joint(f"j{finger}{k}", "revolute", above, f"{finger}{k}", axis=[0, 1.0, 0.3 * k], friction=0.1,
+                              placement=np.block([[np.eye(3), np.array([[0.04], [0], [0.01]])], [0, 0, 0, 1]]))  # fmt: skip
+    model, rng = builder.model(), np.random.default_rng(0)
+    run = engine.Simulator(model).run(np.zeros(16), rng.standard_normal((50, 16)), 0.1, record_every=50)
+    assert not np.any(run.failed) and np.abs(run.v[:, -1]).max() < 1e-4
+
+
+def test_a_joint_s_own_effort_is_held_by_its_stops():
+    """As deep as a hundredth of the range, however light the link."""
+    limits = engine.Limits(0.0, 0.04, effort=20.0)
+    for dt in (1e-3, 1e-2):
+        run = engine.Simulator(slider(mass=0.015, limits=limits), dt=dt, controller=lambda t, q, v: np.array([99.0]), **AWAY)
+        assert abs(run.run([0.02], [0.0], 2.0, record_every=10).q[-1, 0] - 0.0404) < 1e-6
+
+
+def test_explicit_losses_that_are_too_stiff_are_warned_of():
+    with pytest.warns(engine.SimulationWarning, match="damping and friction of joint 'slide' are too stiff for explicit steps of 0.1 s"):
+        engine.Simulator(slider(friction=1000.0), dt=0.1, joint_dynamics="explicit")
+
+
 def test_where_nothing_acts_not_a_bit_moves():
     model, laws, _, q, free = rubbing(0)
     laws = JointLaws([r._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for r in laws.rows], 1e-5, laws.stiffness, 1.0)
