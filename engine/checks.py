@@ -8,6 +8,7 @@ import errno
 import functools
 import inspect
 import itertools
+import os
 import pickle
 import sys
 import traceback
@@ -130,7 +131,7 @@ def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
         ...
     engine.checks.EngineError: a file is 3; expected its path (str or pathlib.Path)
     """
-    if not isinstance(x, (str, Path)):
+    if not isinstance(x, (str, os.PathLike)):
         raise error(f"a file is {shown(x)}; expected its path (str or pathlib.Path)")
     return Path(x)
 

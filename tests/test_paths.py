@@ -24,3 +24,15 @@ REST = np.zeros(ARM.nq), np.zeros(ARM.nv)
 def test_what_is_no_path_is_said(use, given):
     with pytest.raises(engine.EngineError, match=re.escape(f"a file is {given!r}; expected its path (str or pathlib.Path)")):
         use(given)
+
+
+@pytest.mark.quick
+def test_what_says_its_path_is_one(tmp_path):
+    """An ``os.PathLike``, as libraries of paths have them."""
+
+    class Elsewhere:
+        def __fspath__(self):
+            return str(tmp_path / "run.h5")
+
+    SIMULATOR.run(*REST, 0.002, out=Elsewhere(), progress=False)
+    assert (tmp_path / "run.h5").exists() and engine.load_trajectory(Elsewhere()).t[-1] == 0.002

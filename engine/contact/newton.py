@@ -54,16 +54,15 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
         residual = M @ (v - free) - impulse
         d = -ops.solve((M + G)[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
         small = ops.largest(d) <= LAST * ops.largest(v) + 1e-4 * law.slow       # of the whole step: a line's length may be short
-        return v + length(M, v - free, d, law.along(v, d)) * d, small
+        return v + length(M, v - free, d, residual @ d, law.along(v, d)) * d, small
 
     return ops.while_loop(advance, start, STEPS)
 
 
-def length(M: Array, v: Array, d: Array, along: Callable[[Any], tuple[Any, Any]]) -> Any:
-    """Return α where the slope along d from v, of ½ (v + α d)ᵀ M (v + α d) + ℓ, is about zero: 1 where that is so already."""
+def length(M: Array, v: Array, d: Array, first: Any, along: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """Return α where the slope along d from v, of ½ (v + α d)ᵀ M (v + α d) + ℓ, is about zero beside the ``first``: 1 where it is there."""
     Md = M @ d
     slope0, curvature0 = v @ Md, d @ Md
-    first = abs(slope0 - along(0.0)[0])
 
     def narrow(z: Array) -> tuple[Array, Any]:
         a, low, high, halve = z                                 # every other try halves the bracket: dry friction's well is narrow
@@ -72,7 +71,7 @@ def length(M: Array, v: Array, d: Array, along: Callable[[Any], tuple[Any, Any]]
         low, high = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
         newton = a - slope / ops.maximum(curvature0 + curvature, 1e-300)
         usable = ops.logical_and(halve < 0.5, ops.logical_and(low < newton, newton < high))
-        good = abs(slope) <= FLAT * first
+        good = abs(slope) <= FLAT * abs(first)
         return ops.array([ops.where(good, a, ops.where(usable, newton, 0.5 * (low + high))), low, high, 1.0 - halve]), good
 
     z, _ = ops.while_loop(narrow, np.array([1.0, 0.0, 2.0, 0.0]), TRIES)

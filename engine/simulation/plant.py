@@ -15,14 +15,14 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
-from engine.contact import JointLaws, corrected
+from engine.contact import JointLaws, corrected, velocity_after
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, Unsolved
 from engine.simulation.controller import Controller
-from engine.simulation.forces import CentralGravity
+from engine.simulation.forces import CentralGravity, JointStops
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
 
@@ -179,32 +179,44 @@ class Plant:
 
     # ------------------------------------------------------------ what acts after flight
 
-    def completion(self, p: Array) -> Callable[[Any, Array, Array], Array]:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead: see :mod:`engine.contact`."""
+    @property
+    def limited(self) -> bool:
+        """Whether stops hold joints within their limits."""
+        rows = self.laws.rows if self.laws else []
+        return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
+
+    def velocity_after(self, h: Any, before: Array, q: Array, free: Array, p: Array) -> Array:
+        """Return what impulses leave of the velocity in a step of h, see :func:`engine.contact.velocity_after`."""
+        assert self.laws is not None
+        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        return velocity_after(model, self.laws.step(h, before, q, free), before, q, free)
+
+    def completion(self, velocity_after: Callable[..., Array], p: Array) -> Callable[[Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``velocity_after`` is the
+        plant's own, or a call of it."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
-        def complete(h: Any, x: Array, after: Array) -> Array:
-            assert self.laws is not None
-            before, q, v, z = x[nq : nq + nv], after[:nq], after[nq : nq + nv], after[nq + nv :]
+        def complete(h: Any, x: Array, flown: Array) -> Array:
+            q, free, z = flown[:nq], flown[nq : nq + nv], flown[nq + nv :]
 
             def settle(q: Array, v: Array) -> tuple[Array, Array]:
                 for tree, P in zip(self.conserved, self.states.split(z)[MOMENTUM] if self.conserved else (), strict=True):
                     q, v, _ = with_momentum(model, tree, q, v, P)
                 return q, v
 
-            return np.concatenate([*solved(corrected(model, self.laws.step(h, before, q, v), h, before, q, v, settle), v), z])
+            after = solved(velocity_after(h, x[nq : nq + nv], q, free, p), free)
+            return np.concatenate([*corrected(model, h, q, free, after, settle), z])
 
         return complete
 
-    def resisted(self, s: Context, h: Any, vdot: Array) -> tuple[Array, dict[str, Any]]:
+    def resisted(self, velocity_after: Callable[..., Array], s: Context, h: Any, vdot: Array, p: Array) -> tuple[Array, dict[str, Any]]:
         """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that."""
         if self.laws is None:
             return vdot, {}
-        q, v = s.model.manifold.plus(s.q, h * (s.v + 0.5 * h * vdot)), s.v + h * vdot
-        law = self.laws.step(h, s.v, q, v)
-        _, after = solved(corrected(s.model, law, h, s.v, q, v, lambda q, v: (q, v)), v)
+        q, free = s.model.manifold.plus(s.q, h * (s.v + 0.5 * h * vdot)), s.v + h * vdot
+        after = solved(velocity_after(h, s.v, q, free, p), free)
         signals: dict[str, Any] = {}
-        for name, impulse in law.parts(after).items():
+        for name, impulse in self.laws.step(h, s.v, q, free).parts(after).items():
             force = impulse / h
             signals |= {f"{name}.force": force, f"{name}.power": force @ (0.5 * (s.v + after))}
         return (after - s.v) / h, signals
@@ -240,10 +252,9 @@ class Plant:
 
     # ------------------------------------------------------------ what is recorded
 
-    def observed(self, s: Context, m: Array, vdot: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded besides the state, with v̇ of flight: accelerations, the actuators' forces, powers and signals."""
+    def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals, with those after flight."""
         effects = self.effects(s, m)
-        vdot, rubbed = self.resisted(s, h, vdot)
         driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
         for c in self.components:
@@ -255,11 +266,11 @@ class Plant:
         return signals
 
 
-def solved(found: tuple[Array, Array], free: Array) -> tuple[Array, Array]:
-    """Return q and v after impulses; on floats raise where they were not found."""
-    if found[1].dtype != object and np.isfinite(free).all() and not np.isfinite(found[1]).all():
+def solved(after: Array, free: Array) -> Array:
+    """Return the velocity after impulses; on floats raise where they were not found."""
+    if after.dtype != object and np.isfinite(free).all() and not np.isfinite(after).all():
         raise Unsolved("Newton's method did not find the impulses of friction and stops; expected a smaller dt, or gentler forces")
-    return found
+    return after
 
 
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:

@@ -21,7 +21,6 @@ from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
-from engine.simulation.forces import JointStops
 from engine.simulation.plant import DEFECT, MOMENTUM
 from engine.simulation.run import Diverged, Failures, times
 from engine.simulation.run_header import checked_path, header_in, header_of, outcome, parameter_in, robot_in, too_short
@@ -159,7 +158,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts))))
 
     failures: Failures = {}
-    doubts = Doubts(step.plant.model, step.plant.laws is not None or any(isinstance(c, JointStops) for c in step.plant.components), dt)
+    doubts = Doubts(step.plant.model, step.plant.limited, dt)
     with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:

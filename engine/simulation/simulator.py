@@ -32,7 +32,6 @@ from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.forces import JointStops
 from engine.simulation.function import compiled_attempt
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
@@ -109,9 +108,10 @@ class Simulator(Fixed):
         for f in actuators:
             if not isinstance(f, Component):
                 raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
-        joints = planned(model, self.dt, mode_of(joint_dynamics), forces)
+        mode = mode_of(joint_dynamics)
+        joints = planned(model, self.dt, mode, forces)
         self.joint_dynamics = joints.words
-        self.components = self._assembled(forces, actuators, joints.components, mode_of(joint_dynamics) is not None)
+        self.components = self._assembled(forces, actuators, joints.components, mode is not None)
         driven = model
         for c in self.components:
             driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
@@ -176,7 +176,7 @@ class Simulator(Fixed):
     @property
     def limited(self) -> bool:
         """Whether stops hold the joints within their limits."""
-        return self.plant.laws is not None or any(isinstance(c, JointStops) for c in self.components)
+        return self.plant.limited
 
     @property
     def events(self) -> list[Any]:

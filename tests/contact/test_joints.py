@@ -8,7 +8,7 @@ from scipy.optimize import brentq, root
 import engine
 from engine import dynamics
 from engine.compiler import interpret, trace
-from engine.contact import JointLaws, corrected, minimum, rows_of
+from engine.contact import JointLaws, corrected, minimum, rows_of, velocity_after
 from engine.simulation.forces import stop_stiffness
 from engine.spatial import inertia
 from tests.numeric import ROUNDED
@@ -43,6 +43,12 @@ def rubbing(seed, n=6):
     return model, laws, before, q + 0.2 * np.isin(np.arange(model.nq), [r.i for r in rows]), v
 
 
+def stepped(model, laws, h, before, q, free):
+    """q and v after the impulses of a step of h from the velocity ``before``, whose flight ends at q and ``free``."""
+    after = velocity_after(model, laws.step(h, before, q, free), before, q, free)
+    return corrected(model, h, q, free, after, lambda q, v: (q, v))
+
+
 # ---------------------------------------------------------------- laws
 
 
@@ -51,7 +57,7 @@ def test_losses_only_take_and_nothing_inside_pushes_the_base(seed):
     """½ (v⁺ − ṽ)ᵀ M (v⁺ + ṽ) = γ·(v⁺ + ṽ)/2: below zero without stops, which may give back; rows of a base have no impulse."""
     model, laws, _, q, free = rubbing(seed)
     rows = [r._replace(low=-np.inf, high=np.inf) for r in laws.rows]
-    _, v = corrected(model, JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), 5e-3, free, q, free, lambda q, v: (q, v))
+    v = velocity_after(model, JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), free, q, free)
     M = dynamics.crba(model, q)
     assert v @ M @ v < free @ M @ free
     if model.floats:
@@ -171,7 +177,7 @@ def test_hunt_and_crossley_bounce(loss, e):
         laws = JointLaws(rows_of(model), 1e-5, [k], loss)
         for _ in range(4 * steps):
             free = q + h * v
-            q, v = corrected(model, laws.step(h, v, free, v), h, v, free, v, lambda q, v: (q, v))
+            q, v = stepped(model, laws, h, v, free, v)
         off.append(abs(float(v[0]) - e))
     assert off[0] < 2e-5 and off[1] < 4e-6
 
@@ -198,7 +204,7 @@ def test_plain_is_interpreted_is_compiled(seed):
     model, laws, before, q, free = rubbing(seed, 4)
 
     def f(before, q, free):
-        return np.concatenate(corrected(model, laws.step(5e-3, before, q, free), 5e-3, before, q, free, lambda q, v: (q, v)))
+        return np.concatenate(stepped(model, laws, 5e-3, before, q, free))
 
     x = [np.array([a, a]) for a in (before, q, free)]
     plain = f(before, q, free)
@@ -257,7 +263,7 @@ def test_explicit_losses_that_are_too_stiff_are_warned_of():
 def test_where_nothing_acts_not_a_bit_moves():
     model, laws, _, q, free = rubbing(0)
     laws = JointLaws([r._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for r in laws.rows], 1e-5, laws.stiffness, 1.0)
-    after = corrected(model, laws.step(5e-3, free, q, free), 5e-3, free, q, free, lambda q, v: (q, v))
+    after = stepped(model, laws, 5e-3, free, q, free)
     np.testing.assert_array_equal(np.concatenate(after), np.concatenate([q, free]))
     arm = slider(limits=engine.Limits(-1.0, 1.0))
     free, held = (engine.Simulator(arm, joint_dynamics=mode).run([0.0], [0.3], 0.05) for mode in (None, "auto"))
