@@ -1,0 +1,96 @@
+"""Contact points of two convex shapes: the corners of what their faces have in common, seen along the normal."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.geometry.contact_points import FAR, Points, points_of
+from engine.geometry.faces import Face, face
+from engine.geometry.separation import separation
+from engine.geometry.shapes import Shape
+from engine.geometry.vectors import across
+
+Array = np.ndarray
+#: of the shapes' size: what counts as one place
+SAME = 1e-9
+
+
+def convex_points(a: Shape, b: Shape, T: Array) -> Points:
+    """Return the contact points of two convex shapes, B at the pose T (4, 4) in A's frame.
+
+    Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
+    lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
+    planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, the first point
+    is that of :func:`separation`.
+
+    >>> from engine.geometry import Box
+    >>> T = np.eye(4)
+    >>> T[2, 3] = 1.4
+    >>> points = convex_points(Box((2.0, 2.0, 2.0)), Box((1.0, 1.0, 1.0)), T)
+    >>> points.gap[4:].round(9)                                                # the first four are those of the larger box's sides
+    array([-0.1, -0.1, -0.1, -0.1])
+    """
+    R, p = T[:3, :3], T[:3, 3]
+    near = separation(a, b, T)
+    n, gap = near.normal, near.gap
+    one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
+    size = min(a.bounding_radius, b.bounding_radius)
+    u, v = across(n)
+    flat = [np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two)]
+    points = [(0.5 * (near.a + near.b), n, gap)]
+    top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
+    for x, y, there in [*common(flat[0], flat[1], size, SAME), *common(flat[1], flat[0], size, -SAME)]:
+        at = x * u + y * v
+        low = ops.minimum(height(one, n, at) + a.rounding, top)
+        high = ops.maximum(height(two, n, at) - b.rounding, bottom)
+        points.append((at + 0.5 * (low + high) * n, n, ops.where(there, high - low, FAR)))
+    if len(points) == 1:
+        return points_of(points)
+    nearest, *others = points
+    missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in others])
+    x, _, g = others[0]
+    return points_of([(ops.where(missed, nearest[0], x), n, ops.where(missed, gap, g)), *others[1:]])
+
+
+def height(f: Face, n: Array, at: Array) -> Any:
+    """Return how far along n the plane of a face lies at a point (3) of the plane through the origin square to n."""
+    along = f.normal @ n
+    return (f.normal @ (f.corners[0] - at)) / ops.where(abs(along) < 1e-9, 1.0, along)
+
+
+def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any, Any, Any]]:
+    """Return for every side of a polygon (k, 2) where its part in another polygon (m, 2) begins, and whether there is any.
+
+    The other is convex, its corners in either order. With a ``slack`` it is so much of a
+    ``size``, m, larger. A polygon without area holds nothing.
+    """
+    if len(two) < 3:
+        return []
+    sides = np.roll(two, -1, axis=0) - two
+    area = sum(wedge(two[i] - two[0], sides[i]) for i in range(1, len(two)))
+    turn = ops.where(area < 0.0, -1.0, 1.0)
+    inside = [[turn * wedge(e, x - c) for x in one] for c, e in zip(two, sides, strict=True)]   # g at the corners: within all g ≥ 0
+    wide = [ops.norm(e) for e in sides]
+    starts = []
+    for k, x in enumerate(one):
+        e = one[(k + 1) % len(one)] - x
+        begin, end, there, long = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e)
+        for g, width in zip(inside, wide, strict=True):                        # g + t h ≥ 0 at x + t e
+            here, h = g[k] + slack * size * width, g[(k + 1) % len(one)] - g[k]
+            crosses = 1e-12 * width * long < abs(h)
+            t = -here / ops.where(crosses, h, 1.0)
+            begin = ops.maximum(begin, ops.where(ops.logical_and(crosses, h > 0.0), t, 0.0))
+            end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))
+            there = ops.logical_and(there, ops.logical_or(crosses, here >= 0.0))
+        there = ops.logical_and(there, abs(slack) * size < (end - begin) * long)
+        starts.append((x[0] + begin * e[0], x[1] + begin * e[1], there))
+    return starts
+
+
+def wedge(a: Array, b: Array) -> Any:
+    """Return a × b in the plane."""
+    return a[0] * b[1] - a[1] * b[0]

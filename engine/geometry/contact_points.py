@@ -1,0 +1,49 @@
+"""Contact points: where two shapes touch or nearly do, and how far they are apart there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+
+Array = np.ndarray
+#: the gap of a point that is not used, m
+FAR = 1e3
+
+
+class Points(NamedTuple):
+    """Contact points of two shapes A and B, in A's frame; a point that is not used has the gap ``FAR``.
+
+    Attributes
+    ----------
+    position : (n, 3), m, midway between the two surfaces
+    normal : (n, 3), unit vectors from A to B
+    gap : (n), signed distances, m; negative where the shapes overlap
+    """
+
+    position: Array
+    normal: Array
+    gap: Array
+
+    def seen_from(self, T: Array) -> Points:
+        """Return the points of B and A, in B's frame, of those of A and B: T is T_BA."""
+        return Points(self.position @ T[:3, :3].T + T[:3, 3], -(self.normal @ T[:3, :3].T), self.gap)
+
+
+def points_of(rows: Sequence[tuple[Array, Array, Any]]) -> Points:
+    """Return the points of (position, normal, gap) each."""
+    position, normal, gap = zip(*rows, strict=True)
+    return Points(np.stack(position), np.stack(normal), ops.array(list(gap)))
+
+
+def least(points: Points) -> tuple[Array, Array, Any]:
+    """Return the position (3), normal (3) and gap of the first of the points with the least gap."""
+    x, n, gap = points.position[0], points.normal[0], points.gap[0]
+    for i in range(1, len(points.gap)):
+        nearer = points.gap[i] < gap
+        x, n = ops.where(nearer, points.position[i], x), ops.where(nearer, points.normal[i], n)
+        gap = ops.where(nearer, points.gap[i], gap)
+    return x, n, gap

@@ -1,0 +1,95 @@
+"""Faces: the flat part of a convex shape that faces a direction, as a polygon of a fixed number of corners."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Shape, Sphere
+from engine.geometry.vectors import X, Z, across, row, unit, with_row
+
+Array = np.ndarray
+#: of a cylinder's radius: half the width of the strip along its side that counts as flat
+STRIP = 1e-3
+#: corners of a hull's face, and the tangent of the angle by which they may lean back from it
+CORNERS, LEAN = 6, 0.05
+
+
+class Face(NamedTuple):
+    """A polygon about the farthest point in a direction; of two corners it is a segment, of one a point.
+
+    Attributes
+    ----------
+    corners : (k, 3), m, in order; several may be one
+    normal : (3), of its plane, of any length; a segment's and a point's is the direction, square to the segment
+    """
+
+    corners: Array
+    normal: Array
+
+    def placed(self, R: Array, p: Array) -> Face:
+        """Return the face in the frame in which its own has the rotation R and the position p."""
+        return Face(self.corners @ R.T + p, R @ self.normal)
+
+
+def face(shape: Shape, d: Array) -> Face:
+    """Return the face of a shape's core that faces the unit vector d (3): all that is farthest in this direction lies on it.
+
+    >>> face(Box((2.0, 2.0, 2.0)), np.array([0.0, 0.6, 0.8])).corners[:, 2]
+    array([1., 1., 1., 1.])
+    """
+    if isinstance(shape, Box):
+        return box_face(shape.half, d)
+    if isinstance(shape, Cylinder):
+        return cylinder_face(shape, d)
+    if isinstance(shape, Hull):
+        return hull_face(shape, d)
+    if isinstance(shape, Capsule):
+        return Face(0.5 * shape.length * np.array([-Z, Z]), d - d[2] * Z)
+    assert isinstance(shape, (Ellipsoid, Sphere))
+    return Face(shape.core(d)[None], d)
+
+
+def box_face(half: Array, d: Array) -> Face:
+    """Return the side of a box, of half the lengths (3), whose normal is nearest to d."""
+    size, sides = abs(d), np.diag(half)
+    x, y = ops.logical_and(size[1] <= size[0], size[2] <= size[0]), size[2] <= size[1]
+
+    def choose(first: Array, second: Array, third: Array) -> Array:
+        return ops.where(x, first, ops.where(y, second, third))
+
+    normal = choose(*np.eye(3))
+    out = ops.where(d @ normal < 0.0, -1.0, 1.0) * choose(*sides)
+    u, v = choose(sides[1], sides[2], sides[0]), choose(sides[2], sides[0], sides[1])
+    return Face(np.array([out + u + v, out - u + v, out - u - v, out + u - v]), normal)
+
+
+def cylinder_face(shape: Cylinder, d: Array) -> Face:
+    """Return a square in the end that d meets more than the side, one corner the farthest; or a narrow strip along the side."""
+    r, h = shape.radius, 0.5 * shape.length
+    out, radial = unit(ops.array([d[0], d[1], 0.0 * d[2]]), X, 1e-12)
+    side, up = ops.cross(Z, out), ops.where(d[2] < 0.0, -h, h) * Z
+    end = [up + r * c for c in (out, side, -out, -side)]
+    strip = [r * out + s * STRIP * r * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
+    lies = abs(d[2]) < radial
+    return Face(ops.where(lies, np.array(strip), np.array(end)), ops.where(lies, out, Z))
+
+
+def hull_face(shape: Hull, d: Array) -> Face:
+    """Return the farthest vertices in directions that lean from d to all sides; their plane's normal is Σ c_i × c_{i+1}, if it is one."""
+    u, v = across(d)
+    turns = 0.3 + 2.0 * np.pi * np.arange(CORNERS) / CORNERS
+    lean = LEAN * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
+
+    def corner(x: Array) -> tuple[Array, bool]:
+        k = x[-1, 0]
+        a, b = row([*lean], k)
+        return np.array([*with_row(x[:-1], k, shape.core(d + a * u + b * v)), ops.array([k + 1.0, 0.0 * k, 0.0 * k])]), False
+
+    x, _ = ops.while_loop(corner, np.zeros((CORNERS + 1, 3)) + 0.0 * d, CORNERS)
+    c = x[:-1] - x[0]
+    square = np.sum([ops.cross(c[i], c[i + 1]) for i in range(1, CORNERS - 1)], axis=0)
+    normal, _ = unit(square, d, 1e-6 * shape.bounding_radius**2)
+    return Face(x[:-1], ops.where(normal @ d > 0.5, normal, d))

@@ -1,0 +1,79 @@
+"""The Gilbert–Johnson–Keerthi algorithm: the point of a convex set that is nearest to the origin, from the set's support mapping alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+
+Array = np.ndarray
+#: passes, and the relative gap between the distance and its lower bound that ends them
+PASSES, EXACT = 64, 1e-15
+
+
+def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: float) -> tuple[Array, Array]:
+    """Return the point v (3) nearest to the origin of a convex set that does not hold it, and what was said of v.
+
+    The set's point c farthest towards −v ends the search where v·(v − c) is nought beside v·v: all of the set lies beyond it. Else the
+    simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which with c always holds c.
+
+    Parameters
+    ----------
+    support : the farthest point c (3) of the set in a direction (3), and a note of it (3); notes mix as their points do
+    d : direction (3) from the origin towards the set, such that all of it lies beyond the plane through the origin
+    far : a distance beyond all of the set, m
+
+    References
+    ----------
+    Gilbert, Johnson, Keerthi, *A fast procedure for computing the distance between complex objects*, IEEE J. Robot. Autom. 1988.
+
+    >>> corner = np.array([1.0, 2.0, 2.0])
+    >>> nearest(lambda d: (corner + np.where(d < 0.0, 0.0, 1.0), np.zeros(3)), np.array([0.0, 0.0, 1.0]), 100.0)[0]
+    array([1., 2., 2.])
+    """
+    beyond = far * d                                                           # a point that is there until others are
+    start = np.array([beyond, 0.0 * d, *[beyond, 0.0 * d] * 3])                # v, its note, and three points, each with its note
+
+    def advance(x: Array) -> tuple[Array, Any]:
+        v = x[0]
+        c, c_note = support(-v)
+        found = v @ (v - c) <= EXACT * (v @ v)
+        new = np.array(reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)]))
+        stuck = v @ v <= new[0] @ new[0]
+        end = ops.logical_or(found, stuck)
+        return ops.where(end, x, new), end
+
+    x, _ = ops.while_loop(advance, start, PASSES)
+    return x[0], x[1]
+
+
+def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> list[Array]:
+    """Return v, its note, and three points with theirs, of which v is a mean: nearest to the origin on edges and faces at c."""
+    d = [y - c for y, _ in others]
+    g = [[d[i] @ d[j] for j in range(3)] for i in range(3)]
+    r = [-(c @ y) for y in d]
+    best: list[Any] = [np.inf]
+    for i in range(3):                                                         # the edge c + λ d_i
+        share = ops.clip(r[i] / ops.maximum(g[i][i], 1e-300), 0.0, 1.0)
+        best = nearer(best, c, note, [(share, d[i], others[i]), (0.0, d[i], (c, note))], True)
+    for i, j in ((0, 1), (1, 2), (2, 0)):                                      # the face c + λ d_i + μ d_j
+        det = g[i][i] * g[j][j] - g[i][j] * g[i][j]
+        sound = 1e-14 * g[i][i] * g[j][j] < det
+        inverse = 1.0 / ops.where(sound, det, 1.0)
+        one, two = (r[i] * g[j][j] - r[j] * g[i][j]) * inverse, (r[j] * g[i][i] - r[i] * g[i][j]) * inverse
+        within = ops.logical_and(ops.logical_and(one > 0.0, two > 0.0), ops.logical_and(one + two < 1.0, sound))
+        best = nearer(best, c, note, [(one, d[i], others[i]), (two, d[j], others[j])], within)
+    return best[1:]
+
+
+def nearer(best: list[Any], c: Array, note: Array, shares: list[tuple[Any, Array, tuple[Array, Array]]], there: Any) -> list[Any]:
+    """Return |v|², v, its note, and three points with theirs: the best there were, or c and two others with shares, where nearer."""
+    (one, d_i, y_i), (two, d_j, y_j) = shares
+    v = c + one * d_i + two * d_j
+    square = v @ v
+    closer = ops.logical_and(there, square < best[0])
+    new = [square, v, note + one * (y_i[1] - note) + two * (y_j[1] - note), c, note, *y_i, *y_j]
+    return new if len(best) == 1 else [ops.where(closer, a, b) for a, b in zip(new, best, strict=True)]
