@@ -20,6 +20,7 @@ from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
+from engine.contact import ContactError, ContactMaterial
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
@@ -29,7 +30,9 @@ from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBod
 from engine.simulation import (
     BodyTrajectory,
     CompiledSystem,
+    Contacts,
     Event,
+    HalfSpace,
     Law,
     Live,
     Robot,
@@ -49,11 +52,12 @@ if TYPE_CHECKING:                                                              #
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "Dynamics", "EngineError", "EngineWarning", "Event",
-    "Geometry", "Gufunc", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError",
-    "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning",
-    "Simulator", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check",
-    "combine", "compile", "compiler", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate",
-    "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render",
-    "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "ContactError", "ContactMaterial", "Contacts",
+    "Dynamics", "EngineError", "EngineWarning", "Event", "Geometry", "Gufunc", "HalfSpace", "IKResult", "Joint", "Law", "LieState",
+    "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot",
+    "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator", "StateError", "StateTrajectory",
+    "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "combine", "compile", "compiler", "convert",
+    "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian",
+    "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation",
+    "spatial", "view", "viewer",
 ]  # fmt: skip

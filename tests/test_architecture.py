@@ -30,7 +30,7 @@ ROOMS = {
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
     "geometry": ({"checks", "ops", "spatial"}, {"scipy"}),
-    "contact": ({*PHYSICS, "dynamics"}, set()),
+    "contact": ({*PHYSICS, "dynamics", "geometry"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"checks", "ops"}, {"llvmlite"}),
@@ -48,7 +48,8 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("actuators", "contacts", "impulses", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"),
+    ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

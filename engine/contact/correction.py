@@ -15,18 +15,24 @@ from engine.model import Model
 Array = np.ndarray
 
 
-def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array) -> Array:
+def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array,
+                   also: Callable[[Array], Array] = lambda v: np.zeros(0), n: int = 0) -> Array:  # fmt: skip
     """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv).
 
-    Where none acts it is ``free``, to the bit, at the cost of asking. NaN where Newton's method does not converge.
+    Where none acts it is ``free``, to the bit, at the cost of asking. Friction is found twice: with the normal impulses of ``before``, and
+    with those that this leads to. NaN where Newton's method does not converge. After v⁺ stand n numbers more: ``also(v⁺)``, or zeros.
     """
-    acts, _ = law.impulse(free)
 
     def push() -> Array:
-        after, found = minimum(crba(model, q), free, law, before)
-        return ops.where(found, 1.0, np.nan) * after
+        M = crba(model, q)
+        after, found = minimum(M, free, law, before)
+        if law.lag(after):
+            after, again = minimum(M, free, law, after)
+            found = ops.logical_and(found, again)
+        after = ops.where(found, 1.0, np.nan) * after
+        return np.concatenate([after, also(after)])
 
-    return ops.when(ops.largest(acts) > 0.0, push, free)
+    return ops.when(law.acts, push, np.concatenate([free, np.zeros(n)]))
 
 
 def corrected(model: Model, h: Any, q: Array, free: Array, after: Array,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
+from engine.contact.hunt_crossley import normal_impulse, weight
 from engine.dynamics.crba import crba
 from engine.model import Model
 
@@ -82,7 +83,7 @@ class Rub(NamedTuple):
 
     row: Row
     h: Any
-    slow: float                                                 # the speed that counts as rest, at which friction has 1/√2 of its force
+    slow: float                                                 # the speed that counts as rest, below which friction is in proportion to it
     before: Any                                                 # u before the step
     free: Any                                                   # u after flight
     x: Any                                                      # x after flight
@@ -96,24 +97,16 @@ class Rub(NamedTuple):
         return -0.5 * h * c * ((1.0 - s) * self.before + (1.0 + s) * u), 0.5 * h * c * (1.0 + s)
 
     def dry(self, u: Any) -> tuple[Any, Any]:
-        """Coulomb's γ = −h f u/√(u² + s²), with the speed s that counts as rest."""
+        """Coulomb's γ = −h f u/max(|u|, s), with the speed s that counts as rest."""
         f, s = self.h * self.row.friction, self.slow
-        root = ops.sqrt(u * u + s * s)
-        return -f * u / root, f * s * s / (root * root * root)
+        return -f * u / ops.maximum(abs(u), s), ops.where(abs(u) < s, f / s, 0.0)
 
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
-        """Hunt & Crossley's γ = h k δ (1 + d δ̇)₊ at an end of the range, with δ and its rate at the middle of the step or its end.
-
-        Flight ends at x̃ and ũ, from u0; with a constant impulse the middle is at x̃ − h ũ/2 + h (u − u0)/8, and what a stiffer spring is
-        to meet lies at x̃ − h (u0 + ũ)/2 + h u. ``into`` is the sign of a velocity that goes deeper.
-        """
-        k, d, h, s = self.stiffness, self.dissipation, self.h, weight(self.h * self.h * self.stiffness * self.row.mobility)
-        share = 0.125 + 0.875 * s
-        depth = into * (self.x - end + h * (share * u - 0.5 * self.free - (0.125 * (1.0 - s) + 0.5 * s) * self.before))
-        rate = into * 0.5 * ((1.0 - s) * self.before + (1.0 + s) * u)
-        spring, loss = h * k * ops.maximum(depth, 0.0), ops.maximum(1.0 + d * rate, 0.0)
-        slope = ops.where(depth > 0.0, h * k * h * share, 0.0) * loss + ops.where(loss > 0.0, spring * d * 0.5 * (1.0 + s), 0.0)
-        return -into * spring * loss, slope
+        """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
+        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.mobility)
+        gap = -into * (self.x - end)
+        push, slope = normal_impulse(k, self.dissipation, self.h, s, gap, -into * self.before, -into * self.free, -into * u)
+        return -into * push, slope
 
     def governor(self, u: Any) -> tuple[Any, Any]:
         """γ = −h c (u − u_max) beyond a speed limit: what is beyond decays in about the time 1/(c w)."""
@@ -137,11 +130,6 @@ class Rub(NamedTuple):
         """Return γ and −∂γ/∂u."""
         given = [law(u) for _, law in self.laws]
         return sum(g for g, _ in given), sum(s for _, s in given)
-
-
-def weight(k: Any) -> Any:
-    """Return κ/(1 + κ)."""
-    return k / (1.0 + k)
 
 
 class JointLaws:
@@ -177,6 +165,15 @@ class Rubbing:
 
     def __init__(self, rubs: list[Rub], slow: float, nv: int) -> None:
         self.rubs, self.slow, self.nv = rubs, slow, nv
+
+    @property
+    def acts(self) -> Any:
+        """Whether there is an impulse where flight leads."""
+        return ops.largest(np.array([rub.impulse(rub.free)[0] for rub in self.rubs])) > 0.0
+
+    def lag(self, v: Array) -> bool:
+        """Joints know nothing beforehand."""
+        return False
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""

@@ -14,7 +14,7 @@ Array = np.ndarray
 STEPS, TRIES = 100, 100
 #: of the slope at the beginning of a line: what is left of it where it is long enough
 FLAT = 0.1
-#: of the largest velocity: a step of Newton that is the last but for rounding
+#: of the largest change of a velocity: a step of Newton that is the last but for rounding
 LAST = 1e-9
 
 
@@ -23,11 +23,18 @@ class Law(Protocol):
 
     slow: float  # a speed below which nothing matters
 
+    @property
+    def acts(self) -> Any:
+        """Whether there is an impulse where flight leads: γ(ṽ) ≠ 0."""
+
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite."""
 
     def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
         """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
+
+    def lag(self, v: Array) -> bool:
+        """Take what the law knows of v⁺ beforehand (the normal impulse of friction) from v; False where there is nothing of that kind."""
 
 
 def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
@@ -53,7 +60,7 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
         impulse, G = law.impulse(v)
         residual = M @ (v - free) - impulse
         d = -ops.solve((M + G)[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
-        small = ops.largest(d) <= LAST * ops.largest(v) + 1e-4 * law.slow       # of the whole step: a line's length may be short
+        small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow    # of the whole step: a line's length may be short
         return v + length(M, v - free, d, residual @ d, law.along(v, d)) * d, small
 
     return ops.while_loop(advance, start, STEPS)

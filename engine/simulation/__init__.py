@@ -6,6 +6,7 @@ from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.component import Component, Context, Effect, Law, SimulationError, SimulationWarning
+from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.live import Live, Trace
 from engine.simulation.robot import Robot
 from engine.simulation.simulator import Simulator
@@ -13,7 +14,7 @@ from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
-    "BodyTrajectory", "CompiledSystem", "Component", "Context", "Crossing", "Effect", "Event", "Law", "Live", "Robot",
-    "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
+    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "HalfSpace", "Law",
+    "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
     "Trajectory", "actuators", "compile", "controllers", "forces", "load_trajectory",
 ]  # fmt: skip

@@ -15,14 +15,14 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
-from engine.contact import JointLaws, corrected, velocity_after
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.component import Component, Context, Effect, SimulationWarning, Unsolved
+from engine.simulation.component import Component, Context, Effect, SimulationWarning
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointStops
+from engine.simulation.impulses import Impulses
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
 
@@ -40,7 +40,7 @@ class Plant:
     parameters : nominal values by name
     conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
     compiled : whether a controller with a period is asked on symbols for what it holds, or on numbers
-    laws : what acts on the joints by impulses after a step's flight
+    impulses : what acts by impulses after a step's flight
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Plant:
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
-                 laws: JointLaws | None = None) -> None:  # fmt: skip
+                 impulses: Impulses | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        self.laws = laws
+        self.impulses = impulses
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -182,44 +182,42 @@ class Plant:
     @property
     def limited(self) -> bool:
         """Whether stops hold joints within their limits."""
-        rows = self.laws.rows if self.laws else []
+        rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
-    def velocity_after(self, h: Any, before: Array, q: Array, free: Array, p: Array) -> Array:
-        """Return what impulses leave of the velocity in a step of h, see :func:`engine.contact.velocity_after`."""
-        assert self.laws is not None
-        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
-        return velocity_after(model, self.laws.step(h, before, q, free), before, q, free)
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, p: Array) -> Array:
+        """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
+        assert self.impulses is not None
+        return self.impulses.after(with_parameters(self.model, self.gravity, self.parameters.split(p))[0], h, q0, before, q, free, momenta)
 
-    def completion(self, velocity_after: Callable[..., Array], p: Array) -> Callable[[Any, Array, Array], Array]:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``velocity_after`` is the
-        plant's own, or a call of it."""
+    def completion(self, after: Callable[..., Array], p: Array) -> Callable[[Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``after`` is the plant's own, or
+        a call of it."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
+        impulses = self.impulses
+        assert impulses is not None
 
         def complete(h: Any, x: Array, flown: Array) -> Array:
-            q, free, z = flown[:nq], flown[nq : nq + nv], flown[nq + nv :]
-
-            def settle(q: Array, v: Array) -> tuple[Array, Array]:
-                for tree, P in zip(self.conserved, self.states.split(z)[MOMENTUM] if self.conserved else (), strict=True):
-                    q, v, _ = with_momentum(model, tree, q, v, P)
-                return q, v
-
-            after = solved(velocity_after(h, x[nq : nq + nv], q, free, p), free)
-            return np.concatenate([*corrected(model, h, q, free, after, settle), z])
+            q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
+            P = z.get(MOMENTUM, np.zeros((0, 9)))
+            q, v, P = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, p))
+            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: P} if self.conserved else {}))])
 
         return complete
 
-    def resisted(self, velocity_after: Callable[..., Array], s: Context, h: Any, vdot: Array, p: Array) -> tuple[Array, dict[str, Any]]:
-        """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that."""
-        if self.laws is None:
+    def resisted(self, acceleration: Callable[..., Any], after: Callable[..., Array], s: Context, h: Any, m: Array, vdot: Array,
+                 z: Array, p: Array) -> tuple[Array, dict[str, Any]]:  # fmt: skip
+        """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that.
+
+        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule.
+        """
+        if self.impulses is None:
             return vdot, {}
-        q, free = s.model.manifold.plus(s.q, h * (s.v + 0.5 * h * vdot)), s.v + h * vdot
-        after = solved(velocity_after(h, s.v, q, free, p), free)
-        signals: dict[str, Any] = {}
-        for name, impulse in self.laws.step(h, s.v, q, free).parts(after).items():
-            force = impulse / h
-            signals |= {f"{name}.force": force, f"{name}.power": force @ (0.5 * (s.v + after))}
-        return (after - s.v) / h, signals
+        plus, v = s.model.manifold.plus, s.v + 0.5 * h * vdot
+        if self.impulses.contacts:
+            vdot, _ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), v, z, m, p)
+        q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
+        return self.impulses.observed(after(h, s.q, s.v, q, free, P, p), h, s.q, s.v, q, free)
 
     # ------------------------------------------------------------ momentum
 
@@ -264,13 +262,6 @@ class Plant:
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         return signals
-
-
-def solved(after: Array, free: Array) -> Array:
-    """Return the velocity after impulses; on floats raise where they were not found."""
-    if after.dtype != object and np.isfinite(free).all() and not np.isfinite(after).all():
-        raise Unsolved("Newton's method did not find the impulses of friction and stops; expected a smaller dt, or gentler forces")
-    return after
 
 
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:

@@ -27,12 +27,14 @@ from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
+from engine.simulation.contacts import Contacts
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.function import compiled_attempt
+from engine.simulation.impulses import Impulses
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
@@ -67,7 +69,7 @@ class Simulator(Fixed):
         anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
         flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
-        two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r/√(1 − r²) times 1e-5 rad/s or m/s, and its own
+        two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r times 1e-5 rad/s or m/s, and its own
         effort pushes it into a stop by a hundredth of its range at most. "implicit": all of it, and speed limits, which the others do not
         hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
         "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
@@ -88,7 +90,7 @@ class Simulator(Fixed):
     def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: ArrayLike = GRAVITY,
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
-                 events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
+                 contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
                  compiled: bool = True) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
@@ -99,8 +101,8 @@ class Simulator(Fixed):
         forces, actuators = listed("forces", forces), listed("actuators", actuators)
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
-            "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
-            "compiled": compiled,
+            "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts,
+            "conserve_momentum": conserve_momentum, "compiled": compiled,
         }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
             if not callable(f) and not isinstance(f, (Component, Law)):
@@ -123,7 +125,9 @@ class Simulator(Fixed):
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, joints.laws)
+        touch = None if contacts is None else contacts.bind(driven)
+        impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
@@ -388,7 +392,7 @@ class Simulator(Fixed):
         >>> round(solution.events[0].t, 12)
         1.0
         """
-        if self.plant.laws is not None:
+        if self.plant.impulses is not None:
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         p, x = self._start(q0, v0, parameters or {})
         if x.ndim != 1:

@@ -47,13 +47,13 @@ class Step:
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
         self.acceleration: Callable[..., Any] = plant.acceleration
-        self.velocity_after: Callable[..., Any] = plant.velocity_after
+        self.after: Callable[..., Any] = plant.after
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]
             self.acceleration = calling(trace(plant.acceleration, shapes))
-        if compiled and plant.laws is not None:
-            shapes = [(), (model.nv,), (model.nq,), (model.nv,), (plant.parameters.n,)]
-            self.velocity_after = calling(trace(plant.velocity_after, shapes))
+        if compiled and plant.impulses is not None:
+            shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (plant.parameters.n,)]
+            self.after = calling(trace(plant.after, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
 
@@ -79,7 +79,7 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        method = self.method if self.plant.laws is None else completed(self.method, self.plant.completion(self.velocity_after, p))
+        method = self.method if self.plant.impulses is None else completed(self.method, self.plant.completion(self.after, p))
         method = conserving(method, self.plant.projection(p)) if self.plant.conserved else method
         return method, self.plant.system(self.acceleration, m, p)
 
@@ -103,7 +103,7 @@ class Step:
         s = self.context(t, x[self.moving], p)
         m = self.plant.update(s, a["memory"], dt)
         vdot, _ = self.acceleration(t, a["q"], a["v"], a["state"], m, p)
-        vdot, rubbed = self.plant.resisted(self.velocity_after, s, dt, vdot, p)
+        vdot, rubbed = self.plant.resisted(self.acceleration, self.after, s, dt, m, vdot, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed)}
 
     @functools.cached_property

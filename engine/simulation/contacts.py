@@ -1,0 +1,223 @@
+"""What may touch what: the shapes of a robot's links, the ground, and the pairs of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest, number, numbers, shown
+from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, between, number_of_points
+from engine.dynamics import crba, jacobian
+from engine.geometry import Box, Capsule, Cylinder, Hull, Plane, Shape, Sphere
+from engine.io import load_mesh
+from engine.model import Geometry, Model
+
+Array = np.ndarray
+WORLD = "world"
+#: pairs of shapes, beyond which a simulator is not made
+MOST_PAIRS = 20_000
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    """Solid ground: all x with normal · x ≤ offset.
+
+    Attributes
+    ----------
+    normal : out of the ground, in world axes; its length is of no account
+    offset : m from the world's origin along the normal
+    """
+
+    normal: tuple[float, ...] = (0.0, 0.0, 1.0)
+    offset: float = 0.0
+    material: ContactMaterial = field(default_factory=ContactMaterial)
+
+    def __post_init__(self) -> None:
+        n = numbers("normal of a HalfSpace", self.normal, ContactError)
+        if n.shape != (3,) or not np.linalg.norm(n) > 0.0:
+            raise ContactError(f"normal of a HalfSpace is {shown(self.normal)}; expected three numbers, not all zero")
+        number("offset of a HalfSpace", self.offset, "a number, m", error=ContactError)
+        checked_material("material of a HalfSpace", self.material)
+        object.__setattr__(self, "normal", tuple((n / np.linalg.norm(n)).tolist()))
+
+    @property
+    def pose(self) -> Array:
+        """T_WG, whose z axis is the normal."""
+        z = np.array(self.normal)
+        x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+        x /= np.linalg.norm(x)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = np.stack([x, np.cross(z, x), z], axis=1), self.offset * z
+        return T
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contacts of a robot's links, by their ``collisions``, with the ground and with each other.
+
+    Attributes
+    ----------
+    ground : a :class:`HalfSpace`, or None
+    pairs : names of links that may touch, [("a", "b"), …]; None: all that no joint joins. The ground, whose link is "world", meets all
+        links, or where a pair names "world", those alone
+    material : of all links but those in ``materials``, by name
+    stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds creeps at r times this
+
+    Raises
+    ------
+    ContactError : a number, a name or a kind that cannot be
+    """
+
+    ground: HalfSpace | None = None
+    pairs: Iterable[tuple[str, str]] | None = None
+    material: ContactMaterial = field(default_factory=ContactMaterial)
+    materials: Mapping[str, ContactMaterial] = field(default_factory=dict)
+    stiction_velocity: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.ground is not None and not isinstance(self.ground, HalfSpace):
+            raise ContactError(f"ground of Contacts is {shown(self.ground)}; expected a HalfSpace, or None")
+        if self.pairs is not None:
+            try:
+                pairs = [(a, b) for a, b in self.pairs]
+            except (TypeError, ValueError):
+                raise ContactError(f"pairs of Contacts is {shown(self.pairs)}; expected pairs of links' names, or None") from None
+            object.__setattr__(self, "pairs", tuple(pairs))
+        checked_material("material of Contacts", self.material)
+        if not isinstance(self.materials, Mapping):
+            raise ContactError(f"materials of Contacts is {shown(self.materials)}; expected ContactMaterials by links' names")
+        for name, material in self.materials.items():
+            checked_material(f"material of link '{name}'", material)
+        number("stiction_velocity of Contacts", self.stiction_velocity, "a number above 0, m/s", above=0.0, error=ContactError)
+
+    def bind(self, model: Model) -> ContactLaws:
+        """Return the laws of all pairs of a model's shapes that may touch.
+
+        Raises
+        ------
+        ContactError : a link that there is not, or without shapes or mass; a shape that cannot touch; more pairs than can be
+        """
+        names = [link.name for link in model.links]
+        for name in (*self.materials, *itertools.chain(*(self.pairs or ()))):
+            if name != WORLD and name not in names:
+                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
+        placed = {link.name: placed_shapes(model, link.name) for link in model.links}
+        chosen = self.chosen(model, placed)
+        for name in {n for pair in chosen for n in pair} - {WORLD}:
+            require_touchable(model, name, placed[name])
+        M = crba(model, model.neutral())
+        moves = {s.link: mobility(model, M, s) for shapes in placed.values() for s in shapes}
+        count = sum(len(placed.get(a, [0])) * len(placed[b]) for a, b in chosen)
+        if count > MOST_PAIRS:
+            raise ContactError(f"contacts of '{model.name}' have {count} pairs of shapes; expected {MOST_PAIRS} at most: name the pairs")
+        pairs: list[Pair] = []
+        for a, b in chosen:
+            first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
+            for s, t in itertools.product(first, placed[b]):
+                pairs.append(self.pair(model, s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
+        return ContactLaws(model, pairs, self.stiction_velocity)
+
+    def pair(self, model: Model, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
+        """Return one pair of shapes."""
+        surface = self.ground.material if s.link == WORLD and self.ground is not None else self.materials.get(s.link, self.material)
+        material = surface.with_surface(self.materials.get(t.link, self.material))
+        up, down = between(model, s.body, t.body)
+        dofs = sorted({j for i in up + down for j in range(model.bodies[i].v.start, model.bodies[i].v.stop)})
+        w = moves.get(s.link, 0.0) + moves[t.link]
+        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape), tuple(dofs), material, w)
+
+    def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> list[tuple[str, str]]:
+        """Return the links that may touch, those that stand still first."""
+        moving = [n for n, shapes in placed.items() if shapes and shapes[0].body >= 0]
+        given = list(self.pairs or ())
+        grounded = [b if a == WORLD else a for a, b in given if WORLD in (a, b)] or moving
+        found = [(WORLD, n) for n in grounded] if self.ground is not None else []
+        if self.pairs is None:
+            still = [n for n, shapes in placed.items() if shapes and shapes[0].body < 0]
+            return found + [(a, b) for a, b in (*itertools.product(still, moving), *itertools.combinations(moving, 2))
+                            if not neighbours(model, a, b)]  # fmt: skip
+        if self.ground is None and any(WORLD in pair for pair in given):
+            raise ContactError("contacts pair a link with 'world', but have no ground; expected ground=HalfSpace(...)")
+        for a, b in given:
+            if WORLD not in (a, b) and model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
+                raise ContactError(f"contacts pair '{a}' with '{b}', which are one rigid body; expected links that move against each other")
+        return found + [(a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b)]
+
+
+def checked_material(what: str, x: Any) -> None:
+    if not isinstance(x, ContactMaterial):
+        raise ContactError(f"{what} is {shown(x)}; expected a ContactMaterial")
+
+
+def ground_shape(ground: HalfSpace) -> Placed:
+    """Return the ground as a shape that stands still."""
+    return Placed(WORLD, -1, Plane(), ground.pose)
+
+
+def placed_shapes(model: Model, link: str) -> list[Placed]:
+    """Return the shapes of a link on the body that carries it."""
+    body, T_BL = model.carrier[model.link_index(link)]
+    return [Placed(link, body, shape, T_BL @ g.placement) for g in model.link(link).collisions for shape in shapes_of(link, g)]
+
+
+def shapes_of(link: str, g: Geometry) -> list[Shape]:
+    """Return the convex shapes that a link's shape consists of."""
+    try:
+        if g.kind == "sphere":
+            return [Sphere(*g.size)]
+        if g.kind == "capsule":
+            return [Capsule(*g.size)]
+        if g.kind == "cylinder":
+            return [Cylinder(*g.size)]
+        if g.kind == "box":
+            return [Box((g.size[0], g.size[1], g.size[2]))]
+        return [Hull(tuple(map(tuple, load_mesh(g).convex_hull.vertices)))]
+    except ValueError as error:
+        raise ContactError(f"link '{link}': a collision shape cannot touch: {error}") from error
+
+
+def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:
+    """Refuse a link that has no shapes, or moves without mass."""
+    if not shapes:
+        raise ContactError(f"link '{link}' of '{model.name}' has no collision shapes; expected some, as contacts name it")
+    body = shapes[0].body
+    if body >= 0 and not model.bodies[body].inertia[5, 5] > 0.0:
+        raise ContactError(f"link '{link}' of '{model.name}' has no mass; expected one, as what touches it pushes it")
+
+
+def mobility(model: Model, M: Array, s: Placed) -> float:
+    """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions, in the neutral configuration."""
+    if s.body < 0:
+        return 0.0
+    link = next(n.name for n, (body, T) in zip(model.links, model.carrier, strict=True) if body == s.body and (np.eye(4) == T).all())
+    J = jacobian(model, model.neutral(), link, "world_aligned", s.center)[3:]
+    return float(np.trace(J @ np.linalg.pinv(M, hermitian=True) @ J.T)) / 3.0
+
+
+def neighbours(model: Model, a: str, b: str) -> bool:
+    """Return whether two links are one body, or joined by a joint that is not a floating one."""
+    groups = [welded(model, name) for name in (a, b)]
+    if groups[0] == groups[1] or model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
+        return True
+    joined = [j for j in model.joints if j.kind not in ("fixed", "floating")]
+    return any((j.parent in one and j.child in other) for j in joined for one, other in (groups, groups[::-1]))
+
+
+def welded(model: Model, link: str) -> set[str]:
+    """Return the links that fixed joints weld to one, but not by way of a root that is a mere frame."""
+    root = model.links[0]
+    frame = root.name if not root.inertia.any() and not root.collisions else ""
+    found, new = {link}, [link]
+    while new:
+        name = new.pop()
+        for j in model.joints:
+            if j.kind == "fixed" and name in (j.parent, j.child) and name != frame:
+                other = j.child if name == j.parent else j.parent
+                if other not in found:
+                    found.add(other)
+                    new.append(other)
+    return found

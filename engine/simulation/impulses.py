@@ -1,0 +1,80 @@
+"""What acts by impulses after a step's flight: joints' losses and stops, and contacts, as one problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.contact import ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
+from engine.dynamics.momentum_conservation import Tree, with_momentum
+from engine.model import Model
+from engine.simulation.component import Unsolved
+
+Array = np.ndarray
+
+
+class Impulses:
+    """The laws of a plant's joints and contacts.
+
+    Parameters
+    ----------
+    conserved : the trees whose momentum is a state of its own
+
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), and their forces (points, 3).
+    """
+
+    def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...]) -> None:
+        self.joints, self.contacts, self.conserved = joints, contacts, conserved
+        self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
+        self.trees = len(conserved) if contacts else 0
+        self.extra = 9 * self.trees + 3 * self.points
+
+    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array) -> Array:
+        """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
+        ``momenta`` (trees, 9)."""
+        laws: list[Law] = [self.joints.step(h, before, q, free)] if self.joints else []
+        if self.contacts is None:
+            return velocity_after(model, laws[0], before, q, free)
+        touching = self.contacts.step(h, q0, before, q, free)
+
+        def also(v: Array) -> Array:
+            return np.concatenate([momentum_changes(model, self.conserved, momenta, touching, v).ravel(), (touching.forces(v) / h).ravel()])
+
+        return velocity_after(model, Together([*laws, touching]) if laws else touching, before, q, free, also, self.extra)
+
+    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array]:
+        """Return v⁺ (nv), changes of momenta (trees, 9) and forces (points, 3)."""
+        v, P, f = np.split(after, [nv, nv + 9 * self.trees])
+        return v, P.reshape(-1, 9), f.reshape(-1, 3)
+
+    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array) -> tuple[Array, Array, Array]:
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h."""
+        v, changes, _ = self.split(solved(after, free), len(free))
+        momenta = momenta + changes if self.trees else momenta
+
+        def settle(q: Array, v: Array) -> tuple[Array, Array]:
+            for tree, P in zip(self.conserved, momenta, strict=True):
+                q, v, _ = with_momentum(model, tree, q, v, P)
+            return q, v
+
+        return *corrected(model, h, q, free, v, settle), momenta
+
+    def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, dict[str, Any]]:
+        """Return v̇ (nv) with the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, and signals."""
+        v_after, _, forces = self.split(solved(after, free), len(v))
+        signals: dict[str, Any] = {}
+        if self.joints:
+            for name, impulse in self.joints.step(h, v, flown, free).parts(v_after).items():
+                signals |= {f"{name}.force": impulse / h, f"{name}.power": (impulse / h) @ (0.5 * (v + v_after))}
+        if self.contacts:
+            signals |= self.contacts.observed(q, v, forces, h)
+        return (v_after - v) / h, signals
+
+
+def solved(after: Array, free: Array) -> Array:
+    """Return the velocity after impulses; on floats raise where they were not found."""
+    if after.dtype != object and np.isfinite(free).all() and not np.isfinite(after).all():
+        raise Unsolved("Newton's method did not find the impulses of friction, stops and contacts; "
+                       "expected a smaller dt, or gentler forces")
+    return after
