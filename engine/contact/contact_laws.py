@@ -9,6 +9,7 @@ Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.0
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,7 @@ import numpy as np
 from engine import ops
 from engine.contact.hunt_crossley import normal_impulse, weight
 from engine.contact.material import STRIBECK
-from engine.contact.pairs import Pair, Touch, touches
-from engine.dynamics.kinematics import body_motion
+from engine.contact.pairs import Nearness, Pair, Touch, nearness, touch
 from engine.model import Model
 from engine.spatial import so3
 
@@ -86,25 +86,39 @@ class ContactLaws:
         """The points' names."""
         return [f"{p.name}.{k}" if p.points > 1 else p.name for p in self.pairs for k in range(p.points)]
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array) -> Touching:
-        """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv)."""
-        return Touching(self.touches(q0, v0, q, free, h), h, v0, free, self.stiction)
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness) -> Touching:
+        """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
+        been found near there."""
+        return Touching(self.touches(q0, v0, q, found), h, v0, free, self.stiction)
 
-    def touches(self, q0: Array, v0: Array, q: Array, v: Array, h: Any) -> list[Touch]:
-        """Return where the pairs are at q (nq), but for those that are too far apart to meet within h at v (nv)."""
-        sizes: dict[int, float] = {}
+    def touches(self, q0: Array, v0: Array, q: Array, found: Nearness) -> list[Touch]:
+        """Return where the pairs are at q (nq), after a step from q0 and v0."""
+        return [touch(self.model, pair, q0, v0, q, apart, near, found.poses[pair.a.body])
+                for pair, apart, near in zip(self.pairs, found.apart, found.near, strict=True)]  # fmt: skip
+
+    def nearness(self, q: Array, v: Array, h: Any) -> Nearness:
+        """Return which pairs are at q (nq) close enough to have met within h at v (nv)."""
+        reach: list[Any] = [0.0] * (len(self.model.bodies) + 1)
+        for i, body in enumerate(self.model.bodies):
+            reach[i] = reach[body.parent] + h * sum(lever * abs(v[j]) for j, lever in self.levers[i])
+        return nearness(self.model, self.pairs, q, reach)
+
+    @functools.cached_property
+    def levers(self) -> list[list[tuple[int, float]]]:
+        """How far each velocity of a body moves what it carries, about: by how far that reaches, or by 1 where it does not turn."""
+        far = [0.0] * (len(self.model.bodies) + 1)
         for shape in (s for pair in self.pairs for s in (pair.a, pair.b) if s.body >= 0):
-            sizes[shape.body] = max(sizes.get(shape.body, 0.0), float(np.linalg.norm(shape.center)) + shape.shape.bounding_radius)
-        V = body_motion(self.model, q, v).V
-        reach: list[Any] = [0.0] * len(V)
-        for i, r in sizes.items():
-            reach[i] = h * (ops.norm(V[i][3:]) + r * ops.norm(V[i][:3]))
-        return touches(self.model, self.pairs, q0, v0, q, reach)
+            far[shape.body] = max(far[shape.body], float(np.linalg.norm(shape.center)) + shape.shape.bounding_radius)
+        for i, body in reversed(list(enumerate(self.model.bodies))):
+            far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
+        S = [body.subspace(self.model.neutral()) for body in self.model.bodies]
+        return [[(j, far[i] if S[i][:3, k].any() else 1.0) for k, j in enumerate(range(body.v.start, body.v.stop))]
+                for i, body in enumerate(self.model.bodies)]  # fmt: skip
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: gaps and slips (points), forces (points, 3) on the second of each pair, the springs' energy."""
+        """Return what is recorded of a state: gaps and slips (points), the forces given, and the springs' energy."""
         gap, slip, energy = [], [], 0.0
-        for t in self.touches(q, v, q, v, h):
+        for t in self.touches(q, v, q, self.nearness(q, v, h)):
             gap += list(t.gap)
             energy = energy + 0.5 * t.pair.material.stiffness * sum(ops.minimum(g, 0.0) ** 2 for g in t.gap)
             slip += [ops.sqrt(ops.maximum(u @ u - (n @ u) ** 2, 0.0)) for n, u in zip(t.normal, velocities(t, twist(t, v)), strict=True)]

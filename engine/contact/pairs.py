@@ -52,6 +52,12 @@ class Pair(NamedTuple):
     material: ContactMaterial
     mobility: float
 
+    @property
+    def size(self) -> float:
+        """The radius of the sphere around the smaller of the two shapes, m."""
+        b = self.b.shape.bounding_radius
+        return b if isinstance(self.a.shape, geometry.Plane) else min(b, self.a.shape.bounding_radius)
+
 
 class Touch(NamedTuple):
     """Where a pair is in a configuration, in the frame of the first shape's body A.
@@ -116,18 +122,26 @@ def relative_motion(model: Model, q: Array, a: int, b: int) -> tuple[Array, dict
     return T, columns
 
 
-def touches(model: Model, pairs: list[Pair], q0: Array, v0: Array, q: Array, reach: list[Any]) -> list[Touch]:
-    """Return where every pair is at q (nq), after a step from q0 and v0; those whose spheres are farther apart than a length for each body
-    (``reach``, the world's last) are not looked at."""
+class Nearness(NamedTuple):
+    """How far the spheres around both shapes of every pair are apart (pairs), and whether they may meet; the bodies' poses, the world's
+    last."""
+
+    apart: list[Any]
+    near: list[Any]
+    poses: list[Array]
+
+
+def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nearness:
+    """Return which pairs may meet at q (nq): whose spheres are no farther apart than ``reach``, a length for each body, the world's last."""
     T_W = body_poses(model, q)
-    return [touch(model, pair, q0, v0, q, T_W, reach) for pair in pairs]
+    apart = [spheres_apart(pair, T_W) for pair in pairs]
+    near = [x <= reach[pair.a.body] + reach[pair.b.body] for pair, x in zip(pairs, apart, strict=True)]
+    return Nearness(apart, near, T_W)
 
 
-def touch(model: Model, pair: Pair, q0: Array, v0: Array, q: Array, T_W: list[Array], reach: list[Any]) -> Touch:
-    """Return where a pair is."""
+def touch(model: Model, pair: Pair, q0: Array, v0: Array, q: Array, apart: Any, near: Any, pose: Array) -> Touch:
+    """Return where a pair is at q (nq), after a step from q0 and v0; ``pose`` is the first body's."""
     a, b, n = pair.a, pair.b, pair.points
-    apart = spheres_apart(pair, T_W)
-    near = apart <= reach[a.body] + reach[b.body]
 
     def look() -> Array:
         T, columns = relative_motion(model, q, a.body, b.body)
@@ -143,7 +157,7 @@ def touch(model: Model, pair: Pair, q0: Array, v0: Array, q: Array, T_W: list[Ar
     nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n)])
     far = np.concatenate([nowhere, np.array([apart] * n), np.zeros(n), np.zeros(6 * len(pair.dofs))])
     position, normal, gap, before, J = np.split(ops.when(near, look, far), [3 * n, 6 * n, 7 * n, 8 * n])
-    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, J.reshape(-1, 6).T, before, T_W[a.body])
+    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, J.reshape(-1, 6).T, before, pose)
 
 
 def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.checks import warn
+from engine.contact import ContactLaws
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 
@@ -15,6 +16,8 @@ Array = np.ndarray
 WILD = 1e10
 #: of a joint's range, and where it has one end in rad or m: as far as it may be beyond it
 BEYOND = 0.1
+#: of the smaller of two shapes: as deep as it may be in the other
+DEEP = 0.1
 #: rad or m in a step: less is rest
 REST = 1e-9
 #: what the steps' errors of momentum may add up to, relative to the largest momentum
@@ -53,10 +56,13 @@ class Doubts:
     ----------
     limited : whether the joints' stops hold
     dt : s
+    contacts : whose depths are looked at
     """
 
-    def __init__(self, model: Model, limited: bool, dt: float) -> None:
+    def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None) -> None:
         self.model, self.dt, self.limited = model, dt, limited
+        self.contacts = contacts.names if contacts else []
+        self.deepest = DEEP * np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs]) if contacts else np.zeros(0)
         self.allowed: dict[str, float] = {}                                    # by joint: as far as it may be beyond its limits
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
@@ -86,7 +92,16 @@ class Doubts:
                 return f"joint '{name}' is {depth[k]:.3g} beyond its limits; expected a smaller dt, for a harder stop, or gentler loads"
 
             self._note(f"stop {name}", depth > self.allowed[name], t, passes)
-        if "defect" in columns:
+        if "contacts.gap" in columns:
+            gap = columns["contacts.gap"]
+            worst = np.argmin(gap + self.deepest, axis=-1)
+
+            def sinks(k: tuple[int, ...]) -> str:
+                return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, a tenth of the smaller shape; expected a "
+                        "stiffer material, a smaller dt, or gentler loads")  # fmt: skip
+
+            self._note("depth", (gap < -self.deepest).any(axis=-1), t, sinks)
+        elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             defect = columns["defect"]
             self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.contact import ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
@@ -36,12 +38,19 @@ class Impulses:
         laws: list[Law] = [self.joints.step(h, before, q, free)] if self.joints else []
         if self.contacts is None:
             return velocity_after(model, laws[0], before, q, free)
-        touching = self.contacts.step(h, q0, before, q, free)
+        contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
-        def also(v: Array) -> Array:
-            return np.concatenate([momentum_changes(model, self.conserved, momenta, touching, v).ravel(), (touching.forces(v) / h).ravel()])
+        def push() -> Array:
+            touching = contacts.step(h, q0, before, q, free, found)
 
-        return velocity_after(model, Together([*laws, touching]) if laws else touching, before, q, free, also, self.extra)
+            def also(v: Array) -> Array:
+                changes = momentum_changes(model, self.conserved, momenta, touching, v)
+                return np.concatenate([changes.ravel(), (touching.forces(v) / h).ravel()])
+
+            return velocity_after(model, Together([*laws, touching]) if laws else touching, before, q, free, also, self.extra)
+
+        acts = functools.reduce(ops.logical_or, [*(law.acts for law in laws), *found.near], False)
+        return ops.when(acts, push, np.concatenate([free, np.zeros(self.extra)]))
 
     def split(self, after: Array, nv: int) -> tuple[Array, Array, Array]:
         """Return v⁺ (nv), changes of momenta (trees, 9) and forces (points, 3)."""

@@ -53,7 +53,7 @@ class Plant:
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
                  impulses: Impulses | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        self.impulses = impulses
+        self.impulses, self.contacts = impulses, impulses.contacts if impulses else None
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -200,8 +200,8 @@ class Plant:
         def complete(h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
-            q, v, P = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, p))
-            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: P} if self.conserved else {}))])
+            q, v, moved = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, p))
+            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: moved} if impulses.trees else {}))])
 
         return complete
 

@@ -417,7 +417,7 @@ class Simulator(Fixed):
     def _trajectory(self, data: Array, p: Array) -> Trajectory:
         columns, watch = self._step.columns(data), self.watch
         q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt)
+        t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt, self.plant.contacts)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
                            warnings=doubts.texts)  # fmt: skip
