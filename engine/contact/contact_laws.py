@@ -115,6 +115,11 @@ class ContactLaws:
         return [[(j, far[i] if S[i][:3, k].any() else 1.0) for k, j in enumerate(range(body.v.start, body.v.stop))]
                 for i, body in enumerate(self.model.bodies)]  # fmt: skip
 
+    def gaps(self, q: Array) -> Array:
+        """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
+        found, rest = nearness(self.model, self.pairs, q, [0.0] * (len(self.model.bodies) + 1)), np.zeros(self.model.nv)
+        return np.concatenate([t.gap for t in self.touches(q, rest, q, found)])
+
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
         """Return what is recorded of a state: gaps and slips (points), the forces given, and the springs' energy."""
         gap, slip, energy = [], [], 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,9 +55,14 @@ class Pair(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The radius of the sphere around the smaller of the two shapes, m."""
-        b = self.b.shape.bounding_radius
-        return b if isinstance(self.a.shape, geometry.Plane) else min(b, self.a.shape.bounding_radius)
+        """Half of how thick the thinner of the two shapes is, m, about."""
+        return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, geometry.Plane)) / 2.0
+
+
+def thickness(shape: Shape) -> float:
+    """Return the least width of a shape, m, in directions along and between its axes."""
+    directions = [np.array(d) for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)]
+    return float(min((shape.support(d) - shape.support(-d)) @ d / np.linalg.norm(d) for d in directions))
 
 
 class Touch(NamedTuple):
@@ -132,7 +138,7 @@ class Nearness(NamedTuple):
 
 
 def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nearness:
-    """Return which pairs may meet at q (nq): whose spheres are no farther apart than ``reach``, a length for each body, the world's last."""
+    """Return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body, the world last."""
     T_W = body_poses(model, q)
     apart = [spheres_apart(pair, T_W) for pair in pairs]
     near = [x <= reach[pair.a.body] + reach[pair.b.body] for pair, x in zip(pairs, apart, strict=True)]

@@ -16,8 +16,8 @@ Array = np.ndarray
 WILD = 1e10
 #: of a joint's range, and where it has one end in rad or m: as far as it may be beyond it
 BEYOND = 0.1
-#: of the smaller of two shapes: as deep as it may be in the other
-DEEP = 0.1
+#: of half the thickness of the thinner of two shapes: as deep as they may be in each other
+DEEP = 0.2
 #: rad or m in a step: less is rest
 REST = 1e-9
 #: what the steps' errors of momentum may add up to, relative to the largest momentum
@@ -97,10 +97,10 @@ class Doubts:
             worst = np.argmin(gap + self.deepest, axis=-1)
 
             def sinks(k: tuple[int, ...]) -> str:
-                return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, a tenth of the smaller shape; expected a "
-                        "stiffer material, a smaller dt, or gentler loads")  # fmt: skip
+                return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
+                        "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
-            self._note("depth", (gap < -self.deepest).any(axis=-1), t, sinks)
+            self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             defect = columns["defect"]
             self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)

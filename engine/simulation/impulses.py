@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.contact import ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
+from engine.compiler.gufunc import shaped
+from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
 from engine.simulation.component import Unsolved
 
 Array = np.ndarray
+#: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
+OVERLAP = 0.2
 
 
 class Impulses:
@@ -79,6 +83,34 @@ class Impulses:
         if self.contacts:
             signals |= self.contacts.observed(q, v, forces, h)
         return (v_after - v) / h, signals
+
+
+class Overlaps:
+    """Says at the start of runs which shapes lie in each other."""
+
+    def __init__(self, contacts: ContactLaws) -> None:
+        self.contacts = contacts
+        self.sizes = np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs])
+
+    @functools.cached_property
+    def gaps(self) -> Callable[[Array], Array]:
+        """The gaps (..., points) of configurations (..., nq)."""
+        return shaped(self.contacts.gaps, f"({self.contacts.model.nq})->({len(self.sizes)})")
+
+    def require_apart(self, q: Array) -> None:
+        """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a tenth of the thinner one.
+
+        Raises
+        ------
+        ContactError : names the deepest pair, with its depth
+        """
+        depth = -self.gaps(q).reshape(-1, len(self.sizes)).min(axis=0)
+        worst = int(np.argmax(depth / self.sizes)) if len(depth) else 0
+        if len(depth) and depth[worst] > OVERLAP * self.sizes[worst]:
+            others = int((depth > OVERLAP * self.sizes).sum()) - 1
+            more = f" ({others} other points too)" if others else ""
+            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{more}; expected shapes that "
+                               "touch at most, or pairs=[...] without these")  # fmt: skip
 
 
 def solved(after: Array, free: Array) -> Array:

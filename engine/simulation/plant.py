@@ -84,6 +84,11 @@ class Plant:
         found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
         return {n: np.shape(c) for n, c in found.items()}
 
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Names of what signals have an entry for each of: the points of contacts."""
+        return {"contacts": tuple(self.contacts.names)} if self.contacts else {}
+
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""
         own = {c.name: c.state for c in self.acting if c.state.size}

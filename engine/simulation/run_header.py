@@ -17,11 +17,12 @@ from engine.recording import Recording, StorageError
 Array = np.ndarray
 
 
-def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the part of a file's header that is of the robot and its rollouts."""
+def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array],
+              names: Mapping[str, Sequence[str]]) -> dict[str, Any]:  # fmt: skip
+    """Return the part of a file's header that is of the robot and its rollouts, with the ``names`` of signals' entries."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
-            "v_entries": list(model.labels("v"))}  # fmt: skip
+            "v_entries": list(model.labels("v")), **({"names": {n: list(x) for n, x in names.items()}} if names else {})}  # fmt: skip
 
 
 def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, Any]:
@@ -71,6 +72,7 @@ ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
     "record_every": (lambda x: is_number(x) and x == int(x) >= 1, "a whole number from 1"),
     "events": (lambda x: is_list(x, lambda e: isinstance(e, dict)), "a list of events"),
+    "names": ((lambda x: isinstance(x, dict) and all(is_list(y, is_text) for y in x.values())), "texts by name"),
     "warnings": TEXTS, "reasons": ((lambda x: isinstance(x, dict) and is_list([*x.values()], is_text)), "texts by rollout"),
 }  # fmt: skip
 
@@ -132,6 +134,11 @@ def parameter_in(recording: Recording, name: str, x: Any) -> Array:
     if values.shape[: len(recording.batch)] != recording.batch:
         raise StorageError(f"the parameter '{name}' in '{recording.path}' is {x!r:.100}; expected numbers for rollouts {recording.batch}")
     return values
+
+
+def names_in(recording: Recording) -> dict[str, tuple[str, ...]]:
+    """Return the names of signals' entries."""
+    return {n: tuple(x) for n, x in header_in(recording).get("names", {}).items()}
 
 
 def outcome_in(recording: Recording) -> tuple[Array | str | None, tuple[str, ...]]:

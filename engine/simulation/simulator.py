@@ -34,7 +34,7 @@ from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.function import compiled_attempt
-from engine.simulation.impulses import Impulses
+from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
@@ -125,7 +125,10 @@ class Simulator(Fixed):
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
+        if contacts is not None and not isinstance(contacts, Contacts):
+            raise SimulationError(f"contacts is {contacts!r:.80}; expected engine.Contacts(...), or None")
         touch = None if contacts is None else contacts.bind(driven)
+        self._overlaps = None if touch is None else Overlaps(touch)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses)
         if not issubclass(self.plant.kind, self.method.takes):
@@ -168,6 +171,7 @@ class Simulator(Fixed):
 
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
+        parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
         acting = [c.name for c in self.plant.acting if c.name != Drive.name]
         return "; ".join(parts + ([f"acting: {', '.join(acting)}"] if acting else [])) + ">"
 
@@ -229,6 +233,8 @@ class Simulator(Fixed):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         if self.limited:
             require_within(self.model, q0)
+        if self._overlaps is not None:
+            self._overlaps.require_apart(q0)
         p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
         return p, self._step.prepare(p, x)
 
@@ -392,6 +398,8 @@ class Simulator(Fixed):
         >>> round(solution.events[0].t, 12)
         1.0
         """
+        if self.plant.contacts is not None:
+            raise SimulationError("contacts act by impulses at fixed steps, and an adaptive run has none; expected run")
         if self.plant.impulses is not None:
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         p, x = self._start(q0, v0, parameters or {})
@@ -420,7 +428,7 @@ class Simulator(Fixed):
         t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt, self.plant.contacts)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
-                           warnings=doubts.texts)  # fmt: skip
+                           warnings=doubts.texts, names=self.plant.names)  # fmt: skip
         if not watch:
             return found
         memory = self._step.watched(data[..., 1 : 1 + self._process.n])

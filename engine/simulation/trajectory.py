@@ -23,7 +23,7 @@ from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import own, with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run_header import checked_path, header_of, outcome, outcome_in, robot_in
+from engine.simulation.run_header import checked_path, header_of, names_in, outcome, outcome_in, robot_in
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Trajectory:
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
     defect : what the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
+    names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     """
@@ -72,6 +73,7 @@ class Trajectory:
     parameters: dict[str, Array] = field(default_factory=dict)
     reason: Array | str | None = None
     warnings: tuple[str, ...] = ()
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -261,6 +263,8 @@ class Trajectory:
 
     def __call__(self, name: str) -> Array:
         """Return a signal by its name."""
+        if name.removesuffix(".names") in self.names and name.endswith(".names"):
+            return np.array(self.names[name.removesuffix(".names")])
         if name not in self.signals:
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
         return self.signals[name]
@@ -315,7 +319,7 @@ class Trajectory:
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.parameters)
+        header = header_of(self.model, self.gravity, self.parameters, self.names)
         header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
@@ -411,12 +415,12 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
         events = events_in(recording, start, stop)
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
-        reason, warnings = outcome_in(recording)
+        (reason, warnings), names = outcome_in(recording), names_in(recording)
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings)
+    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names)
 
 
 def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
