@@ -177,6 +177,18 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
 
 
+def shared(fn: Callable[..., Any], *arguments: Any) -> Any:
+    """``fn(*arguments)``; traced, it is compiled once, and called wherever the same function is shared again.
+
+    The function depends on its arguments alone, and stays alive.
+
+    >>> float(shared(np.dot, np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    11.0
+    """
+    graph = graph_of(*arguments)
+    return fn(*arguments) if graph is None else graph.shared(fn, arguments)
+
+
 def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
     """∂fn/∂x of a vector function at x (n): exact on traced values that are independent of each other, on floats by central differences
     (to about 1e-10 of fn's size: enough for :func:`root`)."""

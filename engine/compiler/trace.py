@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 
+#: programs of functions that are called within others, by their arguments' shapes
+SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
+
 
 class Tracer(Graph):
     """The graph of a function that is being traced, with what ``engine.ops`` asks of it beside single operations."""
@@ -25,6 +29,13 @@ class Tracer(Graph):
     def while_loop(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:
         """:func:`engine.ops.while_loop` on traced values."""
         return while_loop(self, advance, x, limit, done)
+
+    def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """:func:`engine.ops.shared` on arguments of which some are traced; a function is traced once for each choice of shapes."""
+        known, shapes = SHARED.setdefault(fn, {}), tuple(np.shape(a) for a in arguments)
+        if shapes not in known:
+            known[shapes] = trace(fn, shapes)
+        return calling(known[shapes])(*arguments)
 
     def jacobian(self, results: Any, arguments: Any) -> np.ndarray:
         """∂ results / ∂ arguments, of traced arrays: (*results' shape, *arguments' shape)."""

@@ -10,7 +10,6 @@ Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.0
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,22 @@ import numpy as np
 from engine import ops
 from engine.contact.hunt_crossley import normal_impulse, weight
 from engine.contact.material import STRIBECK
-from engine.contact.pairs import Nearness, Pair, Touch, nearness, touch
+from engine.contact.pairs import Began, Nearness, Pair, Touch, between, nearness, touch
+from engine.contact.world_axes import WorldAxes
+from engine.dynamics.kinematics import body_motion, body_poses
 from engine.model import Model
-from engine.spatial import so3
+from engine.spatial import se3, so3
 
 Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
 STIFFEST = 1e-3
 
 
+UPPER = np.triu_indices(6)
+
+
 class Point:
-    """The law of one point of a pair in a step of h: impulses g (3) and G = −∂g/∂u (3×3) of its velocity u (3) after the step.
+    """The law of one point of a pair in a step: impulses g (3) and G = −∂g/∂u (3×3) of its velocity u (3) after the step.
 
     Attributes
     ----------
@@ -37,15 +41,14 @@ class Point:
     """
 
     def __init__(self, pair: Pair, h: Any, normal: Array, gap: Any, before: Any, free: Any, stiction: float) -> None:
-        self.pair, self.h, self.normal, self.gap, self.before, self.free, self.stiction = pair, h, normal, gap, before, free, stiction
+        self.pair, self.normal, self.stiction = pair, normal, stiction
+        m = pair.material
+        s = weight(h * h * m.stiffness * pair.mobility * min(pair.points, 4))
+        #: what :func:`~engine.contact.hunt_crossley.normal_impulse` takes besides u
+        self.spring = ops.array([m.stiffness, m.dissipation, h, s, gap, before, free])
+        self.before, self.free = before, free
         self.rubs: Any = 0.0
         self.slow: Any = stiction
-
-    def push(self, u: Any) -> tuple[Any, Any]:
-        """Return the normal impulse and its slope at the normal velocity u."""
-        m, h = self.pair.material, self.h
-        s = weight(h * h * m.stiffness * self.pair.mobility * min(self.pair.points, 4))
-        return normal_impulse(m.stiffness, m.dissipation, h, s, self.gap, self.before, self.free, u)
 
     def rub(self, normal: Any, slip2: Any) -> None:
         """Take what friction there is from a normal impulse and a slip, squared, that are known."""
@@ -56,18 +59,45 @@ class Point:
         self.rubs = mu * normal
         self.slow = ops.maximum(STIFFEST * self.pair.mobility * self.rubs, self.stiction)
 
-    def impulse(self, u: Array) -> tuple[Array, Array]:
-        """Return g (3) and G (3×3)."""
-        n = self.normal
-        un = n @ u
+    def push(self, u: Any) -> Any:
+        """Return the normal impulse at the normal velocity u."""
+        return normal_impulse(*self.spring, u)[0]
+
+    def impulse(self, u: Array) -> Array:
+        """Return g (3)."""
+        un = self.normal @ u
+        ut = u - un * self.normal
+        return self.push(un) * self.normal - drag(self.rubs, self.slow, ut)[0] * ut
+
+    def wrench(self, x: Array, u: Array) -> Array:
+        """Return :func:`wrench` of the point at x (3) with the velocity u (3)."""
+        return ops.shared(wrench, self.spring, ops.array([self.rubs, self.slow]), self.normal, x, u)
+
+
+def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
+    """Return b = μ γ/max(|uₜ|, v_s), and 1/|uₜ|² where it slides, else 0."""
+    slip2, slow2 = ut @ ut, slow * slow
+    most = ops.maximum(slip2, slow2)
+    return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
+
+
+def wrench(spring: Array, friction: Array, n: Array, x: Array, u: Array) -> Array:
+    """Return F = Cᵀ g (6) and the upper triangle of K = Cᵀ G C (21) of a point at x (3), with u = C V; zeros where nothing acts.
+
+    With G = b 1 + (a − b) n nᵀ − b uₜ uₜᵀ/|uₜ|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ uₜ.
+    """
+    un, (rubs, slow) = n @ u, friction
+    push, slope = normal_impulse(*spring, un)
+
+    def acting() -> Array:
         ut = u - un * n
-        push, slope = self.push(un)
-        slip2, slow2 = ut @ ut, self.slow * self.slow
-        slides = slip2 > slow2
-        drag = self.rubs / ops.sqrt(ops.maximum(slip2, slow2))
-        along = ops.where(slides, 1.0 / ops.maximum(slip2, slow2), 0.0)
-        nn = np.outer(n, n)
-        return push * n - drag * ut, slope * nn + drag * (np.eye(3) - nn - along * np.outer(ut, ut))
+        b, slides = drag(rubs, slow, ut)
+        X = so3.hat(x)
+        m, w = np.concatenate([X @ n, n]), np.concatenate([X @ ut, ut])
+        K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
+        return np.concatenate([push * m - b * w, K[UPPER]])
+
+    return ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
 
 
 class ContactLaws:
@@ -86,14 +116,16 @@ class ContactLaws:
         """The points' names."""
         return [f"{p.name}.{k}" if p.points > 1 else p.name for p in self.pairs for k in range(p.points)]
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness) -> Touching:
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, keep: frozenset[int] = frozenset()) -> Touching:
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
-        been found near there."""
-        return Touching(self.touches(q0, v0, q, found), h, v0, free, self.stiction)
+        been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
+        axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
+        return Touching(axes, self.touches(q0, v0, found, axes.about), h, axes.seen(v0), axes.seen(free), self.stiction)
 
-    def touches(self, q0: Array, v0: Array, q: Array, found: Nearness) -> list[Touch]:
-        """Return where the pairs are at q (nq), after a step from q0 and v0."""
-        return [touch(self.model, pair, q0, v0, q, apart, near, found.poses[pair.a.body])
+    def touches(self, q0: Array, v0: Array, found: Nearness, about: Array) -> list[Touch]:
+        """Return where the pairs are, seen from a point (3), after a step from q0 and v0."""
+        began = Began(body_poses(self.model, q0), body_twists(self.model, q0, v0))
+        return [touch(pair, apart, near, found.poses, about, began)
                 for pair, apart, near in zip(self.pairs, found.apart, found.near, strict=True)]  # fmt: skip
 
     def nearness(self, q: Array, v: Array, h: Any) -> Nearness:
@@ -117,110 +149,114 @@ class ContactLaws:
 
     def gaps(self, q: Array) -> Array:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
-        found, rest = nearness(self.model, self.pairs, q, [0.0] * (len(self.model.bodies) + 1)), np.zeros(self.model.nv)
-        return np.concatenate([t.gap for t in self.touches(q, rest, q, found)])
+        found = nearness(self.model, self.pairs, q, [0.0] * (len(self.model.bodies) + 1))
+        return np.concatenate([t.gap for t in self.touches(q, np.zeros(self.model.nv), found, np.zeros(3))])
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
         """Return what is recorded of a state: gaps and slips (points), the forces given, and the springs' energy."""
-        gap, slip, energy = [], [], 0.0
-        for t in self.touches(q, v, q, self.nearness(q, v, h)):
+        found = self.nearness(q, v, h)
+        axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
+        V, gap, slip, energy = axes.twists(axes.seen(v)), [], [], 0.0
+        for t in self.touches(q, v, found, axes.about):
             gap += list(t.gap)
             energy = energy + 0.5 * t.pair.material.stiffness * sum(ops.minimum(g, 0.0) ** 2 for g in t.gap)
-            slip += [ops.sqrt(ops.maximum(u @ u - (n @ u) ** 2, 0.0)) for n, u in zip(t.normal, velocities(t, twist(t, v)), strict=True)]
+            slip += [ops.sqrt(ops.maximum(u @ u - (n @ u) ** 2, 0.0)) for n, u in zip(t.normal, velocities(t, V), strict=True)]
         return {"contacts.force": forces, "contacts.gap": np.array(gap), "contacts.slip": np.array(slip), "contacts.energy": energy}
 
 
 class Touching:
-    """The laws of a step: a :class:`~engine.contact.newton.Law`."""
+    """The laws of a step, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`."""
 
-    def __init__(self, found: list[Touch], h: Any, before: Array, free: Array, slow: float) -> None:
-        self.found, self.h, self.slow, self.nv = found, h, slow, len(free)
-        self.free = free
+    def __init__(self, axes: WorldAxes, found: list[Touch], h: Any, before: Array, free: Array, slow: float) -> None:
+        self.axes, self.found, self.h, self.slow = axes, found, h, slow
         self.points: list[list[Point]] = []
+        was, flown = axes.twists(before), axes.twists(free)
         for t in found:
-            flown = velocities(t, twist(t, free))
             self.points.append([Point(t.pair, h, n, gap, u0, n @ u, slow)
-                                for n, gap, u0, u in zip(t.normal, t.gap, t.before, flown, strict=True)])  # fmt: skip
-            for point, u in zip(self.points[-1], velocities(t, twist(t, before)), strict=True):
+                                for n, gap, u0, u in zip(t.normal, t.gap, t.before, velocities(t, flown), strict=True)])  # fmt: skip
+            for point, u in zip(self.points[-1], velocities(t, was), strict=True):
                 un = point.normal @ u
-                point.rub(point.push(point.before)[0], u @ u - un * un)
+                point.rub(point.push(point.before), u @ u - un * un)
+        #: pairs of bodies, with their pairs of shapes
+        self.bodies: dict[tuple[int, int], list[int]] = {}
+        for k, t in enumerate(found):
+            self.bodies.setdefault((t.pair.a.body, t.pair.b.body), []).append(k)
 
-    def lag(self, v: Array) -> bool:
-        """Take the friction that goes with the normal impulses at v (nv)."""
+    def lag(self, x: Array) -> bool:
+        """Take the friction that goes with the normal impulses at x (nv)."""
+        V = self.axes.twists(x)
         for t, points in zip(self.found, self.points, strict=True):
-            for point, u in zip(points, velocities(t, twist(t, v)), strict=True):
+            for point, u in zip(points, velocities(t, V), strict=True):
                 un = point.normal @ u
-                point.rub(point.push(un)[0], u @ u - un * un)
+                point.rub(point.push(un), u @ u - un * un)
         return True
 
     @property
     def acts(self) -> Any:
         """Whether anything pushes where flight leads."""
-        return ops.largest(np.array([p.push(p.free)[0] for points in self.points for p in points])) > 0.0
+        return ops.largest(np.array([p.push(p.free) for points in self.points for p in points])) > 0.0
 
-    def impulse(self, v: Array) -> tuple[Array, Array]:
+    def impulse(self, x: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
-        total, G = [0.0] * self.nv, np.zeros((self.nv, self.nv), dtype=object if v.dtype == object else float)
-        for t, points in zip(self.found, self.points, strict=True):
-            g, H = self.contribution(t, points, v)
-            dofs = t.pair.dofs
-            for a, i in enumerate(dofs):
-                total[i] = total[i] + g[a]
-                for b, j in enumerate(dofs):
-                    G[i, j] = G[i, j] + H[a, b]
-        return ops.array(total), G
+        V, nv = self.axes.twists(x), len(x)
+        F: list[Any] = [np.zeros(6)] * len(V)
+        G = np.zeros((nv, nv), dtype=object if x.dtype == object else float)
+        for (a, b), pairs in self.bodies.items():
+            f, K = self.wrenches(pairs, V)
+            F[a], F[b] = F[a] - f, F[b] + f
+            self.add(G, a, b, K, [self.found[k].near for k in pairs])
+        return self.axes.forces(F), G
 
-    def contribution(self, t: Touch, points: list[Point], v: Array) -> tuple[Array, Array]:
-        """Return γ and G of one pair, for the velocities that move it: F = Σ Cᵀ g, K = Σ Cᵀ G C, with u = C V; then Jᵀ F and Jᵀ K J."""
-        n = len(t.pair.dofs)
-        upper = np.triu_indices(n)
+    def wrenches(self, pairs: list[int], V: list[Any]) -> tuple[Array, Array]:
+        """Return the wrench (6) on the second of two bodies, in world axes about c, and its stiffness K (6, 6), by pairs of shapes."""
+        total: Any = np.zeros(27)
+        for k in pairs:
+            t, points = self.found[k], self.points[k]
 
-        def push() -> Array:
-            F, K = np.zeros(6), np.zeros((6, 6))
-            V = twist(t, v)
-            for p, x, u in zip(points, t.position, velocities(t, V), strict=True):
-                g, G = p.impulse(u)
-                C = np.concatenate([-so3.hat(x), np.eye(3)], axis=1)
-                F, K = F + C.T @ g, K + C.T @ G @ C
-            return np.concatenate([t.jacobian.T @ F, (t.jacobian.T @ K @ t.jacobian)[upper]])
+            def own(t: Touch = t, points: list[Point] = points) -> Array:
+                some: Any = np.zeros(27)
+                for p, x, u in zip(points, t.position, velocities(t, V), strict=True):
+                    some = some + p.wrench(x, u)
+                return some
 
-        found = ops.when(t.near, push, np.zeros(n + len(upper[0])))
-        H = np.empty((n, n), dtype=found.dtype)
-        H[upper], H.T[upper] = found[n:], found[n:]
-        return found[:n], H
+            total = total + ops.when(t.near, own, np.zeros(27))
+        K = np.empty((6, 6), dtype=total.dtype)
+        K[UPPER], K.T[UPPER] = total[6:], total[6:]
+        return total[:6], K
 
-    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
-        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
-        lines = [(velocities(t, twist(t, v)), velocities(t, twist(t, d))) for t in self.found]
+    def add(self, G: Array, a: int, b: int, K: Array, near: list[Any]) -> None:
+        """Add Jᵀ K J to G, with J (6, nv) of the second body relative to the first."""
+        up, down = between(self.axes.model, a, b)
+        J: dict[int, Array] = {}
+        for sign, bodies in ((-1.0, up), (1.0, down)):
+            for i in bodies:
+                for j, column in self.axes.columns[i]:
+                    J[j] = J[j] + sign * column if j in J else sign * column
+        dofs = sorted(J)
+        pairs = [(i, j) for i in dofs for j in dofs if i <= j]
 
-        def at(a: Any) -> tuple[Any, Any]:
-            total = ops.array([0.0, 0.0])
-            for t, points, (u, du) in zip(self.found, self.points, lines, strict=True):
-                def slopes(points: list[Point] = points, u: Array = u, du: Array = du) -> Array:
-                    found: Any = np.zeros(2)
-                    for p, x, dx in zip(points, u, du, strict=True):
-                        g, G = p.impulse(x + a * dx)
-                        found = found + ops.array([g @ dx, dx @ (G @ dx)])
-                    return found
+        def product() -> Array:
+            KJ = {j: K @ J[j] for j in dofs}
+            return np.array([J[i] @ KJ[j] for i, j in pairs])
 
-                total = total + ops.when(t.near, slopes, np.zeros(2))
-            return total[0], total[1]
+        for (i, j), g in zip(pairs, ops.when(functools.reduce(ops.logical_or, near), product, np.zeros(len(pairs))), strict=True):
+            G[i, j] = G[i, j] + g
+            if i != j:
+                G[j, i] = G[j, i] + g
 
-        return at
-
-    def forces(self, v: Array) -> Array:
-        """Return the points' impulses (points, 3) on the second of each pair, in world axes."""
-        rows = []
-        for t, points in zip(self.found, self.points, strict=True):
-            rows += [t.pose[:3, :3] @ p.impulse(u)[0] for p, u in zip(points, velocities(t, twist(t, v)), strict=True)]
-        return np.array(rows)
+    def impulses(self, x: Array) -> list[list[Array]]:
+        """Return the impulses (3) of every pair's points, on the second, in world axes."""
+        V = self.axes.twists(x)
+        return [[p.impulse(u) for p, u in zip(points, velocities(t, V), strict=True)]
+                for t, points in zip(self.found, self.points, strict=True)]  # fmt: skip
 
 
-def twist(t: Touch, v: Array) -> Array:
-    """Return the twist (6) of the second of a pair relative to the first."""
-    return t.jacobian @ v[list(t.pair.dofs)]
+def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
+    """Return the twists (6) of all bodies in their own frames, the world's last."""
+    return body_motion(model, q, v).V
 
 
-def velocities(t: Touch, V: Array) -> Array:
-    """Return the velocities (n, 3) of the points of a pair."""
-    return np.array([V[3:] + ops.cross(V[:3], x) for x in t.position])
+def velocities(t: Touch, V: list[Any]) -> Array:
+    """Return the velocities (n, 3) of the points of a pair, of the second relative to the first, with twists in world axes."""
+    W = V[t.pair.b.body] - V[t.pair.a.body]
+    return np.array([W[3:] + ops.cross(W[:3], x) for x in t.position])

@@ -9,30 +9,23 @@ import numpy as np
 
 from engine import ops
 from engine.contact.newton import Law, minimum
-from engine.dynamics.crba import crba
 from engine.model import Model
 
 Array = np.ndarray
 
 
-def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array,
-                   also: Callable[[Array], Array] = lambda v: np.zeros(0), n: int = 0) -> Array:  # fmt: skip
-    """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv).
+def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
+    """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at ``free`` (nv), with the inertia M
+    there.
 
-    Where none acts it is ``free``, to the bit, at the cost of asking. Friction is found twice: with the normal impulses of ``before``, and
-    with those that this leads to. NaN where Newton's method does not converge. After v⁺ stand n numbers more: ``also(v⁺)``, or zeros.
+    Friction is found twice: with the normal impulses of ``before``, and with those that this leads to. NaN where Newton's method does not
+    converge.
     """
-
-    def push() -> Array:
-        M = crba(model, q)
-        after, found = minimum(M, free, law, before)
-        if law.lag(after):
-            after, again = minimum(M, free, law, after)
-            found = ops.logical_and(found, again)
-        after = ops.where(found, 1.0, np.nan) * after
-        return np.concatenate([after, also(after)])
-
-    return ops.when(law.acts, push, np.concatenate([free, np.zeros(n)]))
+    after, found = minimum(M, free, law, before)
+    if law.lag(after):
+        after, again = minimum(M, free, law, after)
+        found = ops.logical_and(found, again)
+    return ops.where(found, 1.0, np.nan) * after
 
 
 def corrected(model: Model, h: Any, q: Array, free: Array, after: Array,

@@ -193,12 +193,3 @@ class Rubbing:
                 total = found.setdefault("stops" if name == "stop" else "friction", [0.0] * self.nv)
                 total[r.j] = total[r.j] + r.ratio * law(r.ratio * v[r.j])[0]
         return {name: ops.array(total) for name, total in found.items()}
-
-    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
-        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
-
-        def at(a: Any) -> tuple[Any, Any]:
-            impulse, G = self.impulse(v + a * d)
-            return impulse @ d, (np.diag(G) * d) @ d
-
-        return at

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.contact_laws import Touching, twist, velocities
+from engine.contact.contact_laws import Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.spatial import inertia, se3
+from engine.spatial import inertia
 
 Array = np.ndarray
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, v: Array) -> Array:
-    """Return what the impulses of contacts, with the velocity v (nv) after them, change of the trees' momenta (trees, 9).
+def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, x: Array) -> Array:
+    """Return what the impulses of contacts, with the velocities x (nv) in its axes after them, change of the trees' momenta (trees, 9).
 
     An impulse f acts on both trees at one place x, and at the middle of the step, when the centre of mass was at c − h/2 p/m: on a tree, of
     the mass m, that goes on by h/2 f/m::
@@ -29,19 +29,16 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     changes: list[Any] = [np.zeros(9) for _ in trees]
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
-    for t, points in zip(law.found, law.points, strict=True):
+    for t, impulses in zip(law.found, law.impulses(x), strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:
             continue
-        impulses = [p.impulse(u)[0] for p, u in zip(points, velocities(t, twist(t, v)), strict=True)]
-        R, o = se3.rotation(t.pose), se3.position(t.pose)
-        f = R @ sum(impulses)
-        l = R @ sum(ops.cross(x, g) for x, g in zip(t.position, impulses, strict=True))
+        f, l = sum(impulses), sum(ops.cross(y, g) for y, g in zip(t.position, impulses, strict=True))
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue
             velocity = momenta[k][3:6] / mass[k]
             drift = np.zeros(3) if other is None else 0.25 * law.h * (velocity - momenta[other][3:6] / mass[other])
-            turn = l + ops.cross(o - momenta[k][6:] + drift, f)
+            turn = l + ops.cross(law.axes.about - momenta[k][6:] + drift, f)
             changes[k] = changes[k] + sign * np.concatenate([turn, f, 0.5 * law.h / mass[k] * f])   # (1)
     return np.array(changes).reshape(len(trees), 9)

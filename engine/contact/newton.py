@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,10 +9,12 @@ import numpy as np
 from engine import ops
 
 Array = np.ndarray
-#: steps of Newton, and tries of a length along each
-STEPS, TRIES = 100, 100
+#: evaluations of the law: steps of Newton, and tries of a length along each
+STEPS = 1000
 #: of the slope at the beginning of a line: what is left of it where it is long enough
 FLAT = 0.1
+#: of a step: as close together as the ends of a search are one point
+NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
 LAST = 1e-9
 
@@ -29,9 +30,6 @@ class Law(Protocol):
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite."""
-
-    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
-        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
 
     def lag(self, v: Array) -> bool:
         """Take what the law knows of v⁺ beforehand (the normal impulse of friction) from v; False where there is nothing of that kind."""
@@ -54,32 +52,31 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
     (True, True)
     """
-    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
+    n, leaves_first = len(start), slice(None, None, -1)         # in this order elimination keeps the tree's zeros
 
-    def advance(v: Array) -> tuple[Array, Any]:
+    def advance(z: Array) -> tuple[Array, Any]:
+        v, d, (first, a, low, high, halve) = z[:n], z[n : 2 * n], z[2 * n :]
         impulse, G = law.impulse(v)
-        residual = M @ (v - free) - impulse
-        d = -ops.solve((M + G)[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
-        small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow    # of the whole step: a line's length may be short
-        return v + length(M, v - free, d, residual @ d, law.along(v, d)) * d, small
+        H, residual = M + G, M @ (v - free) - impulse
+        slope = residual @ d                                    # of the line along d, a of which has been gone
+        flat = ops.logical_or(abs(slope) <= FLAT * abs(first), high - low <= NARROW)
 
-    return ops.while_loop(advance, start, STEPS)
+        def onward() -> Array:
+            """The next line, along Newton's direction."""
+            d = -ops.solve(H[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
+            small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
+            return np.concatenate([v + d, d, [residual @ d, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
 
+        def along() -> Array:
+            """Another length on the same line: by its slope and curvature, or halfway, as the well of dry friction is narrow."""
+            lower, upper = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
+            newton = a - slope / ops.maximum(d @ (H @ d), 1e-300)
+            usable = ops.logical_and(halve < 0.5, ops.logical_and(lower < newton, newton < upper))
+            to = ops.where(usable, newton, 0.5 * (lower + upper))
+            return np.concatenate([v + (to - a) * d, d, [first, to, lower, upper, 1.0 - halve, 0.0]])
 
-def length(M: Array, v: Array, d: Array, first: Any, along: Callable[[Any], tuple[Any, Any]]) -> Any:
-    """Return α where the slope along d from v, of ½ (v + α d)ᵀ M (v + α d) + ℓ, is about zero beside the ``first``: 1 where it is there."""
-    Md = M @ d
-    slope0, curvature0 = v @ Md, d @ Md
+        z = ops.when(flat, onward, ops.when(ops.logical_not(flat), along, np.zeros(2 * n + 6)))
+        return z[:-1], z[-1] > 0.5
 
-    def narrow(z: Array) -> tuple[Array, Any]:
-        a, low, high, halve = z                                 # every other try halves the bracket: dry friction's well is narrow
-        power, curvature = along(a)
-        slope = slope0 + a * curvature0 - power
-        low, high = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
-        newton = a - slope / ops.maximum(curvature0 + curvature, 1e-300)
-        usable = ops.logical_and(halve < 0.5, ops.logical_and(low < newton, newton < high))
-        good = abs(slope) <= FLAT * abs(first)
-        return ops.array([ops.where(good, a, ops.where(usable, newton, 0.5 * (low + high))), low, high, 1.0 - halve]), good
-
-    z, _ = ops.while_loop(narrow, np.array([1.0, 0.0, 2.0, 0.0]), TRIES)
-    return z[0]
+    z, found = ops.while_loop(advance, np.concatenate([start, np.zeros(n), [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
+    return z[:n], found

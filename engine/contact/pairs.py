@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,16 +68,14 @@ def thickness(shape: Shape) -> float:
 
 
 class Touch(NamedTuple):
-    """Where a pair is in a configuration, in the frame of the first shape's body A.
+    """Where a pair is after a step's flight, in world axes from a point c.
 
     Attributes
     ----------
     near : whether the spheres around both may meet; where not, all is zero, but for the gap, which is that of the spheres
     position, normal : (n, 3) midway between the surfaces, out of the first
     gap : (n), m, below zero where they overlap
-    jacobian : (6, dofs), the twist of the second relative to the first, about A's origin
     before : (n), the rate of the gap at the beginning of the step, m/s
-    pose : T_WA
     """
 
     pair: Pair
@@ -83,9 +83,7 @@ class Touch(NamedTuple):
     position: Array
     normal: Array
     gap: Array
-    jacobian: Array
     before: Array
-    pose: Array
 
 
 def path(model: Model, body: int) -> list[int]:
@@ -101,31 +99,6 @@ def between(model: Model, a: int, b: int) -> tuple[list[int], list[int]]:
     """Return the bodies from a, and from b, up to below the first that carries both."""
     above_a, above_b = path(model, a), path(model, b)
     return [i for i in above_a if i not in above_b], [i for i in above_b if i not in above_a]
-
-
-def relative_motion(model: Model, q: Array, a: int, b: int) -> tuple[Array, dict[int, Array]]:
-    """Return T_AB of body b in a, and the columns (6) of Ad(T_AB) J_B − J_A by their velocities.
-
-    Only the joints between the two count, so that nothing is lost far from the origin.
-    """
-    up, down = between(model, a, b)
-    columns: dict[int, Array] = {}
-    T = np.eye(4)
-
-    def add(i: int, sign: float) -> None:
-        body = model.bodies[i]
-        S = body.subspace(q)
-        for k, j in enumerate(range(body.v.start, body.v.stop)):
-            column = sign * se3.twist_to_parent(T, S[:, k])
-            columns[j] = columns[j] + column if j in columns else column
-
-    for i in up:
-        add(i, -1.0)
-        T = T @ se3.inv(model.bodies[i].pose(q))
-    for i in reversed(down):
-        T = T @ model.bodies[i].pose(q)
-        add(i, 1.0)
-    return T, columns
 
 
 class Nearness(NamedTuple):
@@ -145,31 +118,50 @@ def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nea
     return Nearness(apart, near, T_W)
 
 
-def touch(model: Model, pair: Pair, q0: Array, v0: Array, q: Array, apart: Any, near: Any, pose: Array) -> Touch:
-    """Return where a pair is at q (nq), after a step from q0 and v0; ``pose`` is the first body's."""
+def placed(T: Array, x: Array) -> Array:
+    """Return R x + p."""
+    return se3.rotation(T) @ x + se3.position(T)
+
+
+class Began(NamedTuple):
+    """How bodies moved at the beginning of a step: their poses, and their twists in their own frames, the world's last."""
+
+    poses: list[Array]
+    twists: list[Array]
+
+
+def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, began: Began) -> Touch:
+    """Return where a pair is, with the bodies at T_WB (``poses``), seen from a point (3) in the world."""
     a, b, n = pair.a, pair.b, pair.points
 
-    def look() -> Array:
-        T, columns = relative_motion(model, q, a.body, b.body)
-        p = geometry.points(a.shape, b.shape, se3.inv(a.pose) @ T @ b.pose)
-        R, o = a.pose[:3, :3], a.pose[:3, 3]
-        position, normal = [R @ x + o for x in p.position], [R @ x for x in p.normal]
-        T0, columns0 = relative_motion(model, q0, a.body, b.body)
-        V0 = sum(columns0[j] * v0[j] for j in pair.dofs)
-        moved = (T - T0)[:3, :3] @ b.center + (T - T0)[:3, 3]   # a rolling ball touches with another point than before
-        before = [x @ (V0[3:] + ops.cross(V0[:3], y - moved)) for x, y in zip(normal, position, strict=True)]
-        return np.concatenate([*position, *normal, p.gap, before, *[columns[j] for j in pair.dofs]])
+    def rate(s: Placed, y: Array) -> Array:
+        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
+        R, V, c = se3.rotation(began.poses[s.body]), began.twists[s.body], placed(poses[s.body], s.center)
+        return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ s.center)   # so that a rolling ball is asked where it touched then
 
-    nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n)])
-    far = np.concatenate([nowhere, np.array([apart] * n), np.zeros(n), np.zeros(6 * len(pair.dofs))])
-    position, normal, gap, before, J = np.split(ops.when(near, look, far), [3 * n, 6 * n, 7 * n, 8 * n])
-    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, J.reshape(-1, 6).T, before, pose)
+    def look() -> Array:
+        T_a, T_b = poses[a.body] @ a.pose, poses[b.body] @ b.pose
+        p = geometry.Points(*ops.shared(points_between(a.shape, b.shape), se3.inv(T_a) @ T_b))
+        R, o = se3.rotation(T_a), se3.position(T_a)
+        places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
+        rates = [x @ (rate(b, y) - rate(a, y)) for x, y in zip(normals, places, strict=True)]
+        return np.concatenate([*(y - about for y in places), *normals, p.gap, rates])
+
+    nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(n)])
+    position, normal, gap, before = np.split(ops.when(near, look, nowhere), [3 * n, 6 * n, 7 * n])
+    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before)
+
+
+@functools.cache
+def points_between(a: Shape, b: Shape) -> Callable[[Array], geometry.Points]:
+    """Return the contact points of two shapes as a function of T_AB, the same one for equal shapes."""
+    return lambda T: geometry.points(a, b, T)
 
 
 def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
     """Return how far the spheres around both shapes are apart."""
     a, b = pair.a, pair.b
-    centers = [se3.rotation(T_W[s.body]) @ s.center + se3.position(T_W[s.body]) for s in (a, b)]
+    centers = [placed(T_W[s.body], s.center) for s in (a, b)]
     d = centers[1] - centers[0]
     if isinstance(a.shape, geometry.Plane):                               # a half-space: the sphere's height above it
         return (se3.rotation(T_W[a.body]) @ a.pose[:3, 2]) @ d - b.shape.bounding_radius

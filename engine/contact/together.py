@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,13 +34,3 @@ class Together:
         """Return γ (nv) and G (nv, nv)."""
         given = [law.impulse(v) for law in self.laws]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]
-
-    def along(self, v: Array, d: Array) -> Callable[[Any], tuple[Any, Any]]:
-        """Return the function of α that gives γ·d and dᵀ G d at v + α d."""
-        lines = [law.along(v, d) for law in self.laws]
-
-        def at(a: Any) -> tuple[Any, Any]:
-            given = [line(a) for line in lines]
-            return sum(g for g, _ in given), sum(G for _, G in given)
-
-        return at

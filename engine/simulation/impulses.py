@@ -11,6 +11,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
+from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
 from engine.simulation.component import Unsolved
@@ -34,27 +35,33 @@ class Impulses:
         self.joints, self.contacts, self.conserved = joints, contacts, conserved
         self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
+        self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
         self.extra = 9 * self.trees + 3 * self.points
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array) -> Array:
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
         ``momenta`` (trees, 9)."""
-        laws: list[Law] = [self.joints.step(h, before, q, free)] if self.joints else []
+        joints = self.joints.step(h, before, q, free) if self.joints else None
         if self.contacts is None:
-            return velocity_after(model, laws[0], before, q, free)
+            assert joints is not None
+            return ops.when(joints.acts, lambda: velocity_after(crba(model, q), joints, before, free), free)
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
-            touching = contacts.step(h, q0, before, q, free, found)
+            touching = contacts.step(h, q0, before, q, free, found, self.rubbing)
+            axes = touching.axes
+            law: Law = touching if joints is None else Together([joints, touching])
 
-            def also(v: Array) -> Array:
-                changes = momentum_changes(model, self.conserved, momenta, touching, v)
-                return np.concatenate([changes.ravel(), (touching.forces(v) / h).ravel()])
+            def corrected() -> Array:
+                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), axes.seen(free))
+                changes = momentum_changes(model, self.conserved, momenta, touching, x)
+                return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in touching.impulses(x) for f in pair)])
 
-            return velocity_after(model, Together([*laws, touching]) if laws else touching, before, q, free, also, self.extra)
+            return ops.when(law.acts, corrected, nothing)
 
-        acts = functools.reduce(ops.logical_or, [*(law.acts for law in laws), *found.near], False)
-        return ops.when(acts, push, np.concatenate([free, np.zeros(self.extra)]))
+        nothing = np.concatenate([free, np.zeros(self.extra)])
+        acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
+        return ops.when(acts, push, nothing)
 
     def split(self, after: Array, nv: int) -> tuple[Array, Array, Array]:
         """Return v⁺ (nv), changes of momenta (trees, 9) and forces (points, 3)."""

@@ -1,0 +1,82 @@
+"""Velocities as contacts see them: floating roots move by twists in world axes, about one point for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+from engine.spatial import inertia, se3
+
+Array = np.ndarray
+
+
+class WorldAxes:
+    """The change of coordinates x = S v in which a floating root's six are its twist in world axes about a point c, others as they are.
+
+    A contact's stiffness is then added to the inertia of what floats as it stands.
+
+    Parameters
+    ----------
+    poses : T_WB of all bodies at q (nq), the world's last
+    about : c (3), in the world
+    keep : velocities that stay as they are
+
+    Attributes
+    ----------
+    poses : T_cB of all bodies, in axes of the world from c
+    columns : for each body the velocities of its joint, with the twist (6) in world axes about c that a unit of each gives what it carries
+    """
+
+    def __init__(self, model: Model, q: Array, poses: list[Array], about: Array, keep: frozenset[int] = frozenset()) -> None:
+        self.model, self.about, bodies = model, about, model.bodies
+        self.poses = [se3.pose(se3.rotation(T), se3.position(T) - about) for T in poses]
+        self.roots = [i for i in model.roots if bodies[i].kind.floats and keep.isdisjoint(range(bodies[i].v.start, bodies[i].v.stop))]
+        self.columns: list[list[tuple[int, Array]]] = []
+        for i, body in enumerate(bodies):
+            T, S = self.poses[i], body.subspace(q)
+            J = np.eye(6) if i in self.roots else np.stack([se3.twist_to_parent(T, s) for s in S.T], axis=1)
+            self.columns.append([(j, J[:, k]) for k, j in enumerate(range(body.v.start, body.v.stop))])
+
+    def seen(self, v: Array) -> Array:
+        """Return x = S v (nv)."""
+        x = list(v)
+        for i in self.roots:
+            x[self.model.bodies[i].v] = se3.twist_to_parent(self.poses[i], v[self.model.bodies[i].v])
+        return np.array(x)
+
+    def back(self, x: Array) -> Array:
+        """Return v = S⁻¹ x (nv)."""
+        v = list(x)
+        for i in self.roots:
+            v[self.model.bodies[i].v] = se3.twist_to_child(self.poses[i], x[self.model.bodies[i].v])
+        return np.array(v)
+
+    def inertia(self, M: Array) -> Array:
+        """Return S⁻ᵀ M S⁻¹ (nv, nv)."""
+        M = M.astype(np.result_type(M, *self.poses))            # traced, if a pose is
+        for i in self.roots:
+            T, own = self.poses[i], self.model.bodies[i].v
+            M[own, own] = inertia.transformed(T, M[own, own])
+            for j in range(len(M)):
+                if not own.start <= j < own.stop and not all(isinstance(m, float) and m == 0.0 for m in M[own, j]):
+                    M[own, j] = M[j, own] = se3.wrench_to_parent(T, M[own, j])
+        return M
+
+    def twists(self, x: Array) -> list[Any]:
+        """Return the twists (6) of all bodies in world axes about c, the world's last."""
+        V: list[Any] = [np.zeros(6)] * (len(self.model.bodies) + 1)
+        for i, body in enumerate(self.model.bodies):
+            own = x[body.v] if i in self.roots else sum(column * x[j] for j, column in self.columns[i])
+            V[i] = V[body.parent] + own
+        return V
+
+    def forces(self, F: list[Any]) -> Array:
+        """Return the generalized forces (nv), in these coordinates, of wrenches (6) on all bodies in world axes about c, the world's last."""
+        F, tau = list(F), [0.0] * self.model.nv
+        for i, body in reversed(list(enumerate(self.model.bodies))):
+            for k, (j, column) in enumerate(self.columns[i]):
+                tau[j] = tau[j] + (F[i][k] if i in self.roots else column @ F[i])
+            F[body.parent] = F[body.parent] + F[i]
+        return np.array(tau)
