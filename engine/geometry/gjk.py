@@ -10,28 +10,29 @@ import numpy as np
 from engine import ops
 
 Array = np.ndarray
-#: passes, and the relative gap between the distance and its lower bound that ends them
-PASSES, EXACT = 64, 1e-15
+#: passes
+PASSES = 64
 
 
-def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: float) -> tuple[Array, Array]:
+def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array]:
     """Return the point v (3) nearest to the origin of a convex set that does not hold it, and what was said of v.
 
-    The set's point c farthest towards −v ends the search where v·(v − c) is nought beside v·v: all of the set lies beyond it. Else the
+    The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it. Else the
     simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which with c always holds c.
 
     Parameters
     ----------
     support : the farthest point c (3) of the set in a direction (3), and a note of it (3); notes mix as their points do
     d : direction (3) from the origin towards the set, such that all of it lies beyond the plane through the origin
-    far : a distance beyond all of the set, m
+    far : a distance in that direction from which every point of the set is nearer to the origin on the way there, m
+    exact : the relative error at which to end, of the squared distance
 
     References
     ----------
     Gilbert, Johnson, Keerthi, *A fast procedure for computing the distance between complex objects*, IEEE J. Robot. Autom. 1988.
 
     >>> corner = np.array([1.0, 2.0, 2.0])
-    >>> nearest(lambda d: (corner + np.where(d < 0.0, 0.0, 1.0), np.zeros(3)), np.array([0.0, 0.0, 1.0]), 100.0)[0]
+    >>> nearest(lambda d: (corner + np.where(d < 0.0, 0.0, 1.0), np.zeros(3)), np.array([0.0, 0.0, 1.0]), 100.0, 1e-15)[0]
     array([1., 2., 2.])
     """
     beyond = far * d                                                           # a point that is there until others are
@@ -40,7 +41,7 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: floa
     def advance(x: Array) -> tuple[Array, Any]:
         v = x[0]
         c, c_note = support(-v)
-        found = v @ (v - c) <= EXACT * (v @ v)
+        found = v @ (v - c) <= exact * (v @ v)
         new = np.array(reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)]))
         stuck = v @ v <= new[0] @ new[0]
         end = ops.logical_or(found, stuck)
