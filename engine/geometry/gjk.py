@@ -17,8 +17,8 @@ PASSES = 64
 def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array]:
     """Return the point v (3) nearest to the origin of a convex set that does not hold it, and what was said of v.
 
-    The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it. Else the
-    simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which with c always holds c.
+    The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it.
+    Else the simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which always holds c.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
     """
     R, p = T[:3, :3], T[:3, 3]
     size, reach = min(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
-    directions, about = starts(a, b, R, p)
+    directions, about, flat = starts(a, b, R, p)
 
     def supports(n: Array) -> tuple[Array, Array]:
         """The point b − a that is farthest towards n, and a."""
@@ -102,9 +102,10 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
         c, at = supports(-n)
         s = c @ n
         most = s * ops.cos(angle) + ops.norm(c - s * n) * ops.sin(angle)       # (2)
-        hopeless = ops.logical_and(most <= s_best + EXACT * size, ops.logical_not(last))
+        more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
+        hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
         found, _ = ops.while_loop(search, ops.array([*n, *at, s, *best, s_best, ops.where(last, EXACT, ROUGH)]), SEARCHES, hopeless)
-        better = ops.logical_or(last, ops.logical_and(s_best + EXACT * size < found[6], ops.logical_not(hopeless)))
+        better = ops.logical_or(last, ops.logical_and(s_best + more < found[6], ops.logical_not(hopeless)))
         new = ops.where(better, found[:7], x[:7])
         return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)]), last
 
@@ -119,24 +120,22 @@ def extent(shape: Shape) -> float:
     return shape.bounding_radius + float(np.linalg.norm(shape.center))
 
 
-def starts(a: Shape, b: Shape, R: Array, p: Array) -> tuple[list[Array], list[float]]:
-    """Return directions (3) to search from, and how far about each, rad, there may be others.
+def starts(a: Shape, b: Shape, R: Array, p: Array) -> tuple[list[Array], list[float], int]:
+    """Return directions (3) to search from, how far about each, rad, there may be others, and which is the last of the faces' normals.
 
     From center to center, and the normals of both; and of planes along an edge of each, which for boxes and segments are then all that
     count, or others all about.
     """
     ahead, _ = unit(p + R @ b.center - a.center, X)
-    table = [ahead, *a.normals, *(R @ b.normals.T).T]
-    reach = [0.0] * len(table)
-    if a.edges is not None and b.edges is not None:
-        table += [unit(ops.cross(i, R @ j), ahead, 1e-7)[0] for i in a.edges for j in b.edges]
-        reach = [0.0] * len(table)
-    else:
-        table += [*lattice(LATTICE)]
-        reach += [REACH] * LATTICE
+    normals, others = [*a.normals, *(R @ b.normals.T).T], [*lattice(LATTICE)]
+    if exact := a.edges is not None and b.edges is not None:
+        others = [unit(ops.cross(i, R @ j), ahead, 1e-7)[0] for i in a.edges for j in b.edges]
     if a.symmetric and b.symmetric:
-        return [ops.where(n @ p < 0.0, -n, n) for n in table], reach           # s(n) = n·p − …, and … is the same for −n
-    return [*table, *(-n for n in table)], 2 * reach
+        normals, others = ([ops.where(n @ p < 0.0, -n, n) for n in some] for some in (normals, others))  # s(n) = n·p − …, of −n the same …
+    else:
+        normals, others = ([m for n in some for m in (n, -n)] for some in (normals, others))
+    first = 1 + len(normals)
+    return [ahead, *normals, *others], [0.0] * first + [0.0 if exact else REACH] * len(others), first - 1
 
 
 def lattice(n: int) -> Array:
