@@ -81,7 +81,7 @@ def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any,
         begin, end, there, long = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e)
         for g, width in zip(inside, wide, strict=True):                        # g + t h ≥ 0 at x + t e
             here, h = g[k] + slack * size * width, g[(k + 1) % len(one)] - g[k]
-            crosses = 1e-12 * width * long < abs(h)
+            crosses = 1e-12 * size * size < abs(h)
             t = -here / ops.where(crosses, h, 1.0)
             begin = ops.maximum(begin, ops.where(ops.logical_and(crosses, h > 0.0), t, 0.0))
             end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
         v = x[0]
         c, c_note = support(-v)
         found = v @ (v - c) <= exact * (v @ v)
-        new = np.array(reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)]))
+        new = reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)])
         stuck = v @ v <= new[0] @ new[0]
         end = ops.logical_or(found, stuck)
         return ops.where(end, x, new), end
@@ -51,30 +52,31 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
     return x[0], x[1]
 
 
-def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> list[Array]:
-    """Return v, its note, and three points with theirs, of which v is a mean: nearest to the origin on edges and faces at c."""
+def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> Array:
+    """Return v, its note, and three points with theirs, of which v is a mean (8, 3): nearest to the origin on edges and faces at c."""
     d = [y - c for y, _ in others]
     g = [[d[i] @ d[j] for j in range(3)] for i in range(3)]
     r = [-(c @ y) for y in d]
-    best: list[Any] = [np.inf]
-    for i in range(3):                                                         # the edge c + λ d_i
+    pairs = []                                                                 # |v|², λ, μ, and what these are shares of
+    for i in range(3):                                                         # the edge v = c + λ d_i
         share = ops.clip(r[i] / ops.maximum(g[i][i], 1e-300), 0.0, 1.0)
-        best = nearer(best, c, note, [(share, d[i], others[i]), (0.0, d[i], (c, note))], True)
-    for i, j in ((0, 1), (1, 2), (2, 0)):                                      # the face c + λ d_i + μ d_j
+        pairs.append((square(c + share * d[i]), share, 0.0, others[i], (c, note)))
+    for i, j in ((0, 1), (1, 2), (2, 0)):                                      # the face v = c + λ d_i + μ d_j
         det = g[i][i] * g[j][j] - g[i][j] * g[i][j]
         sound = 1e-14 * g[i][i] * g[j][j] < det
         inverse = 1.0 / ops.where(sound, det, 1.0)
         one, two = (r[i] * g[j][j] - r[j] * g[i][j]) * inverse, (r[j] * g[i][i] - r[i] * g[i][j]) * inverse
-        within = ops.logical_and(ops.logical_and(one > 0.0, two > 0.0), ops.logical_and(one + two < 1.0, sound))
-        best = nearer(best, c, note, [(one, d[i], others[i]), (two, d[j], others[j])], within)
-    return best[1:]
+        within = functools.reduce(ops.logical_and, (one > 0.0, two > 0.0, one + two < 1.0, sound))
+        pairs.append((ops.where(within, square(c + one * d[i] + two * d[j]), np.inf), one, two, others[i], others[j]))
+    least, one, two, y_i, y_j = pairs[0]
+    for other in pairs[1:]:
+        nearer = other[0] < least
+        least, one, two = (ops.where(nearer, new, old) for new, old in zip(other[:3], (least, one, two), strict=True))
+        y_i, y_j = (ops.where(nearer, np.array(new), np.array(old)) for new, old in zip(other[3:], (y_i, y_j), strict=True))
+    last = np.array([c, note])
+    return np.concatenate([last + one * (y_i - last) + two * (y_j - last), last, y_i, y_j])
 
 
-def nearer(best: list[Any], c: Array, note: Array, shares: list[tuple[Any, Array, tuple[Array, Array]]], there: Any) -> list[Any]:
-    """Return |v|², v, its note, and three points with theirs: the best there were, or c and two others with shares, where nearer."""
-    (one, d_i, y_i), (two, d_j, y_j) = shares
-    v = c + one * d_i + two * d_j
-    square = v @ v
-    closer = ops.logical_and(there, square < best[0])
-    new = [square, v, note + one * (y_i[1] - note) + two * (y_j[1] - note), c, note, *y_i, *y_j]
-    return new if len(best) == 1 else [ops.where(closer, a, b) for a, b in zip(new, best, strict=True)]
+def square(v: Array) -> Any:
+    """Return v·v."""
+    return v @ v
