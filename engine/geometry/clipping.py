@@ -45,8 +45,8 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
     for x, y, there in [*common(flat[0], flat[1], size, SAME), *common(flat[1], flat[0], size, -SAME)]:
         at = x * u + y * v
-        low = ops.minimum(height(one, n, at) + a.rounding, top)
-        high = ops.maximum(height(two, n, at) - b.rounding, bottom)
+        low = ops.where(there, ops.minimum(height(one, n, at) + a.rounding, top), top)
+        high = ops.where(there, ops.maximum(height(two, n, at) - b.rounding, bottom), bottom)
         points.append((at + 0.5 * (low + high) * n, n, ops.where(there, high - low, FAR)))
     if len(points) == 1:
         return points_of(points)
@@ -87,6 +87,7 @@ def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any,
             end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))
             there = ops.logical_and(there, ops.logical_or(crosses, here >= 0.0))
         there = ops.logical_and(there, abs(slack) * size < (end - begin) * long)
+        begin = ops.where(there, begin, 0.0)
         starts.append((x[0] + begin * e[0], x[1] + begin * e[1], there))
     return starts
 

@@ -30,15 +30,15 @@ Array = np.ndarray
 #: searches from a direction on
 SEARCHES = 100
 #: relative tolerances of the first searches, and of the last
-ROUGH, EXACT = 1e-6, 1e-13
+ROUGH, EXACT = 1e-5, 1e-13
 #: cosine of the angle between two normals below which a search from one is one from the other
-KNOWN = np.cos(0.05)
+KNOWN = np.cos(0.01)
 #: of the shapes' size: how far apart they are moved for a search
 APART = 1e-2
 #: turns of the normal below it are no change
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
-LATTICE, REACH = 24, 0.42
+LATTICE, REACH = 32, 0.372
 
 
 class Separation(NamedTuple):
