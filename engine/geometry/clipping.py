@@ -45,8 +45,8 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
     for x, y, there in [*common(flat[0], flat[1], size, SAME), *common(flat[1], flat[0], size, -SAME)]:
         at = x * u + y * v
-        low = ops.minimum(height(one, n, at) + a.rounding, top)
-        high = ops.maximum(height(two, n, at) - b.rounding, bottom)
+        low = ops.where(there, ops.minimum(height(one, n, at) + a.rounding, top), top)
+        high = ops.where(there, ops.maximum(height(two, n, at) - b.rounding, bottom), bottom)
         points.append((at + 0.5 * (low + high) * n, n, ops.where(there, high - low, FAR)))
     if len(points) == 1:
         return points_of(points)
@@ -81,12 +81,13 @@ def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any,
         begin, end, there, long = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e)
         for g, width in zip(inside, wide, strict=True):                        # g + t h ≥ 0 at x + t e
             here, h = g[k] + slack * size * width, g[(k + 1) % len(one)] - g[k]
-            crosses = 1e-12 * width * long < abs(h)
+            crosses = 1e-12 * size * size < abs(h)
             t = -here / ops.where(crosses, h, 1.0)
             begin = ops.maximum(begin, ops.where(ops.logical_and(crosses, h > 0.0), t, 0.0))
             end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))
             there = ops.logical_and(there, ops.logical_or(crosses, here >= 0.0))
         there = ops.logical_and(there, abs(slack) * size < (end - begin) * long)
+        begin = ops.where(there, begin, 0.0)
         starts.append((x[0] + begin * e[0], x[1] + begin * e[1], there))
     return starts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,28 +11,29 @@ import numpy as np
 from engine import ops
 
 Array = np.ndarray
-#: passes, and the relative gap between the distance and its lower bound that ends them
-PASSES, EXACT = 64, 1e-15
+#: passes
+PASSES = 64
 
 
-def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: float) -> tuple[Array, Array]:
+def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array]:
     """Return the point v (3) nearest to the origin of a convex set that does not hold it, and what was said of v.
 
-    The set's point c farthest towards −v ends the search where v·(v − c) is nought beside v·v: all of the set lies beyond it. Else the
-    simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which with c always holds c.
+    The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it.
+    Else the simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which always holds c.
 
     Parameters
     ----------
     support : the farthest point c (3) of the set in a direction (3), and a note of it (3); notes mix as their points do
     d : direction (3) from the origin towards the set, such that all of it lies beyond the plane through the origin
-    far : a distance beyond all of the set, m
+    far : a distance in that direction from which every point of the set is nearer to the origin on the way there, m
+    exact : the relative error at which to end, of the squared distance
 
     References
     ----------
     Gilbert, Johnson, Keerthi, *A fast procedure for computing the distance between complex objects*, IEEE J. Robot. Autom. 1988.
 
     >>> corner = np.array([1.0, 2.0, 2.0])
-    >>> nearest(lambda d: (corner + np.where(d < 0.0, 0.0, 1.0), np.zeros(3)), np.array([0.0, 0.0, 1.0]), 100.0)[0]
+    >>> nearest(lambda d: (corner + np.where(d < 0.0, 0.0, 1.0), np.zeros(3)), np.array([0.0, 0.0, 1.0]), 100.0, 1e-15)[0]
     array([1., 2., 2.])
     """
     beyond = far * d                                                           # a point that is there until others are
@@ -40,8 +42,8 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: floa
     def advance(x: Array) -> tuple[Array, Any]:
         v = x[0]
         c, c_note = support(-v)
-        found = v @ (v - c) <= EXACT * (v @ v)
-        new = np.array(reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)]))
+        found = v @ (v - c) <= exact * (v @ v)
+        new = reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)])
         stuck = v @ v <= new[0] @ new[0]
         end = ops.logical_or(found, stuck)
         return ops.where(end, x, new), end
@@ -50,30 +52,30 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: floa
     return x[0], x[1]
 
 
-def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> list[Array]:
-    """Return v, its note, and three points with theirs, of which v is a mean: nearest to the origin on edges and faces at c."""
+def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> Array:
+    """Return v, its note, and three points with theirs, of which v is a mean (8, 3): nearest to the origin on edges and faces at c.
+
+    On the face c + λ d_i + μ d_j with N = d_i × d_j it is v = N (N·c)/N², λ = −(c × d_j)·N/N², μ = (c × d_i)·N/N²: of narrow faces this
+    is as exact as their corners are.
+    """
     d = [y - c for y, _ in others]
-    g = [[d[i] @ d[j] for j in range(3)] for i in range(3)]
-    r = [-(c @ y) for y in d]
-    best: list[Any] = [np.inf]
-    for i in range(3):                                                         # the edge c + λ d_i
-        share = ops.clip(r[i] / ops.maximum(g[i][i], 1e-300), 0.0, 1.0)
-        best = nearer(best, c, note, [(share, d[i], others[i]), (0.0, d[i], (c, note))], True)
-    for i, j in ((0, 1), (1, 2), (2, 0)):                                      # the face c + λ d_i + μ d_j
-        det = g[i][i] * g[j][j] - g[i][j] * g[i][j]
-        sound = 1e-14 * g[i][i] * g[j][j] < det
-        inverse = 1.0 / ops.where(sound, det, 1.0)
-        one, two = (r[i] * g[j][j] - r[j] * g[i][j]) * inverse, (r[j] * g[i][i] - r[i] * g[i][j]) * inverse
-        within = ops.logical_and(ops.logical_and(one > 0.0, two > 0.0), ops.logical_and(one + two < 1.0, sound))
-        best = nearer(best, c, note, [(one, d[i], others[i]), (two, d[j], others[j])], within)
-    return best[1:]
-
-
-def nearer(best: list[Any], c: Array, note: Array, shares: list[tuple[Any, Array, tuple[Array, Array]]], there: Any) -> list[Any]:
-    """Return |v|², v, its note, and three points with theirs: the best there were, or c and two others with shares, where nearer."""
-    (one, d_i, y_i), (two, d_j, y_j) = shares
-    v = c + one * d_i + two * d_j
-    square = v @ v
-    closer = ops.logical_and(there, square < best[0])
-    new = [square, v, note + one * (y_i[1] - note) + two * (y_j[1] - note), c, note, *y_i, *y_j]
-    return new if len(best) == 1 else [ops.where(closer, a, b) for a, b in zip(new, best, strict=True)]
+    round_c = [ops.cross(c, d_i) for d_i in d]
+    found = []                                                                 # |v|², λ, μ, v, and what λ and μ are shares of
+    for d_i, y_i in zip(d, others, strict=True):                               # the edge c + λ d_i
+        one = ops.clip(-(c @ d_i) / ops.maximum(d_i @ d_i, 1e-300), 0.0, 1.0)
+        v = c + one * d_i
+        found.append((v @ v, one, 0.0, v, y_i, (c, note)))
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        N = ops.cross(d[i], d[j])
+        square = N @ N
+        sound = 1e-20 * (d[i] @ d[i]) * (d[j] @ d[j]) < square
+        inverse = 1.0 / ops.where(sound, square, 1.0)
+        one, two, v = -(round_c[j] @ N) * inverse, (round_c[i] @ N) * inverse, (N @ c) * inverse * N
+        within = functools.reduce(ops.logical_and, (one > 0.0, two > 0.0, one + two < 1.0, sound))
+        found.append((ops.where(within, v @ v, np.inf), one, two, v, others[i], others[j]))
+    best = found[0]
+    for other in found[1:]:
+        nearer = other[0] < best[0]
+        best = tuple(ops.where(nearer, np.array(new), np.array(old)) for new, old in zip(other, best, strict=True))
+    _, one, two, v, y_i, y_j = best
+    return np.array([v, note + one * (y_i[1] - note) + two * (y_j[1] - note), c, note, *y_i, *y_j])

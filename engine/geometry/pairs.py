@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from engine.checks import shaped
 from engine.geometry.clipping import convex_points
 from engine.geometry.contact_points import Points, least
+from engine.geometry.height_field import field_points
 from engine.geometry.plane import plane_points
 from engine.geometry.point import sphere_points
 from engine.geometry.segments import capsule_points
@@ -25,6 +26,7 @@ SOLIDS = ORDER[2:]
 #: the kinds of A and B -> their contact points
 POINTS: dict[tuple[type, type], Callable[[Any, Any, Array], Points]] = {
     **{(Plane, kind): plane_points for kind in SOLIDS},
+    **{(HeightField, kind): field_points for kind in SOLIDS},
     **{(a, b): convex_points for k, a in enumerate(SOLIDS) for b in SOLIDS[k:]},
     **{(kind, Sphere): sphere_points for kind in (Cylinder, Box, Ellipsoid, Capsule, Sphere)},
     (Capsule, Capsule): capsule_points,

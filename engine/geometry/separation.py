@@ -2,16 +2,21 @@
 
 For a unit vector n, s(n) = min n·b − max n·a over the points a of A and b of B. Its greatest value is the distance where the shapes are
 apart, and less the depth, the shortest way out, where they overlap. Both are found in one way. The points b − a make a convex set, and
-s(n) is how far the origin lies below the plane on it that faces n. From a direction n, B is moved along n by t so that the shapes are
-apart. The direction n' to the nearest point of the set is then at least as good::
+s(n) is how far the origin lies outside the plane on it that faces n. From a direction n, B is moved along n by t so that the shapes are
+apart, and the direction n' to the nearest point of the set is at least as good::
 
     s(n') = |v| − t n·n' ≥ s(n),   n' = v/|v|,   v the point nearest to the origin of {b + t n − a}                (1)
 
-for |v| ≥ s(n) + t. It is n itself only where no direction about it is better. Apart, t is nought and one search is all.
+for |v| ≥ s(n) + t. It is n itself only where no direction about it is better. Apart, t is nought, and one search is all. Where they
+overlap there may be several such directions, and searches begin all about: but none within an angle φ of n is better than the point c of
+the set allows that is farthest against n, for s(m) ≤ m·c::
+
+    s(m) ≤ s(n) cos φ + |c − s(n) n| sin φ                                                                       (2)
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +28,17 @@ from engine.geometry.vectors import X, row, unit
 
 Array = np.ndarray
 #: searches from a direction on
-SEARCHES = 64
+SEARCHES = 100
+#: relative tolerances of the first searches, and of the last
+ROUGH, EXACT = 1e-5, 1e-13
+#: cosine of the angle between two normals below which a search from one is one from the other
+KNOWN = np.cos(0.01)
 #: of the shapes' size: how far apart they are moved for a search
 APART = 1e-2
 #: turns of the normal below it are no change
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
-LATTICE = 24
+LATTICE, REACH = 32, 0.372
 
 
 class Separation(NamedTuple):
@@ -59,62 +68,74 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
     (-0.1, array([0., 0., 1.]))
     """
     R, p = T[:3, :3], T[:3, 3]
-    size = min(a.bounding_radius, b.bounding_radius)
-    far = 100.0 * (a.bounding_radius + b.bounding_radius)
-    apart = APART * size
+    size, reach = min(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
+    directions, about, flat = starts(a, b, R, p)
 
     def supports(n: Array) -> tuple[Array, Array]:
         """The point b − a that is farthest towards n, and a."""
         at = a.core(-n)
         return p + R @ b.core(n @ R) - at, at
 
-    n, s = first(a, b, R, p, supports, apart)
-
     def search(x: Array) -> tuple[Array, Any]:
-        n, s = x[0], x[1, 0]
-        t = ops.where(s < apart, apart - s, 0.0)
+        """From n, a and s(n) to better ones, beside the best there are."""
+        n, at, s, best, s_best, exact = x[:3], x[3:6], x[6], x[7:10], x[10], x[11]
+        t = ops.where(s < APART * size, APART * size - s, 0.0)
 
         def moved(d: Array) -> tuple[Array, Array]:
             c, at = supports(d)
             return c + t * n, at
 
-        v, at = nearest(moved, n, far + t)
-        after, length = unit(v, n)
-        better = length - t * (n @ after)                                      # (1)
-        turned = after - n
-        same = turned @ turned < SAME * SAME                                   # by rounding alone: a face's normal stays to the bit
-        kept = ops.where(same, np.array([n, s * X]), np.array([after, better * X]))
-        return np.array([*kept, at]), ops.logical_or(same, ops.equal(t, 0.0))
+        v, at = nearest(moved, n, 10.0 * reach * reach / (s + t), exact)
+        after, distance = unit(v, n)
+        better = distance - t * (n @ after)                                    # (1)
+        same = (after - n) @ (after - n) < SAME * SAME                         # by rounding alone: a face's normal stays to the bit
+        known = ops.logical_and(after @ best > KNOWN, better <= s_best)        # on the way to the best there is
+        ends = (same, ops.equal(t, 0.0), better - s < 0.1 * exact * size, known)
+        n, s = ops.where(same, n, after), ops.where(same, s, better)
+        return ops.array([*n, *at, s, *best, s_best, exact]), functools.reduce(ops.logical_or, ends)
 
-    x, _ = ops.while_loop(search, np.array([n, s * X, 0.0 * n]), SEARCHES)
-    n, s, at = x[0], x[1, 0] - a.rounding - b.rounding, x[2] + a.rounding * x[0]
+    def look(x: Array) -> tuple[Array, Any]:
+        """One direction: it is searched from if there may be a better one about it; and at last, exactly, the best there is."""
+        best, s_best, k = x[:3], x[6], x[7]
+        last = k > len(directions) - 0.5
+        n, angle = ops.where(last, best, row(directions, k)), row(about, k)
+        c, at = supports(-n)
+        s = c @ n
+        most = s * ops.cos(angle) + ops.norm(c - s * n) * ops.sin(angle)       # (2)
+        more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
+        hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
+        found, _ = ops.while_loop(search, ops.array([*n, *at, s, *best, s_best, ops.where(last, EXACT, ROUGH)]), SEARCHES, hopeless)
+        better = ops.logical_or(last, ops.logical_and(s_best + more < found[6], ops.logical_not(hopeless)))
+        new = ops.where(better, found[:7], x[:7])
+        return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)]), last
+
+    x, _ = ops.while_loop(look, ops.array([*np.zeros(3), *np.zeros(3), -1e9, 0.0 * p[0]]), len(directions) + 1)
+    n, s = x[:3], x[6] - a.rounding - b.rounding
+    at = x[3:6] + a.rounding * n
     return Separation(s, n, at, at + s * n)
 
 
-def first(a: Shape, b: Shape, R: Array, p: Array, supports: Any, apart: float) -> tuple[Array, Any]:
-    """Return the best n (3), and s(n), of some directions: from center to center, and if the shapes are not apart by that, the normals of
-    both, and those of planes along an edge of each, or others all about. For boxes and segments they are all that count."""
+def extent(shape: Shape) -> float:
+    """Return how far a shape reaches from its origin, m."""
+    return shape.bounding_radius + float(np.linalg.norm(shape.center))
+
+
+def starts(a: Shape, b: Shape, R: Array, p: Array) -> tuple[list[Array], list[float], int]:
+    """Return directions (3) to search from, how far about each, rad, there may be others, and which is the last of the faces' normals.
+
+    From center to center, and the normals of both; and of planes along an edge of each, which for boxes and segments are then all that
+    count, or others all about.
+    """
     ahead, _ = unit(p + R @ b.center - a.center, X)
-    table = [*a.normals, *(R @ b.normals.T).T]
-    if a.edges is not None and b.edges is not None:
-        table += [unit(ops.cross(i, R @ j), ahead, 1e-7)[0] for i in a.edges for j in b.edges]
-    else:
-        table += [*lattice(LATTICE)]
+    normals, others = [*a.normals, *(R @ b.normals.T).T], [*lattice(LATTICE)]
+    if exact := a.edges is not None and b.edges is not None:
+        others = [unit(ops.cross(i, R @ j), ahead, 1e-7)[0] for i in a.edges for j in b.edges]
     if a.symmetric and b.symmetric:
-        table = [ops.where(n @ p < 0.0, -n, n) for n in table]
+        normals, others = ([ops.where(n @ p < 0.0, -n, n) for n in some] for some in (normals, others))  # s(n) = n·p − …, of −n the same …
     else:
-        table += [-n for n in table]
-    table = [ahead, *table]
-
-    def look(x: Array) -> tuple[Array, Any]:
-        best, s, k = x[:3], x[3], x[4]
-        n = row(table, k)
-        here = supports(-n)[0] @ n
-        better = s + 1e-9 * apart < here
-        return ops.array([*ops.where(better, n, best), ops.where(better, here, s), k + 1.0]), here > apart
-
-    x, _ = ops.while_loop(look, ops.array([*ahead, -1e9, 0.0]), len(table))
-    return x[:3], x[3]
+        normals, others = ([m for n in some for m in (n, -n)] for some in (normals, others))
+    first = 1 + len(normals)
+    return [ahead, *normals, *others], [0.0] * first + [0.0 if exact else REACH] * len(others), first - 1
 
 
 def lattice(n: int) -> Array:

@@ -298,9 +298,18 @@ class Hull(Shape):
 
     @property
     def normals(self) -> Array:
-        """The principal axes of its vertices."""
-        v = np.array(self.vertices)
-        return np.linalg.svd(v - v.mean(axis=0))[2]
+        """Of its largest faces, eight at most, of two opposite ones once."""
+        from scipy.spatial import ConvexHull
+
+        hull = ConvexHull(np.array(self.vertices))
+        corners = hull.points[hull.simplices]
+        areas = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        found: list[tuple[float, Array]] = []
+        for n in hull.equations[:, :3]:
+            alike = np.abs(hull.equations[:, :3] @ n) > 1.0 - 1e-12
+            if not any(abs(n @ m) > 1.0 - 1e-12 for _, m in found):
+                found.append((float(areas[alike].sum()), n))
+        return np.array([n for _, n in sorted(found, key=lambda x: -x[0])[:8]])
 
 
 @dataclass(frozen=True)
