@@ -61,7 +61,8 @@ class Point:
 
     def push(self, u: Any) -> Any:
         """Return the normal impulse at the normal velocity u."""
-        return normal_impulse(*self.spring, u)[0]
+        k, d, h, s, gap, before, free = self.spring
+        return normal_impulse(k, d, h, s, gap, before, free, u)[0]
 
     def impulse(self, u: Array) -> Array:
         """Return g (3)."""
@@ -87,7 +88,8 @@ def wrench(spring: Array, friction: Array, n: Array, x: Array, u: Array) -> Arra
     With G = b 1 + (a − b) n nᵀ − b uₜ uₜᵀ/|uₜ|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ uₜ.
     """
     un, (rubs, slow) = n @ u, friction
-    push, slope = normal_impulse(*spring, un)
+    k, d, h, s, gap, before, free = spring
+    push, slope = normal_impulse(k, d, h, s, gap, before, free, un)
 
     def acting() -> Array:
         ut = u - un * n

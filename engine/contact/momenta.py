@@ -8,37 +8,57 @@ import numpy as np
 
 from engine import ops
 from engine.contact.contact_laws import Touching
+from engine.contact.pairs import Touch, placed
 from engine.dynamics.momentum_conservation import Tree
+from engine.geometry import Capsule, HeightField, Plane, Shape, Sphere
 from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
+#: of a plane, m
+FLAT = 1e9
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, x: Array) -> Array:
-    """Return what the impulses of contacts, with the velocities x (nv) in its axes after them, change of the trees' momenta (trees, 9).
+def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, x: Array) -> Array:
+    """Return what the impulses of contacts, with the velocities x (nv) in its axes after them and ``free`` before, change of the trees' momenta
+    (trees, 9).
 
-    An impulse f acts on both trees at one place x, and at the middle of the step, when the centre of mass was at c − h/2 p/m: on a tree, of
-    the mass m, that goes on by h/2 f/m::
+    An impulse f acts on both trees at one place, and at the middle of the step: when x was at x − h/2 ẋ and the centre of mass at
+    c − h/2 p/m. A tree of the mass m then goes on by h/2 f/m::
 
-        p ← p + f,   l ← l + (x − c) × f + h/2 (p/m − p̄) × f,   c ← c + h/2 f/m                (1)
+        p ← p + f,   l ← l + (x − c + h/2 (p/m − ẋ)) × f,   c ← c + h/2 f/m                    (1)
 
-    p̄ is a velocity common to both trees: their mean, or where the other is the world, the tree's own. So the sum of all momenta, angular
-    ones about any point among them, stays to rounding.
+    So the sum of all momenta, angular ones about any point among them, stays to rounding. Where the other is the world, ẋ is p/m, as if
+    all happened at once.
     """
     changes: list[Any] = [np.zeros(9) for _ in trees]
     of = {i: k for k, tree in enumerate(trees) for i in tree}
+    V = law.axes.twists(free)
     mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
     for t, impulses in zip(law.found, law.impulses(x), strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:
             continue
+        path = path_velocity(t, law, V)
         f, l = sum(impulses), sum(ops.cross(y, g) for y, g in zip(t.position, impulses, strict=True))
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue
-            velocity = momenta[k][3:6] / mass[k]
-            drift = np.zeros(3) if other is None else 0.25 * law.h * (velocity - momenta[other][3:6] / mass[other])
+            drift = np.zeros(3) if other is None else 0.5 * law.h * (momenta[k][3:6] / mass[k] - path)
             turn = l + ops.cross(law.axes.about - momenta[k][6:] + drift, f)
             changes[k] = changes[k] + sign * np.concatenate([turn, f, 0.5 * law.h / mass[k] * f])   # (1)
     return np.array(changes).reshape(len(trees), 9)
+
+
+def path_velocity(t: Touch, law: Touching, V: list[Any]) -> Array:
+    """Return the velocity ẋ (3) of the place where two shapes touch, for balls of the radii R: (R_b v_a + R_a v_b)/(R_a + R_b)."""
+    (R_a, v_a), (R_b, v_b) = ((roundness(s.shape), V[s.body][3:] + ops.cross(V[s.body][:3], placed(law.axes.poses[s.body], s.center)))
+                              for s in (t.pair.a, t.pair.b))  # fmt: skip
+    return (R_b * v_a + R_a * v_b) / (R_a + R_b)
+
+
+def roundness(shape: Shape) -> float:
+    """Return about which radius a shape has where it is touched, m: flat ones a very large one."""
+    if isinstance(shape, (Sphere, Capsule)):
+        return shape.radius
+    return FLAT if isinstance(shape, (Plane, HeightField)) else 1e3 * shape.bounding_radius

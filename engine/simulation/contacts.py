@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest, number, numbers, shown
+from engine.checks import nearest, number, numbers, shown, warn
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, between, number_of_points
 from engine.dynamics import crba, jacobian
-from engine.geometry import Box, Capsule, Cylinder, Hull, Plane, Shape, Sphere
+from engine.geometry import Box, Capsule, Cylinder, Plane, Shape, Sphere, hull_of
 from engine.io import load_mesh
 from engine.model import Geometry, Model
+from engine.simulation.component import SimulationWarning
 
 Array = np.ndarray
 WORLD = "world"
+#: of a hull's radius: what may be lost of it without a word; and of its volume, what a mesh must fill
+COARSE, CONVEX = 0.01, 0.9
 #: pairs of shapes, beyond which a simulator is not made
 MOST_PAIRS = 20_000
 
@@ -106,7 +109,8 @@ class Contacts:
             if name != WORLD and name not in names:
                 raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
         placed = {link.name: placed_shapes(model, link.name) for link in model.links}
-        chosen = self.chosen(model, placed)
+        number = {n: k for k, n in enumerate([WORLD, *names])}
+        chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((number[pair[0]], number[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:
             require_touchable(model, name, placed[name])
         M = crba(model, model.neutral())
@@ -175,7 +179,15 @@ def shapes_of(link: str, g: Geometry) -> list[Shape]:
             return [Cylinder(*g.size)]
         if g.kind == "box":
             return [Box((g.size[0], g.size[1], g.size[2]))]
-        return [Hull(tuple(map(tuple, load_mesh(g).convex_hull.vertices)))]
+        mesh = load_mesh(g)
+        hull, lost = hull_of(mesh.vertices)
+        if lost > COARSE * hull.bounding_radius:
+            warn(f"link '{link}': the convex hull of a mesh is {lost:.2g} m smaller with {len(hull.vertices)} vertices, which are the most; "
+                 "expected a simpler mesh", SimulationWarning)  # fmt: skip
+        if mesh.is_volume and mesh.volume < CONVEX * mesh.convex_hull.volume:
+            warn(f"link '{link}': a mesh is not convex, and its convex hull counts, {mesh.convex_hull.volume / mesh.volume:.2g} times as large; "
+                 "expected several convex shapes, where that matters", SimulationWarning)  # fmt: skip
+        return [hull]
     except ValueError as error:
         raise ContactError(f"link '{link}': a collision shape cannot touch: {error}") from error
 

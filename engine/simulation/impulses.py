@@ -53,8 +53,9 @@ class Impulses:
             law: Law = touching if joints is None else Together([joints, touching])
 
             def corrected() -> Array:
-                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), axes.seen(free))
-                changes = momentum_changes(model, self.conserved, momenta, touching, x)
+                flown = axes.seen(free)
+                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), flown)
+                changes = momentum_changes(model, self.conserved, momenta, touching, flown, x)
                 return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in touching.impulses(x) for f in pair)])
 
             return ops.when(law.acts, corrected, nothing)

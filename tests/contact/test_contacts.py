@@ -1,0 +1,232 @@
+"""Contacts with known answers: impacts, inclines, rolling, stacks; against laws, MuJoCo, and themselves in batches."""
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import engine
+from engine.spatial import inertia, quaternion
+from tests.contact.scenes import UPRIGHT, ball, block, body, inclined, material, point, simulator
+
+NO_GRAVITY = {"gravity": (0.0, 0.0, 0.0)}
+
+
+def world_velocity(run):
+    """The velocity of a free body's centre in world axes (T, 3)."""
+    return np.einsum("tij,tj->ti", quaternion.to_matrix(run.q[:, :4]), run.v[:, 3:6])
+
+
+# ---------------------------------------------------------------- impacts
+
+
+@pytest.mark.parametrize(("loss", "e"), [(0.01, 0.993377), (0.1, 0.937476), (0.5, 0.748435), (1.0, 0.593624), (2.0, 0.410720), (5.0, 0.196980)])
+def test_hunt_and_crossley_bounce(loss, e):
+    """Restitution e solves u − ln(1 + u) = −e u − ln(1 − e u) with u = d v: to 1e-4 at 200 steps of a contact, of second order."""
+    assert abs(brentq(lambda e: loss - np.log1p(loss) + e * loss + np.log1p(-e * loss), 1e-3, min(1.0, 1 / loss) - 1e-12) - e) < 1e-6
+    off = []
+    for steps in (50, 200):
+        h = np.pi * np.sqrt(0.1 / 1e4) / steps
+        run = simulator(ball(), material(1e4, loss, 0.0), dt=h, **NO_GRAVITY).run(
+            [*UPRIGHT, 0, 0, 0.05 + 0.3 * h], [0, 0, 0, 0, 0, -1.0], 6 * steps * h, record_every=6 * steps)
+        off.append(abs(run.v[-1, 5] - e))
+    assert off[1] < 1e-5 and off[0] < 2e-4
+
+
+def test_two_bodies_that_collide_keep_their_momentum_and_gain_no_energy():
+    model = engine.combine(a=ball(0.1, 1.0, "a"), b=block((0.3, 0.4, 0.5), 3.0, "b"))
+    sim = simulator(model, material(dissipation=0.0), ground=False, **NO_GRAVITY)
+    q0, v0 = [*UPRIGHT, -0.7, 0.05, 0, *UPRIGHT, 0.5, 0, 0.02], [3, 1, 2, 1.0, 0, 0, 0.4, -0.2, 0.7, -1, 0, 0]
+    run = sim.run(q0, v0, 2.0)
+    assert np.abs(run("contacts.force")).max() > 10.0
+    P = run.momentum()
+    assert np.abs(P - P[0]).max() < 1e-13 * np.abs(run.v).max() * 10.0
+    K = np.array([engine.dynamics.kinetic_energy(model, q, v) for q, v in zip(run.q, run.v, strict=True)]) + run("contacts.energy")
+    assert K.max() < K[0] * (1.0 + 1e-3)                                       # the springs' energy is of order one while they act
+
+
+# ---------------------------------------------------------------- friction
+
+
+def test_a_block_creeps_below_the_stiction_velocity_or_slides_as_coulomb_says():
+    """tan 20° = 0.364: 0.73 of the friction of 0.5."""
+    z = 0.05 - 9.81 * np.cos(np.radians(20)) / 4e5
+    held = simulator(block(), material(friction=0.5), gravity=inclined(20)).run([*UPRIGHT, 0, 0, z], np.zeros(6), 1.0)
+    assert 0.0 < held.v[-1, 3] < 1e-4 and held.q[-1, 4] < 1e-4
+    assert np.abs(held("contacts.force")[-1].sum(axis=0) + np.array(inclined(20))).max() < 1e-6
+    slid = simulator(block(), material(friction=0.3), gravity=inclined(20)).run([*UPRIGHT, 0, 0, z], np.zeros(6), 1.0)
+    a = 9.81 * (np.sin(np.radians(20)) - 0.3 * np.cos(np.radians(20)))
+    assert abs((slid.v[-1, 3] - slid.v[500, 3]) / 0.5 - a) < 1e-6 * 9.81
+
+
+@pytest.mark.parametrize("angle", np.radians([0.0, 13.0, 45.0, 77.0, 90.0]))
+def test_friction_is_round(angle):
+    """Pushed with 0.99 of its friction a body sticks; with 1.01 it slides along the push."""
+    for share in (0.99, 1.01):
+        push = share * 0.5 * 9.81 * np.array([np.cos(angle), np.sin(angle), 0.0])
+        run = simulator(point(), material(), controller=lambda t, q, v, push=push: push).run([0, 0, 0.1 - 9.81e-5], np.zeros(3), 0.5)
+        speed = np.hypot(*run.v[-1, :2])
+        assert speed < 1e-4 if share < 1.0 else abs(speed - 0.01 * 0.5 * 9.81 * 0.5) < 1e-4
+        assert abs(np.arctan2(run.q[-1, 1], run.q[-1, 0]) - angle) < 1e-6
+
+
+def test_a_ball_rolls_down_an_incline():
+    """x = 5/14 g sin 15° t²: Drake's own test of this allows 5.5e-4 m."""
+    m = material(1e7, 0.0, 1.0)
+    run = simulator(ball(), m, slow=1e-5, gravity=inclined(15)).run([*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6), 1.0, record_every=1000)
+    assert abs(run.q[-1, 4] - 0.906791) < 1e-4 and abs(run("contacts.slip")[-1, 0]) < 1e-4
+    slides = simulator(ball(), material(1e7, 0.0, 0.05), slow=1e-5, gravity=inclined(15)).run([*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6), 1.0)
+    a = 9.81 * (np.sin(np.radians(15)) - 0.05 * np.cos(np.radians(15)))
+    assert abs(slides.q[-1, 4] - 0.5 * a) < 1e-4
+
+
+def test_a_sliding_ball_begins_to_roll():
+    """At 2 v₀/(7 μ g), and goes on at 5/7 v₀."""
+    run = simulator(ball(0.05, 1.0), material(1e7, 0.1, 0.3), slow=1e-6).run([*UPRIGHT, 0, 0, 0.05 - 9.81e-7], [0, 0, 0, 1.0, 0, 0], 0.2)
+    v = world_velocity(run)[:, 0]
+    k = np.flatnonzero(v > 0.8)[-1]
+    assert abs(run.t[k] + (v[k] - v[-1]) / (0.3 * 9.81) - 2 / (7 * 0.3 * 9.81)) < 1e-5 and abs(v[-1] - 5 / 7) < 5e-5
+
+
+def test_static_friction_holds_more_than_kinetic():
+    """Pushed with 0.6 of its weight a body stays where static friction is 0.8, but goes on where it moves already."""
+    push = lambda t, q, v: np.array([0.6 * 9.81, 0.0, 0.0])
+    sim = simulator(point(), material(friction=0.4, static=0.8), controller=push)
+    rest, moves = (sim.run([0, 0, 0.1 - 9.81e-5], [u, 0, 0], 0.5, record_every=500).v[-1, 0] for u in (0.0, 0.1))
+    assert rest < 1e-4 and abs(moves - (0.1 + 0.2 * 9.81 * 0.5)) < 1e-3
+
+
+@pytest.mark.parametrize("direction", np.radians([0.0, 45.0, 70.0]))
+def test_balls_on_a_pushed_box(direction):
+    """25 balls of 1 kg roll on a box of 10 kg that is pushed by 150 N over rough ground (the RAI group's SimBenchmark)."""
+    along = np.array([np.cos(direction), np.sin(direction), 0.0])
+    model = engine.combine(box=block((20.0, 20.0, 1.0), 10.0, "box"), **{f"b{k}": ball(0.5, 1.0) for k in range(25)})
+    smooth = material(1e6, 20.0, 0.8)
+    pairs = [("box/box", f"b{k}/ball") for k in range(25)] + [("world", "box/box")]
+    # the harmonic mean of these is 0.4 on the ground and 0.8 between them
+    contacts = engine.Contacts(engine.HalfSpace(material=engine.ContactMaterial(2e6, 20.0, 0.8 * 0.4 / (2 * 0.8 - 0.4))), pairs, smooth)
+    sim = engine.Simulator(model, contacts=contacts, forces=[lambda t, q, v: {"box/box": np.concatenate([np.zeros(3), 150.0 * along])}])
+    places = [(3.0 * i, 3.0 * j, 1.5 - 9.81e-6) for i in range(-2, 3) for j in range(-2, 3)]
+    q0 = np.concatenate([[*UPRIGHT, 0, 0, 0.5 - 35 * 9.81 / 4e6], *([*UPRIGHT, *p] for p in places)])
+    run = sim.run(q0, np.zeros(model.nv), 1.0, record_every=500)
+    a = (run.v[-1, 3:5] - run.v[1, 3:5]) @ along[:2] / 0.5
+    R = quaternion.to_matrix(run.q[:, 7:11])
+    balls = (R[-1] @ run.v[-1, 9:12] - R[1] @ run.v[1, 9:12]) @ along / 0.5
+    assert abs(a - 0.7385) < 1e-3 and abs(balls - 0.2110) < 1e-3
+
+
+# ---------------------------------------------------------------- impacts of corners
+
+
+def test_a_rocking_block_loses_what_housner_says():
+    """A plastic impact from one corner to the other keeps ω (1 − 3/2 sin² α), tan α = 1/4."""
+    size = (0.25, 1.0, 1.0)
+    model = block(size, 10.0)
+    tilt = 0.01
+    corner = np.array([0.125, 0.0, -0.5])
+    R = engine.spatial.so3.exp([0, tilt, 0])
+    place = np.array([0.125, 0.0, 0.0]) - R @ corner
+    q0 = [*quaternion.exp(np.array([0.0, tilt, 0.0])), *place]
+    sim = simulator(model, material(1e8, 20.0, 5.0), slow=1e-5, dt=2e-5)
+    run = sim.run(q0, np.zeros(6), 0.3)
+    w = run.v[:, 1]
+    k = np.argmin(w)                                                           # falls faster and faster until it hits
+    after = w[k : k + 500]
+    assert abs(after[-1] / w[k] - 0.911765) < 0.02
+
+
+def test_painleves_rod_goes_on_without_nan():
+    """A rod that slides on its tip, on either side of μ = 4/3, where rigid bodies have no solution."""
+    for mu in (1.0, 1.6):
+        model = body("rod", inertia.box(1.0, (1.0, 0.02, 0.02)), "capsule", (0.01, 1.0))
+        ends = []
+        for dt in (4e-4, 2e-4, 1e-4):
+            q0 = [*quaternion.exp(np.array([0.0, 0.5, 0.0])), 0, 0, 0.5 * np.cos(0.5) + 0.01]
+            run = simulator(model, material(1e5, 0.5, mu), dt=dt).run(q0, [0, 0, 0, *(engine.spatial.so3.exp([0, -0.5, 0]) @ [1.0, 0, 0])], 0.2)
+            assert np.isfinite(run.q).all()
+            ends.append(run.q[-1])
+        assert np.abs(ends[2] - ends[1]).max() < 0.7 * np.abs(ends[1] - ends[0]).max() + 1e-4
+
+
+# ---------------------------------------------------------------- resting, gripping
+
+
+def test_a_stack_of_boxes_stands():
+    model = engine.combine(**{f"b{k}": block((0.2, 0.2, 0.2)) for k in range(3)})
+    sim = simulator(model, material(dissipation=0.5), pairs=[("b0/block", "b1/block"), ("b1/block", "b2/block")])
+    q0 = np.concatenate([[*UPRIGHT, 0.01 * (k % 2), 0, 0.1 + 0.2 * k - 1e-4] for k in range(3)])
+    run = sim.run(q0, np.zeros(18), 2.0, record_every=100)
+    names, force = run("contacts.names"), run("contacts.force")[-1]
+    for below, above, load in (("world", "b0/block", 3), ("b0/block", "b1/block", 2), ("b1/block", "b2/block", 1)):
+        total = force[[n.startswith(f"{below}:{above}") for n in names]].sum(axis=0)
+        assert np.abs(total - [0.0, 0.0, 9.81 * load]).max() < 0.02 * 9.81
+    assert np.abs(run.v[-1]).max() < 5e-3 and np.abs(run.q[-1] - q0).max() < 2e-3
+
+
+def test_a_box_between_two_fingers_slips_where_it_is_accelerated_beyond_its_friction():
+    """m a > 2 μ F: within 1 %."""
+    builder = engine.Builder("fingers")
+    builder.add_link("world")
+    for side in (-1, 1):
+        builder.add_link(f"f{side}", inertia=inertia.box(1.0, (0.02, 0.1, 0.1)), collisions=[engine.Geometry("box", (0.02, 0.1, 0.1))])
+        builder.add_joint(f"j{side}", "prismatic", "world", f"f{side}", placement=engine.spatial.se3.pose(np.eye(3), [side * 0.06, 0, 0]),
+                          axis=[1, 0, 0])
+    model = engine.combine(hand=builder.model(), box=block((0.1, 0.05, 0.05)))
+    F, mu, m = 10.0, 0.5, 1.0
+    for share, slips in ((0.99, False), (1.01, True)):
+        a = share * 2 * mu * F / m
+        sim = simulator(model, material(1e5, 0.5, mu), ground=False, gravity=(0, 0, -a), pairs=[("hand/f-1", "box/block"), ("hand/f1", "box/block")],
+                        controller=lambda t, q, v: np.array([F, -F, *np.zeros(6)]))
+        start = [0.0, 0.0, *UPRIGHT, 0, 0, 0]
+        run = sim.run(start, np.zeros(8), 0.6, record_every=100)
+        fall = run.v[-1, 7] - run.v[2, 7]
+        assert fall < -0.4 * 0.01 * a * 0.4 if slips else abs(run.v[-1, 7]) < 3e-4
+
+
+def test_the_same_scene_in_mujoco():
+    """A block pushed over the ground: distance, and the force that it rests with."""
+    x = """<mujoco><option timestep="2e-4" cone="elliptic" iterations="100" tolerance="1e-12" impratio="100"/><worldbody>
+    <geom type="plane" size="0 0 1" friction="0.5 0 0" solref="0.0005 1"/><body pos="0 0 0.05"><freejoint/>
+    <geom type="box" size="0.1 0.1 0.05" mass="1" friction="0.5 0 0" solref="0.0005 1"/></body></worldbody></mujoco>"""
+    peer = mujoco.MjModel.from_xml_string(x)
+    data = mujoco.MjData(peer)
+    data.qvel[0] = 2.0
+    for _ in range(5000):
+        mujoco.mj_step(peer, data)
+    run = simulator(block(), material(1e6, 0.5), dt=2e-4).run([*UPRIGHT, 0, 0, 0.05], [0, 0, 0, 2.0, 0, 0], 1.0, record_every=5000)
+    assert abs(run.q[-1, 4] - data.qpos[0]) < 5e-3 * data.qpos[0] and abs(run.q[-1, 4] - 2.0**2 / (2 * 0.5 * 9.81)) < 2e-3
+
+
+# ---------------------------------------------------------------- the same bits
+
+
+def test_neither_the_order_of_pairs_nor_neighbours_change_a_bit():
+    model = engine.combine(a=ball(0.1, 1.0), b=block((0.3, 0.3, 0.2)), c=ball(0.15, 2.0))
+    pairs = [("a/ball", "b/block"), ("b/block", "c/ball"), ("a/ball", "c/ball")]
+    q0 = np.array([*UPRIGHT, -0.05, 0.0, 0.35, *UPRIGHT, 0, 0, 0.1, *UPRIGHT, 0.06, 0.02, 0.62])
+    v0 = np.linspace(-0.5, 0.5, 18)
+    first, turned = (simulator(model, material(), pairs=p).run(q0, v0, 0.3) for p in (pairs, pairs[::-1]))
+    np.testing.assert_array_equal(first.q, turned.q)
+    sim = simulator(model, material(), pairs=pairs)
+    rng = np.random.default_rng(0)
+    V = v0 + rng.standard_normal((9, 18))
+    V[4] = v0
+    np.testing.assert_array_equal(sim.run(np.tile(q0, (9, 1)), V, 0.3).q[4], first.q)
+
+
+def test_plain_is_compiled():
+    model = engine.combine(a=ball(0.1, 1.0), b=block((0.3, 0.3, 0.2)))
+    q0 = np.array([*UPRIGHT, -0.05, 0.0, 0.2995, *UPRIGHT, 0, 0, 0.0999])
+    v0 = np.linspace(-0.5, 0.5, 12)
+    compiled, plain = (simulator(model, material(), compiled=c).run(q0, v0, 0.01) for c in (True, False))
+    np.testing.assert_allclose(compiled.q, plain.q, atol=1e-9)
+    np.testing.assert_allclose(compiled("contacts.force"), plain("contacts.force"), atol=1e-5)
+    assert np.abs(plain("contacts.force")).max() > 1.0
+
+
+def test_out_of_reach_not_a_bit_moves():
+    model, q0, v0 = ball(), [*UPRIGHT, 0, 0, 9.0], np.linspace(-1, 1, 6)
+    free, above = engine.Simulator(model).run(q0, v0, 0.2), simulator(model, material()).run(q0, v0, 0.2)
+    np.testing.assert_array_equal(free.q, above.q)
+    np.testing.assert_array_equal(free.v, above.v)
+    assert np.abs(above("contacts.force")).max() == 0.0 and (above("contacts.gap") > 8.0).all()
