@@ -38,8 +38,8 @@ SEARCHES = 100
 ROUGH, EXACT = 1e-5, 1e-13
 #: cosine of the angle between two normals below which a search from one is one from the other
 KNOWN = np.cos(0.01)
-#: of the shapes' size: how far apart they are moved for a search
-APART = 1e-2
+#: of the shapes' size: how far apart they are moved for a search, unless they are clear of each other by so much
+APART, CLEAR = 1e-2, 1e-4
 #: turns of the normal below it are no change
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
@@ -86,7 +86,7 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
         (n, at, m, turn, best), (s, s_best, exact) = x[:15].reshape(5, 3), x[15:]
         lag = s - reach * ops.norm(m - n)                                      # no more than s(m)
         m_is_n = ops.equal(lag, s)
-        t = ops.where(lag < APART * size, APART * size - lag, 0.0)
+        t = ops.where(lag < CLEAR * size, APART * size - lag, 0.0)
 
         def moved(d: Array) -> tuple[Array, Array]:
             c, at = supports(d)
