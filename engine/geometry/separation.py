@@ -5,11 +5,12 @@ apart, and less the depth, the shortest way out, where they overlap. Both are fo
 s(n) is how far the origin lies outside the plane on it that faces n. From a direction n, B is moved along n by t so that the shapes are
 apart, and the direction n' to the nearest point of the set is at least as good::
 
-    s(n') = |v| − t n·n' ≥ s(n),   n' = v/|v|,   v the point nearest to the origin of {b + t n − a}                (1)
+    s(n') = c·n' − t n·n' ≥ s(n),   n' = v/|v|,   v = c the point nearest to the origin of {b + t n − a}           (1)
 
-for |v| ≥ s(n) + t. It is n itself only where no direction about it is better. Apart, t is nought, and one search is all. Where they
-overlap there may be several such directions, and searches begin all about: but none within an angle φ of n is better than the point c of
-the set allows that is farthest against n, for s(m) ≤ m·c::
+for |v| ≥ s(n) + t. (Of a v that is not quite found, c is the point of the set that is least far along it.) It is n itself only where no
+direction about it is better. Apart, t is nought, and one search is all. Where they overlap there may be several such directions, and
+searches begin all about: but none within an angle φ of n is better than the point c of the set allows that is farthest against n, for
+s(m) ≤ m·c::
 
     s(m) ≤ s(n) cos φ + |c − s(n) n| sin φ                                                                       (2)
 
@@ -92,9 +93,9 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
             c, at = supports(d)
             return c + t * m, at
 
-        v, at_v = nearest(moved, m, 10.0 * reach * reach / (lag + t), exact)
-        after, distance = unit(v, m)
-        better = distance - t * (m @ after)                                    # (1)
+        v, at_v, least = nearest(moved, m, 10.0 * reach * reach / (lag + t), exact)
+        after, _ = unit(v, m)
+        better = least - t * (m @ after)                                       # (1)
         change, before = after - m, turn @ turn
         same, up = change @ change < SAME * SAME, better - s > 0.01 * EXACT * size     # same: a face's normal stays to the bit
         known = ops.logical_and(after @ best > KNOWN, better <= s_best)        # on the way to the best there is
