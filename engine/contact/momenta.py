@@ -20,8 +20,8 @@ FLAT = 1e9
 
 
 def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, x: Array) -> Array:
-    """Return what the impulses of contacts, with the velocities x (nv) in its axes after them and ``free`` before, change of the trees' momenta
-    (trees, 9).
+    """Return what the impulses of contacts change of the trees' momenta (trees, 9), with velocities in their axes ``free`` before (nv) and
+    x (nv) after them.
 
     An impulse f acts on both trees at one place, and at the middle of the step: when x was at x − h/2 ẋ and the centre of mass at
     c − h/2 p/m. A tree of the mass m then goes on by h/2 f/m::

@@ -73,7 +73,7 @@ class WorldAxes:
         return V
 
     def forces(self, F: list[Any]) -> Array:
-        """Return the generalized forces (nv), in these coordinates, of wrenches (6) on all bodies in world axes about c, the world's last."""
+        """Return the generalized forces (nv), in these coordinates, of wrenches (6) on bodies in world axes about c, the world's last."""
         F, tau = list(F), [0.0] * self.model.nv
         for i, body in reversed(list(enumerate(self.model.bodies))):
             for k, (j, column) in enumerate(self.columns[i]):

@@ -40,33 +40,41 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
     size = min(a.bounding_radius, b.bounding_radius)
     u, v = across(n)
-    flat = [np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two)]
-    points = [(0.5 * (near.a + near.b), n, gap)]
+    of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
-    for x, y, there in [*common(flat[0], flat[1], size, SAME), *common(flat[1], flat[0], size, -SAME)]:
-        at = x * u + y * v
-        low = ops.where(there, ops.minimum(height(one, n, at) + a.rounding, top), top)
-        high = ops.where(there, ops.maximum(height(two, n, at) - b.rounding, bottom), bottom)
-        points.append((at + 0.5 * (low + high) * n, n, ops.where(there, high - low, FAR)))
-    if len(points) == 1:
-        return points_of(points)
-    nearest, *others = points
-    missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in others])
-    x, _, g = others[0]
-    return points_of([(ops.where(missed, nearest[0], x), n, ops.where(missed, gap, g)), *others[1:]])
+    points = []
+    for k, (begin, there) in enumerate(common(of_a, of_b, size, SAME)):
+        at = along(one, k, begin)
+        low, high = at @ n + a.rounding, ops.maximum(height(two, n, at) - b.rounding, bottom)
+        points.append((at + (a.rounding + 0.5 * (high - low)) * n, n, ops.where(there, high - low, FAR)))
+    for k, (begin, there) in enumerate(common(of_b, of_a, size, -SAME)):
+        at = along(two, k, begin)
+        low, high = ops.minimum(height(one, n, at) + a.rounding, top), at @ n - b.rounding
+        points.append((at - (b.rounding + 0.5 * (high - low)) * n, n, ops.where(there, high - low, FAR)))
+    middle = 0.5 * (near.a + near.b)
+    if not points:
+        return points_of([(middle, n, gap)])
+    missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
+    (x, _, g), *others = points
+    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others])
+
+
+def along(f: Face, k: int, t: Any) -> Array:
+    """Return the point (3) on side k of a face, at t of its length."""
+    return f.corners[k] + t * (f.corners[(k + 1) % len(f.corners)] - f.corners[k])
 
 
 def height(f: Face, n: Array, at: Array) -> Any:
-    """Return how far along n the plane of a face lies at a point (3) of the plane through the origin square to n."""
-    along = f.normal @ n
-    return (f.normal @ (f.corners[0] - at)) / ops.where(abs(along) < 1e-9, 1.0, along)
+    """Return how far along n the plane of a face lies, above or below a point (3)."""
+    slope = f.normal @ n
+    return at @ n + (f.normal @ (f.corners[0] - at)) / ops.where(abs(slope) < 1e-9, 1.0, slope)
 
 
-def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any, Any, Any]]:
-    """Return for every side of a polygon (k, 2) where its part in another polygon (m, 2) begins, and whether there is any.
+def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any, Any]]:
+    """Return for every side of a polygon (k, 2) where on it, from 0 to 1, its part in another (m, 2) begins, and whether there is any.
 
-    The other is convex, its corners in either order. With a ``slack`` it is so much of a
-    ``size``, m, larger. A polygon without area holds nothing.
+    The other is convex, its corners in either order. With a ``slack`` it is so much of a ``size``, m, larger. Without area it holds
+    nothing.
     """
     if len(two) < 3:
         return []
@@ -87,8 +95,7 @@ def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any,
             end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))
             there = ops.logical_and(there, ops.logical_or(crosses, here >= 0.0))
         there = ops.logical_and(there, abs(slack) * size < (end - begin) * long)
-        begin = ops.where(there, begin, 0.0)
-        starts.append((x[0] + begin * e[0], x[1] + begin * e[1], there))
+        starts.append((ops.where(there, begin, 0.0), there))
     return starts
 
 

@@ -12,11 +12,11 @@ from engine import ops
 
 Array = np.ndarray
 #: passes
-PASSES = 64
+PASSES = 100
 
 
-def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array]:
-    """Return the point v (3) nearest to the origin of a convex set that does not hold it, and what was said of v.
+def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array, Any]:
+    """Return the point v (3) nearest to the origin of a convex set that does not hold it, what was said of v, and min c·v/|v| of the set.
 
     The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it.
     Else the simplex grows by c, and shrinks to the least that holds its point nearest to the origin, which always holds c.
@@ -37,7 +37,7 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
     array([1., 2., 2.])
     """
     beyond = far * d                                                           # a point that is there until others are
-    start = np.array([beyond, 0.0 * d, *[beyond, 0.0 * d] * 3])                # v, its note, and three points, each with its note
+    start = np.array([beyond, 0.0 * d, *[beyond, 0.0 * d] * 3, 0.0 * d])       # v, its note, three points, each with its note, min c·v
 
     def advance(x: Array) -> tuple[Array, Any]:
         v = x[0]
@@ -46,10 +46,11 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
         new = reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)])
         stuck = v @ v <= new[0] @ new[0]
         end = ops.logical_or(found, stuck)
-        return ops.where(end, x, new), end
+        least = ops.where(end, v @ c, -1e9)                                    # of a v that is not the last it says nothing
+        return np.array([*ops.where(end, x[:8], new), ops.array([least, 0.0 * least, 0.0 * least])]), end
 
     x, _ = ops.while_loop(advance, start, PASSES)
-    return x[0], x[1]
+    return x[0], x[1], x[8, 0] / ops.norm(x[0])
 
 
 def reduced(c: Array, note: Array, others: list[tuple[Array, Array]]) -> Array:

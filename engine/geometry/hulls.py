@@ -63,5 +63,5 @@ def outside(planes: Array, x: Array) -> tuple[Array, Array]:
 def distance(hull: Hull, p: Array, n: Array, beyond: float) -> float:
     """Return the distance of a point from a hull, from which a plane of normal n separates it by so much."""
     reach = 2.0 * hull.bounding_radius + float(np.linalg.norm(p - hull.center))
-    v, _ = nearest(lambda d: (hull.core(d) - p, np.zeros(3)), -n, 10.0 * reach * reach / beyond, 1e-12)
+    v, *_ = nearest(lambda d: (hull.core(d) - p, np.zeros(3)), -n, 10.0 * reach * reach / beyond, 1e-12)
     return float(np.linalg.norm(v))

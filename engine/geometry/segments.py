@@ -12,8 +12,8 @@ from engine.geometry.shapes import Capsule
 from engine.geometry.vectors import X, Z, unit
 
 Array = np.ndarray
-#: sines of the angle between two segments: no more counts as parallel, and from where on they do not
-PARALLEL = 3e-5, 3e-4
+#: sine of the angle below which segments count as parallel: over a length l it changes the gap between their ends by (angle × l)² at most
+PARALLEL = 3e-5
 
 
 def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
@@ -21,7 +21,7 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
     stretch over which they lie side by side.
 
     With segments z Z, |z| ≤ h_a, and p + w e, |w| ≤ h_b, where c = e_z, the lines are nearest at z = (p_z − c p·e)/(1 − c²) (Ericson,
-    *Real-Time Collision Detection*, §5.1.9); of parallel ones one end is.
+    *Real-Time Collision Detection*, §5.1.9); of parallel ones both ends count.
 
     >>> T = np.eye(4)
     >>> T[0, 3] = 3.0
@@ -42,8 +42,7 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
 
     crossing = ops.clip((p[2] - c * (p @ e)) / ops.maximum(sine2, 1e-30), -h_a, h_a)
     _, nearest = beside(crossing)
-    share = ops.clip((ops.sqrt(sine2) - PARALLEL[0]) / (PARALLEL[1] - PARALLEL[0]), 0.0, 1.0)
-    first = begin + share * (nearest - begin)
+    first = ops.where(sine2 < PARALLEL * PARALLEL, begin, nearest)
     second = ops.where(abs(first - begin) < abs(end - first), end, begin)
     square, _ = unit(ops.array([e[1], -e[0], 0.0 * c]), X, 1e-12)              # to both
     return points_of([between(a, b, z * Z, p + beside(z)[0] * e, square) for z in (first, second)])

@@ -5,13 +5,19 @@ apart, and less the depth, the shortest way out, where they overlap. Both are fo
 s(n) is how far the origin lies outside the plane on it that faces n. From a direction n, B is moved along n by t so that the shapes are
 apart, and the direction n' to the nearest point of the set is at least as good::
 
-    s(n') = |v| − t n·n' ≥ s(n),   n' = v/|v|,   v the point nearest to the origin of {b + t n − a}                (1)
+    s(n') = c·n' − t n·n' ≥ s(n),   n' = v/|v|,   v = c the point nearest to the origin of {b + t n − a}           (1)
 
-for |v| ≥ s(n) + t. It is n itself only where no direction about it is better. Apart, t is nought, and one search is all. Where they
-overlap there may be several such directions, and searches begin all about: but none within an angle φ of n is better than the point c of
-the set allows that is farthest against n, for s(m) ≤ m·c::
+for |v| ≥ s(n) + t. (Of a v that is not quite found, c is the point of the set that is least far along it.) It is n itself only where no
+direction about it is better. Apart, t is nought, and one search is all. Where they overlap there may be several such directions, and
+searches begin all about: but none within an angle φ of n is better than the point c of the set allows that is farthest against n, for
+s(m) ≤ m·c::
 
     s(m) ≤ s(n) cos φ + |c − s(n) n| sin φ                                                                       (2)
+
+About round shapes the turns from n to n' become shorter by a ratio r each; after two of them the next search begins where they lead
+(Aitken)::
+
+    n' + r/(1 − r) (n' − n)                                                                                      (3)
 """
 
 from __future__ import annotations
@@ -33,8 +39,8 @@ SEARCHES = 100
 ROUGH, EXACT = 1e-5, 1e-13
 #: cosine of the angle between two normals below which a search from one is one from the other
 KNOWN = np.cos(0.01)
-#: of the shapes' size: how far apart they are moved for a search
-APART = 1e-2
+#: of the shapes' size: how far apart they are moved for a search, unless they are clear of each other by so much
+APART, CLEAR = 1e-2, 1e-4
 #: turns of the normal below it are no change
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
@@ -77,22 +83,30 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
         return p + R @ b.core(n @ R) - at, at
 
     def search(x: Array) -> tuple[Array, Any]:
-        """From n, a and s(n) to better ones, beside the best there are."""
-        n, at, s, best, s_best, exact = x[:3], x[3:6], x[6], x[7:10], x[10], x[11]
-        t = ops.where(s < APART * size, APART * size - s, 0.0)
+        """From n, a, s(n), the direction m that is next and the last turn, to better ones; beside the best there are."""
+        (n, at, m, turn, best), (s, s_best, exact) = x[:15].reshape(5, 3), x[15:]
+        lag = s - reach * ops.norm(m - n)                                      # no more than s(m)
+        m_is_n = ops.equal(lag, s)
+        t = ops.where(lag < CLEAR * size, APART * size - lag, 0.0)
 
         def moved(d: Array) -> tuple[Array, Array]:
             c, at = supports(d)
-            return c + t * n, at
+            return c + t * m, at
 
-        v, at = nearest(moved, n, 10.0 * reach * reach / (s + t), exact)
-        after, distance = unit(v, n)
-        better = distance - t * (n @ after)                                    # (1)
-        same = (after - n) @ (after - n) < SAME * SAME                         # by rounding alone: a face's normal stays to the bit
+        v, at_v, least = nearest(moved, m, 10.0 * reach * reach / (lag + t), exact)
+        after, _ = unit(v, m)
+        better = least - t * (m @ after)                                       # (1)
+        change, before = after - m, turn @ turn
+        same, up = change @ change < SAME * SAME, better - s > 0.01 * EXACT * size     # same: a face's normal stays to the bit
         known = ops.logical_and(after @ best > KNOWN, better <= s_best)        # on the way to the best there is
-        ends = (same, ops.equal(t, 0.0), better - s < 0.1 * exact * size, known)
-        n, s = ops.where(same, n, after), ops.where(same, s, better)
-        return ops.array([*n, *at, s, *best, s_best, exact]), functools.reduce(ops.logical_or, ends)
+        slow = ops.logical_and(better - s < 0.1 * exact * size, ops.logical_or(change @ change < exact, m_is_n))
+        ratio = ops.where(before > 0.0, ops.clip(change @ turn / ops.where(before > 0.0, before, 1.0), 0.0, 0.95), 0.0)
+        further, _ = unit(after + ratio / (1.0 - ratio) * change)                                                           # (3)
+        kept = ops.logical_and(up, ops.logical_not(same))
+        n, at, s = ops.where(kept, after, n), ops.where(ops.logical_or(up, m_is_n), at_v, at), ops.where(kept, better, s)
+        turn = ops.where(ops.logical_and(up, ops.equal(before, 0.0)), change, 0.0)
+        new = ops.array([*n, *at, *ops.where(up, further, n), *turn, *best, s, s_best, exact])
+        return new, functools.reduce(ops.logical_or, (same, ops.equal(t, 0.0), slow, known))
 
     def look(x: Array) -> tuple[Array, Any]:
         """One direction: it is searched from if there may be a better one about it; and at last, exactly, the best there is."""
@@ -104,9 +118,10 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
         most = s * ops.cos(angle) + ops.norm(c - s * n) * ops.sin(angle)       # (2)
         more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
         hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
-        found, _ = ops.while_loop(search, ops.array([*n, *at, s, *best, s_best, ops.where(last, EXACT, ROUGH)]), SEARCHES, hopeless)
-        better = ops.logical_or(last, ops.logical_and(s_best + more < found[6], ops.logical_not(hopeless)))
-        new = ops.where(better, found[:7], x[:7])
+        begin = ops.array([*n, *at, *n, *np.zeros(3), *ops.where(last, 0.0, best), s, s_best, ops.where(last, EXACT, ROUGH)])
+        found, _ = ops.while_loop(search, begin, SEARCHES, hopeless)
+        better = ops.logical_or(last, ops.logical_and(s_best + more < found[15], ops.logical_not(hopeless)))
+        new = ops.where(better, ops.array([*found[:6], found[15]]), x[:7])
         return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)]), last
 
     x, _ = ops.while_loop(look, ops.array([*np.zeros(3), *np.zeros(3), -1e9, 0.0 * p[0]]), len(directions) + 1)

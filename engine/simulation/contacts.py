@@ -179,17 +179,23 @@ def shapes_of(link: str, g: Geometry) -> list[Shape]:
             return [Cylinder(*g.size)]
         if g.kind == "box":
             return [Box((g.size[0], g.size[1], g.size[2]))]
-        mesh = load_mesh(g)
-        hull, lost = hull_of(mesh.vertices)
-        if lost > COARSE * hull.bounding_radius:
-            warn(f"link '{link}': the convex hull of a mesh is {lost:.2g} m smaller with {len(hull.vertices)} vertices, which are the most; "
-                 "expected a simpler mesh", SimulationWarning)  # fmt: skip
-        if mesh.is_volume and mesh.volume < CONVEX * mesh.convex_hull.volume:
-            warn(f"link '{link}': a mesh is not convex, and its convex hull counts, {mesh.convex_hull.volume / mesh.volume:.2g} times as large; "
-                 "expected several convex shapes, where that matters", SimulationWarning)  # fmt: skip
-        return [hull]
+        return [mesh_hull(link, g)]
     except ValueError as error:
         raise ContactError(f"link '{link}': a collision shape cannot touch: {error}") from error
+
+
+def mesh_hull(link: str, g: Geometry) -> Shape:
+    """Return the convex hull of a mesh, with a warning where it is much more, or much less."""
+    mesh = load_mesh(g)
+    hull, lost = hull_of(mesh.vertices)
+    filled = mesh.volume / mesh.convex_hull.volume if mesh.is_volume else 1.0
+    if lost > COARSE * hull.bounding_radius:
+        warn(f"link '{link}': the convex hull of a mesh is {lost:.2g} m smaller with {len(hull.vertices)} vertices, the most there may be; "
+             "expected a simpler mesh", SimulationWarning)  # fmt: skip
+    if filled < CONVEX:
+        warn(f"link '{link}': a mesh is not convex; its convex hull counts, which is {1.0 / filled:.2g} times as large; expected several "
+             "convex shapes, where that matters", SimulationWarning)  # fmt: skip
+    return hull
 
 
 def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:

@@ -18,6 +18,7 @@ from tests.geometry.pairs import (
     moved,
     mujoco_distance,
     planes_apart,
+    points_of,
     pose,
     poses,
     reach,
@@ -27,7 +28,7 @@ from tests.numeric import check_lives
 PAIRS = [*itertools.combinations_with_replacement(SOLIDS, 2)]
 #: shapes of flat faces and of balls alone end a search to rounding: 100 ulp
 FLAT = {"box", "capsule", "sphere", "hull"}
-ROUND = 1e-8                                                                   # of the others, which end by tolerances
+ROUND = 1e-7                                                                   # of the others, which end by tolerances
 
 
 def exact(*names):
@@ -48,7 +49,7 @@ def test_planes_on_both_shapes_prove_the_distance(one, two):
     assert np.abs(gap - planes_apart(a, b, T, n)).max() < 1e-10
     inside = np.einsum("nji,nj->ni", T[:, :3, :3], y - T[:, :3, 3])
     for shape, points in ((a, x), (b, inside)):
-        assert beyond(shape, points) < 1e-5                                    # an angle is as uncertain as the root of what it changes
+        assert beyond(shape, points) < 1e-4                                    # an angle is as uncertain as the root of what it changes
 
 
 def beyond(shape, p):
@@ -77,7 +78,7 @@ def test_coal_has_the_same_distances(one, two):
 
 @pytest.mark.parametrize(("one", "two"), [("cylinder", "ellipsoid"), ("hull", "hull"), ("hull", "cylinder"), ("box", "disk")])
 def test_no_direction_out_is_shorter(one, two):
-    """s(n) from a thousand directions on, the best improved by the simplex method: none is better than the one found."""
+    """s(n) of a thousand directions, the best of them improved by the simplex method: none is better than the one found."""
     a, b, T = SOLIDS[one], SOLIDS[two], poses(20, 0.4, seed=3)
     gap = distance_of(a, b)(T)[0]
     d = np.concatenate([lattice(500), -lattice(500)])
@@ -153,18 +154,18 @@ def test_by_hand():
 
 DEGENERATE = np.array([pose(so3.exp(np.array(w) * np.pi / 4), p) for w in itertools.product((0, 1, 2), (0, 2), (0, 1e-9))
                        for p in itertools.product((0, 0.5, 1), (0, 1e-300), (0, -1, 1.005))])  # fmt: skip
-EXTREMES = [*SOLIDS.values(), CUBE, Box((1.0, 1.0, 1.0)), Cylinder(0.5, 1.0), Ellipsoid((0.5, 0.5, 0.5)), Capsule(0.5, 1.0), Plane(),
-            HeightField(np.zeros((3, 3)), (2.0, 2.0))]  # fmt: skip
+EXTREMES = [Plane(), HeightField(np.zeros((3, 3)), (2.0, 2.0)), CUBE, Cylinder(0.5, 1.0), Box((1.0, 1.0, 1.0)), Ellipsoid((0.5, 0.5, 0.5)),
+            Capsule(0.5, 1.0), Sphere(0.5)]  # fmt: skip
 
 
-@pytest.mark.parametrize("b", [Box((1.0, 1.0, 1.0)), Cylinder(0.5, 1.0), Ellipsoid((0.5, 0.5, 0.5)), Capsule(0.5, 1.0), Sphere(0.5), CUBE],
-                         ids=lambda x: type(x).__name__)  # fmt: skip
+@pytest.mark.parametrize("b", EXTREMES[2:], ids=lambda x: type(x).__name__)
 def test_nothing_is_ever_nan(b):
-    """Centers that coincide, axes that are parallel, faces that just touch."""
-    for a in EXTREMES:
-        gap, n, x, y = distance_of(a, b)(DEGENERATE)
-        assert np.isfinite([*gap.ravel(), *n.ravel(), *x.ravel(), *y.ravel()]).all()
+    """Centers that coincide, axes that are parallel, faces that just touch; and the least gap of the points is the distance."""
+    for a in EXTREMES[: EXTREMES.index(b) + 1]:
+        x, n, gap = points_of(a, b)(DEGENERATE)
+        assert np.isfinite(gap).all() and np.abs(x).max() < 10.0
         assert np.abs(np.linalg.norm(n, axis=-1) - 1.0).max() < 1e-13
+        assert np.abs(gap.min(axis=-1) - distance_of(a, b)(DEGENERATE)[0]).max() < ROUND
 
 
 def test_sizes_a_thousandfold_apart():
