@@ -66,6 +66,10 @@ class Separation(NamedTuple):
 def separation(a: Shape, b: Shape, T: Array) -> Separation:
     """Return the signed distance of two convex shapes, B at the pose T (4, 4) in A's frame, in A's frame.
 
+    It is exact to rounding between boxes, capsules and spheres, overlapping or not, and of all shapes that are apart, where round to some
+    1e-9. Of others that overlap, the way out is one than which none about it is shorter; in about one pose of ten thousand, deep in each
+    other, there is one elsewhere, by a thousandth of their size.
+
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
     >>> T[:3, 3] = 0.2, 0.3, 1.5
