@@ -35,7 +35,7 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     array([-0.1, -0.1, -0.1, -0.1])
     """
     R, p = T[:3, :3], T[:3, 3]
-    near = separation(a, b, T)
+    near = separation(a, b, T, meet=False)
     n, gap = near.normal, near.gap
     one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
     size = min(a.bounding_radius, b.bounding_radius)

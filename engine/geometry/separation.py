@@ -63,8 +63,10 @@ class Separation(NamedTuple):
     b: Array
 
 
-def separation(a: Shape, b: Shape, T: Array) -> Separation:
+def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
     """Return the signed distance of two convex shapes, B at the pose T (4, 4) in A's frame, in A's frame.
+
+    Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted.
 
     It is exact to rounding between boxes, capsules and spheres, overlapping or not, and of all shapes that are apart, where round to some
     1e-9. Of others that overlap, the way out is one than which none about it is shorter; in about one pose of ten thousand, deep in each
@@ -80,6 +82,7 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
     R, p = T[:3, :3], T[:3, 3]
     size, reach = min(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
     directions, about, flat = starts(a, b, R, p)
+    known_all = a.edges is not None and b.edges is not None
 
     def supports(n: Array) -> tuple[Array, Array]:
         """The point b − a that is farthest towards n, and a."""
@@ -114,7 +117,7 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
 
     def look(x: Array) -> tuple[Array, Any]:
         """One direction: it is searched from if there may be a better one about it; and at last, exactly, the best there is."""
-        best, s_best, k = x[:3], x[6], x[7]
+        best, s_best, k, skew = x[:3], x[6], x[7], x[8]
         last = k > len(directions) - 0.5
         n, angle = ops.where(last, best, row(directions, k)), row(about, k)
         c, at = supports(-n)
@@ -123,12 +126,15 @@ def separation(a: Shape, b: Shape, T: Array) -> Separation:
         more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
         hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
         begin = ops.array([*n, *at, *n, *np.zeros(3), *ops.where(last, 0.0, best), s, s_best, ops.where(last, EXACT, ROUGH)])
-        found, _ = ops.while_loop(search, begin, SEARCHES, hopeless)
+        met = ops.logical_and(s_best <= 0.0, ops.logical_not(ops.logical_and(last, skew > 0.5)))
+        settled = ops.logical_or(hopeless, met) if known_all and not meet else hopeless    # where they overlap, one of these is the answer
+        found, _ = ops.while_loop(search, begin, SEARCHES, settled)
         better = ops.logical_or(last, ops.logical_and(s_best + more < found[15], ops.logical_not(hopeless)))
         new = ops.where(better, ops.array([*found[:6], found[15]]), x[:7])
-        return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)]), last
+        skew = ops.where(ops.logical_and(better, ops.logical_not(last)), ops.where(k > flat + 0.5, 1.0, 0.0), skew)
+        return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0), skew]), last
 
-    x, _ = ops.while_loop(look, ops.array([*np.zeros(3), *np.zeros(3), -1e9, 0.0 * p[0]]), len(directions) + 1)
+    x, _ = ops.while_loop(look, ops.array([*np.zeros(3), *np.zeros(3), -1e9, 0.0 * p[0], 0.0]), len(directions) + 1)
     n, s = x[:3], x[6] - a.rounding - b.rounding
     at = x[3:6] + a.rounding * n
     return Separation(s, n, at, at + s * n)
