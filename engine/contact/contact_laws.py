@@ -155,15 +155,17 @@ class ContactLaws:
         return np.concatenate([t.gap for t in self.touches(q, np.zeros(self.model.nv), found, np.zeros(3))])
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: gaps and slips (points), the forces given, and the springs' energy."""
+        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), the springs' energy."""
         found = self.nearness(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
-        V, gap, slip, energy = axes.twists(axes.seen(v)), [], [], 0.0
+        V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0
         for t in self.touches(q, v, found, axes.about):
+            at += list(t.position)
             gap += list(t.gap)
             energy = energy + 0.5 * t.pair.material.stiffness * sum(ops.minimum(g, 0.0) ** 2 for g in t.gap)
             slip += [ops.sqrt(ops.maximum(u @ u - (n @ u) ** 2, 0.0)) for n, u in zip(t.normal, velocities(t, V), strict=True)]
-        return {"contacts.force": forces, "contacts.gap": np.array(gap), "contacts.slip": np.array(slip), "contacts.energy": energy}
+        return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
+                "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
 
 
 class Touching:

@@ -120,7 +120,7 @@ def test_balls_on_a_pushed_box(direction):
 
 
 def test_a_rocking_block_loses_what_housner_says():
-    """A plastic impact from one corner to the other keeps ω (1 − 3/2 sin² α), tan α = 1/4; gravity's part in the time since is taken off."""
+    """A plastic impact from one corner to the other keeps ω (1 − 3/2 sin² α), tan α = 1/4, but for gravity's part in the time since."""
     model, tilt = block((0.25, 1.0, 1.0), 10.0), 0.05
     place = np.array([0.125, 0.0, 0.0]) - so3.exp([0.0, tilt, 0.0]) @ [0.125, 0.0, -0.5]
     sim = simulator(model, material(1e7, 2000.0, 5.0), slow=1e-6, dt=1e-4)

@@ -72,7 +72,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     """Add what is shown of one robot."""
     model, source, known = actor.model, actor.source, quantities_of(actor)
     q, v = source.state(t)
-    now = source.driven(t, MOST) if shown.torques or shown.forces else States(q[:MOST], v[:MOST])
+    now = source.driven(t, MOST) if shown.torques or shown.forces or shown.contacts else States(q[:MOST], v[:MOST])
     poses = source.robot.forward_kinematics(now.q)
     index = {link.name: i for i, link in enumerate(model.links)}
     if links := chosen(shown.link_frames, index):
@@ -92,6 +92,8 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
         show_momentum(symbols, actor, known, now)
     if shown.torques and now.tau is not None:
         show_torques(symbols, actor, known, now, poses, shown.torques)
+    if shown.contacts and "contacts.force" in now.signals:
+        show_contacts(symbols, actor, known, now)
     for component in shown.forces:
         if component.link in index:                                                     # type: ignore[attr-defined]
             show_force(symbols, actor, known, now, poses, component)
@@ -182,6 +184,20 @@ def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, p
         along = component.directions @ np.swapaxes(R, 1, 2) * (0.35 * known.whole / top * now.signals[name])[..., None]
         ends = component.positions @ np.swapaxes(R, 1, 2) + p[:, None]
         symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.0055 * known.whole)
+
+
+def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:
+    """Draw the forces of contacts where they act, each from a dot: half the weight of all that moves is 0.4 of the robot's size, which is
+    the most; without gravity the longest is."""
+    top = known.longest(actor.source, now, "contacts", lambda s: norms(s.signals["contacts.force"]).max(axis=-1, initial=0.0))
+    if not top > 0.0:
+        return
+    unit = 0.5 * known.mass.sum() * float(np.linalg.norm(known.robot.gravity)) or top
+    force, at = (now.signals[f"contacts.{n}"].reshape(-1, 3) for n in ("force", "position"))
+    touch = norms(force) > 1e-6 * top
+    length = np.minimum(norms(force[touch]) / unit, 1.0) / norms(force[touch])
+    symbols.arrows(at[touch], force[touch] * (0.4 * known.whole * length)[:, None], FORCE, 0.0055 * known.whole)
+    symbols.balls(at[touch], np.full(touch.sum(), 0.01 * known.whole))
 
 
 # ---------------------------------------------------------------- trails

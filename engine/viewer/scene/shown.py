@@ -31,6 +31,7 @@ class Shown:
     inertias : of the links, as solid ellipsoids of even density with the same mass and moments
     momentum : of all that moves, at its centre of mass: linear (orange), and angular about that point (violet)
     torques : of the joints: moments as arcs around them, forces as arrows
+    contacts : where links touch, of a motion with contacts: a dot, and the force on the second of the pair as an arrow
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
@@ -44,6 +45,7 @@ class Shown:
     inertias: Names = False
     momentum: bool = False
     torques: Names = False
+    contacts: bool = False
     labels: Names = False
     forces: tuple[Component, ...] = ()
     trails: tuple[Any, ...] = ()
@@ -54,7 +56,7 @@ class Shown:
     def __bool__(self) -> bool:
         """Return whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
-                    self.labels, self.forces, self.trails))  # fmt: skip
+                    self.contacts, self.labels, self.forces, self.trails))  # fmt: skip
 
 
 def check(scene: Scene, shown: Shown) -> None:

@@ -29,6 +29,7 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "I": ("inertia ellipsoids", "switch", ("inertias",)),
     "P": ("momentum", "switch", ("momentum",)),
     "U": ("joint forces", "switch", ("torques",)),
+    "X": ("contact forces", "switch", ("contacts",)),
     "N": ("names of the links", "switch", ("labels",)),
     "L": ("the trail of the picked link", "trail", ()),
     "W": ("wireframe", "switch", ("wireframe",)),
