@@ -17,7 +17,7 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics", "recording"}
+BELOW = {"progress", *PHYSICS, "dynamics", "constraints", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics", "recording"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -28,6 +28,7 @@ ROOMS = {
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
+    "constraints": ({*PHYSICS, "dynamics"}, set()),
     "contact": ({*PHYSICS, "dynamics"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),

@@ -1,0 +1,127 @@
+"""Lagrange multipliers: the forces λ that exact constraints exert.
+
+With J v̇ + J̇ v = 0 beside the equations of motion, and Λ = J M⁻¹ Jᵀ::
+
+    M v̇ + b = τ + Jᵀ λ,   Λ λ = −(J M⁻¹ (τ − b) + J̇ v)                              (1)
+
+Where loops are redundant Λ is singular, and λ not unique. The proximal iteration needs no decision on ranks: for an eigenvalue e of Λ a
+turn leaves μ/(e + μ) of the error. What no motion can tell apart (e = 0) it does not bound, where r is off by rounding; that part, which
+does nothing, is taken away in the end, so that λ is the smallest of all::
+
+    λ ← (Λ + μ)⁻¹ (r + μ λ), begun at 0;   λ ← λ − (μ (Λ + μ)⁻¹)² λ                  (2)
+
+References: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 8; Carpentier, Budhiraja & Mansard, *Proximal and sparse resolution of
+constrained dynamic equations*, RSS 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.constraints.kinds import Constraint
+from engine.constraints.loops import Held, Loops
+from engine.dynamics import GRAVITY, crba, rnea
+from engine.dynamics.aba import bodies_of_rows, require_inertia
+from engine.model import Model
+
+Array = np.ndarray
+#: μ, of the largest entry on the diagonal of Λ
+PROXIMAL = 1e-10
+#: turns of the iteration
+TURNS = 2
+
+
+class Schur:
+    """Λ = J M⁻¹ Jᵀ, factored: M = L D Lᵀ numbered from the leaves, where a tree's zeros stay, Y = L⁻¹ Jᵀ and Λ = Yᵀ D⁻¹ Y.
+
+    Attributes
+    ----------
+    J : (n, nv); M : (nv, nv)
+    """
+
+    def __init__(self, M: Array, J: Array) -> None:
+        self.J = J
+        self.inertia = ops.LDL(M[::-1, ::-1])
+        self.Y = self.inertia.forward(J.T[::-1])
+        self.D_Y = self.inertia.reciprocal[:, None] * self.Y
+        n = len(J)
+        upper = [[self.Y[:, i] @ self.D_Y[:, j] if i <= j else 0.0 for j in range(n)] for i in range(n)]
+        size = ops.largest([upper[i][i] for i in range(n)])
+        self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)
+        for i in range(n):
+            upper[i][i] = upper[i][i] + self.mu
+        self.proximal = ops.LDL(np.array(upper).reshape(n, n))
+
+    def solve(self, r: Array) -> Array:
+        """Return the smallest λ (n) with Λ λ = r, or the least squares' where there is none."""
+        multipliers = self.proximal.solve(r)
+        for _ in range(TURNS - 1):
+            multipliers = self.proximal.solve(r + self.mu * multipliers)                                    # (2)
+        return multipliers - self.mu * self.proximal.solve(self.mu * self.proximal.solve(multipliers))
+
+    def motion(self, multipliers: Array) -> Array:
+        """Return M⁻¹ Jᵀ λ (nv)."""
+        return self.inertia.backward(self.D_Y @ multipliers)[::-1]
+
+    def accelerations(self, force: Array, bias: Array) -> tuple[Array, Array]:
+        """Return v̇ (nv) and λ (n) of M v̇ = force + Jᵀ λ, J v̇ + bias = 0."""
+        y = self.inertia.reciprocal * self.inertia.forward(force[::-1])
+        multipliers = self.solve(-(self.Y.T @ y + bias))                                                    # (1)
+        return self.inertia.backward(y + self.D_Y @ multipliers)[::-1], multipliers
+
+    def without(self, v: Array) -> Array:
+        """Return the velocity nearest to v (nv) in the metric of M that the constraints allow: v − M⁻¹ Jᵀ Λ⁻¹ J v."""
+        return v - self.motion(self.solve(self.J @ v))
+
+
+def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
+    """Return Λ at q; StateError where a joint moves no mass."""
+    M = crba(model, q)
+    require_inertia(M[::-1, ::-1], np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
+    return Schur(M, loops.jacobian(q, held))
+
+
+def accelerations(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
+                  held: Held) -> tuple[Array, Array]:  # fmt: skip
+    """Return v̇ (nv) and λ (n) under forces tau (nv) and wrenches (nlinks, 6), with grips as they are ``held``."""
+    force = tau - rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
+    return schur(model, loops, q, held).accelerations(force, loops.bias(q, v, held))
+
+
+def constrained_dynamics(model: Model, constraints: Sequence[Constraint], q: Array, v: Array, tau: Array, gravity: Any = GRAVITY,
+                         wrenches: Array | None = None) -> tuple[Array, Array]:  # fmt: skip
+    """Return the accelerations and the constraints' forces that joint forces make (forward dynamics with loops).
+
+    M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F + J_cᵀ λ, with J_c v̇ + J̇_c v = 0. Grips count as open. The loops are taken as they are, closed
+    or not. Traceable; parameters and raised errors are those of :func:`engine.dynamics.aba`.
+
+    Parameters
+    ----------
+    constraints : of :mod:`engine.constraints`
+
+    Returns
+    -------
+    vdot : accelerations (nv)
+    forces : λ (n), the smallest where loops are redundant; each kind says what of
+
+    Examples
+    --------
+    Two 1 kg blocks on parallel rails are one: 2 N on the first accelerates both with 1 m/s², and 1 N of it passes on to the second.
+
+    >>> from engine.constraints import Coupling
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> cart = Builder()
+    >>> _ = cart.add_link("rail"), cart.add_link("a", inertia.sphere(1.0, 0.1)), cart.add_link("b", inertia.sphere(1.0, 0.1))
+    >>> _ = cart.add_joint("j", "prismatic", "rail", "a", axis=[1, 0, 0]), cart.add_joint("k", "prismatic", "rail", "b", axis=[1, 0, 0])
+    >>> vdot, force = constrained_dynamics(cart.model(), [Coupling("k", "j")], np.zeros(2), np.zeros(2), np.array([2.0, 0.0]))
+    >>> vdot.round(9), force.round(9)
+    (array([1., 1.]), array([1.]))
+    """
+    q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
+    loops = Loops(model, constraints)
+    return accelerations(model, loops, q, v, tau, gravity, wrenches, loops.open())
