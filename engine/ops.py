@@ -147,7 +147,7 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
 
     Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
-    loop (they are NaN): where they are wanted, use :func:`root`.
+    loop of several passes (they are NaN): where they are wanted, use :func:`root`.
 
     >>> x, done = while_loop(lambda x: (0.5 * (x + 2.0 / x), absolute(x * x - 2.0) < 1e-8), 1.0, 20)
     >>> bool(done), round(float(x), 12)
@@ -164,6 +164,17 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
             return graph.while_loop(advance, x, limit, done)
         x, done = where(done, x, after), logical_or(done, now)
     return x, done
+
+
+def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
+    """``fn()`` where a truth holds, else ``otherwise``, an array of the same shape.
+
+    Unlike :func:`where`, it does not compute what is not wanted: traced, it is a branch in the machine code. Derivatives pass.
+
+    >>> when(False, lambda: sqrt(np.array([-1.0, 4.0])), np.zeros(2))
+    array([0., 0.])
+    """
+    return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
 
 
 def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:

@@ -117,7 +117,7 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
         if not own:
             continue
         if op == "get":
-            unknown = graph.nodes[args[0]][0] == "loop"  # NaN, except for what does not depend on the loop's results
+            unknown = repeats(graph, args[0])            # NaN, except for what does not depend on the loop's results
             if unknown:
                 own = {k: ops.where(ops.equal(a, 0.0), 0.0, math.nan) for k, a in own.items()}
             for j, p in call_partials(graph, args[0], args[1]):
@@ -140,13 +140,42 @@ def zero(x: Any) -> bool:
 
 
 def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
-    """Return (operand, ∂ output k/∂ operand) of a call or a loop; a loop's derivatives are not known."""
+    """Return (operand, ∂ output k/∂ operand) of a call or a loop; derivatives of a loop of several passes are not known."""
     op, number, *rest = graph.nodes[call]
-    if op == "loop":
+    if repeats(graph, call):
         return [(j, math.nan) for j in rest[1:]]
+    if op == "loop":
+        return condition_partials(graph, graph.functions[number], rest[1:], k)
     program, rows = jacobian_program(graph.functions[number])
     results = graph.call(program, [value(graph, j) for j in rest])
     return [(rest[j], results[e]) for j, e in rows.get(k, ())]
+
+
+def repeats(graph: Graph, call: int) -> bool:
+    """Whether a call is a loop of several passes."""
+    return graph.nodes[call][0] == "loop" and graph.nodes[call][2] > 1
+
+
+def condition_partials(graph: Graph, body: Program, given: list[int], k: int) -> list[tuple[int, Any]]:
+    """Return (operand, ∂ output k/∂ operand) of a loop of one pass at most, by one that makes the Jacobian where that pass is made."""
+    n = len(body.outputs)
+    program, rows = jacobian_condition(body)
+    finished, zeros = value(graph, given[n - 1]), [0.0] * (len(program.outputs) - 1)
+    made = graph.call(program, [*zeros, finished, *(value(graph, j) for j in given)], "loop", 1)
+    kept = [(given[k], ops.where(ops.equal(finished, 0.0), 0.0, 1.0))] if k < n - 1 else []
+    return kept + [(given[j], made[e]) for j, e in rows.get(k, ())]
+
+
+@functools.cache
+def jacobian_condition(body: Program) -> tuple[Program, dict[int, list[tuple[int, int]]]]:
+    """Return :func:`jacobian_program` of the body of a loop of one pass as such a body: zeros, unless the pass is made."""
+    program, rows = jacobian_program(body)
+    graph, n = Graph(RULES), len(program.outputs)
+    x = [graph.input(k) for k in range(n + 1 + program.n_in)]
+    results = [ops.where(ops.equal(x[n], 0.0), y, a) for a, y in zip(x, inlined(program, graph, x[n + 1 :]), strict=False)]
+    nodes, outputs = live(graph.nodes, [graph.index(r) for r in (*results, 1.0)])
+    shapes = [()] * len(x)
+    return Program(nodes, outputs, list(shapes), [()] * (n + 1), graph.functions, f"when_{program.name}"), rows
 
 
 @functools.cache

@@ -1,8 +1,9 @@
 """Loops that end when a value says so: a body traced once, run by machine code until every lane is done.
 
 A ``loop`` node holds the body as a program ``(carry, done, captured) -> (carry, done)``. What the body reads from outside, and whatever
-it computes that does not change from pass to pass, is captured: computed once, before the loop. A lane that is done keeps its carry, so
-its result does not depend on how long the others take.
+it computes that does not change from pass to pass, is captured: computed once, before the loop. A loop of one pass at most is a condition:
+it keeps all that it computes within, where it is not taken nothing is computed, and derivatives pass through it. A lane that is done
+keeps its carry, so its result does not depend on how long the others take.
 """
 
 from __future__ import annotations
@@ -28,18 +29,23 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     if np.shape(after) != x.shape or np.shape(now) != ():
         raise graph.refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
     results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
-    body, captured = extracted(graph, start, carry, [graph.index(r) for r in results])
+    outputs = [graph.index(r) for r in results]
+    if limit == 1:                                              # what is within is not found again, from outside or the next time
+        for node in graph.nodes[start:]:
+            graph.memo.pop(node, None)
+    body, captured = extracted(graph, start, carry, outputs, limit == 1)
     given = [Expr(graph, i) for i in (*map(graph.number, [graph.index(y) for y in x.ravel()]), *captured)]
     final = graph.call(body, [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]], "loop", int(limit))
     return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
 
 
-def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int]) -> tuple[Program, list[int]]:
-    """The program of the nodes that depend on ``carry``, and the nodes outside that it reads, in the order in which it reads them.
+def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
+    """The program of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
+    that it reads, in the order in which it reads them.
 
     It does not depend on what the graph held before: the same body, traced again, is the same program.
     """
-    inside = {c.i for c in carry}
+    inside = {c.i for c in carry} if not once else set(range(start, len(graph.nodes)))
     for i in range(start, len(graph.nodes)):
         if not inside.isdisjoint(operands(graph.nodes[i])):
             inside.add(i)

@@ -22,13 +22,11 @@ def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array)
     """
     acts, _ = law.impulse(free)
 
-    def push(x: Array) -> tuple[Array, Any]:
-        where = x[: model.nq]                                   # from the loop's own state, so that nothing is done where nothing acts
-        after, found = minimum(crba(model, where), free, law, before)
-        return np.concatenate([where, ops.where(found, 1.0, np.nan) * after]), True
+    def push() -> Array:
+        after, found = minimum(crba(model, q), free, law, before)
+        return ops.where(found, 1.0, np.nan) * after
 
-    x, _ = ops.while_loop(push, np.concatenate([q, free]), 1, ops.largest(acts) <= 0.0)
-    return x[model.nq :]
+    return ops.when(ops.largest(acts) > 0.0, push, free)
 
 
 def corrected(model: Model, h: Any, q: Array, free: Array, after: Array,
@@ -39,9 +37,8 @@ def corrected(model: Model, h: Any, q: Array, free: Array, after: Array,
     invariants. Where nothing changes, q stays to the bit.
     """
 
-    def go_on(x: Array) -> tuple[Array, Any]:
-        where, v = x[: model.nq], x[model.nq :]
-        return np.concatenate(settle(model.manifold.plus(where, 0.5 * h * (v - free)), v)), True
+    def go_on() -> Array:
+        return np.concatenate(settle(model.manifold.plus(q, 0.5 * h * (after - free)), after))
 
-    x, _ = ops.while_loop(go_on, np.concatenate([q, after]), 1, ops.largest(after - free) <= 0.0)
+    x = ops.when(ops.largest(after - free) > 0.0, go_on, np.concatenate([q, after]))
     return x[: model.nq], x[model.nq :]

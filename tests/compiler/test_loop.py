@@ -8,7 +8,7 @@ import pytest
 
 from engine import ops
 from engine.compiler import TraceError, interpret, llvm, machine, trace, verify
-from engine.compiler.gufunc import Gufunc, rollout_ufunc
+from engine.compiler.gufunc import Gufunc, gufunc, rollout_ufunc, shaped
 from engine.compiler.program import Program
 from engine.compiler.trace import calling
 from tests.compiler.programs import WIDTHS, again, bits, loop
@@ -302,3 +302,47 @@ def test_a_loop_in_a_rollout():
     first = records[:, 0, :2]                                                 # x₁ = x₀ + dt v₁, v₁ = v₀ − dt sin x₁
     np.testing.assert_allclose(first, np.stack([x[:, 0] + 0.1 * first[:, 1], x[:, 1] - 0.1 * np.sin(first[:, 0])], -1), atol=1e-9)
     np.testing.assert_allclose(interpret(program, 0.0, 0.0, 0.1, np.zeros(0), x), records[:, 0], rtol=1e-13, atol=1e-15)
+
+
+# ---------------------------------------------------------------- conditions
+
+
+def sheltered(x, c):
+    """√x₀ · c where c is positive, else 2 x: what is not taken would be NaN."""
+    return ops.when(c > 0.0, lambda: ops.array([ops.sqrt(x[0]) * c, x[1] * x[0]]), 2.0 * x)
+
+
+def test_a_condition_is_plain_interpreted_and_compiled():
+    x, c = np.array([[4.0, 3.0], [-1.0, 2.0]]), np.array([2.0, -1.0])
+    expected = np.array([[4.0, 12.0], [-2.0, 4.0]])
+    np.testing.assert_array_equal([sheltered(*given) for given in zip(x, c, strict=True)], expected)
+    np.testing.assert_array_equal(interpret(trace(sheltered, [(2,), ()]), x, c), expected)
+    np.testing.assert_array_equal(gufunc(sheltered, "(2),()->(2)")(x, c), expected)
+
+
+def test_a_condition_keeps_all_that_it_computes_within():
+    program = trace(sheltered, [(2,), ()])
+    assert "sqrt" not in {node[0] for node in program.nodes} and "sqrt" in {node[0] for node in program.functions[0].nodes}
+
+
+def test_what_a_condition_computed_is_computed_again_outside():
+    kept = []
+
+    def f(x):
+        inside = ops.when(x > 1.0, lambda: kept.append(ops.sqrt(x)) or kept[-1], 0.0)
+        return inside + kept[-1]
+
+    np.testing.assert_array_equal(shaped(f, "()->()")(np.array([0.25, 4.0])), [0.5, 4.0])
+
+
+def test_a_condition_may_stand_in_another():
+    f = lambda x: ops.when(x > 0.0, lambda: ops.when(x > 1.0, lambda: x * x, -x), 3.0 * x)
+    np.testing.assert_array_equal(gufunc(f, "()->()")(np.array([-1.0, 0.5, 2.0])), [-3.0, -0.5, 4.0])
+
+
+@pytest.mark.parametrize("row", [slice(None), slice(0, 1)])
+def test_derivatives_pass_through_a_condition(row):
+    """Forward and backward; the root inside is not asked where it is not taken."""
+    J = gufunc(lambda x, c: ops.jacobian(lambda y: sheltered(y, c)[row], x), f"(2),()->({1 if row.stop else 2},2)")
+    np.testing.assert_array_equal(J(np.array([4.0, 3.0]), 2.0), np.array([[0.5, 0.0], [3.0, 4.0]])[row])
+    np.testing.assert_array_equal(J(np.array([-1.0, 3.0]), -2.0), np.array([[2.0, 0.0], [0.0, 2.0]])[row])
