@@ -47,7 +47,7 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("actuators", "constraints", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

@@ -8,7 +8,7 @@ Where loops are redundant Λ is singular, and λ not unique. The proximal iterat
 turn leaves μ/(e + μ) of the error. What no motion can tell apart (e = 0) it does not bound, where r is off by rounding; that part, which
 does nothing, is taken away in the end, so that λ is the smallest of all::
 
-    λ ← (Λ + μ)⁻¹ (r + μ λ), begun at 0;   λ ← λ − (μ (Λ + μ)⁻¹)² λ                  (2)
+    λ ← (Λ + μ)⁻¹ (r + μ λ), begun at 0;   λ ← λ − (μ (Λ + μ)⁻¹)³ λ                  (2)
 
 References: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 8; Carpentier, Budhiraja & Mansard, *Proximal and sparse resolution of
 constrained dynamic equations*, RSS 2021.
@@ -29,10 +29,12 @@ from engine.dynamics.aba import bodies_of_rows, require_inertia
 from engine.model import Model
 
 Array = np.ndarray
-#: μ, of the largest entry on the diagonal of Λ
-PROXIMAL = 1e-10
-#: turns of the iteration
-TURNS = 2
+#: μ, of the largest entry on the diagonal of Λ: so small that a mechanism passes through postures in which all is in line
+PROXIMAL = 1e-13
+#: turns of the iteration, and the power that is taken away in the end
+TURNS, IDLE = 2, 3
+#: a pivot of Λ, of the largest entry on its diagonal, below which loops are redundant, or nearly so
+WEAK = 1e-3
 
 
 class Schur:
@@ -40,7 +42,8 @@ class Schur:
 
     Attributes
     ----------
-    J : (n, nv); M : (nv, nv)
+    J : (n, nv)
+    weak : whether loops are redundant, or nearly: what J does not allow is then found from small differences
     """
 
     def __init__(self, M: Array, J: Array) -> None:
@@ -52,16 +55,23 @@ class Schur:
         upper = [[self.Y[:, i] @ self.D_Y[:, j] if i <= j else 0.0 for j in range(n)] for i in range(n)]
         size = ops.largest([upper[i][i] for i in range(n)])
         self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)
+        there = [upper[i][i] > 0.0 for i in range(n)]                          # not a row of zeros, as an open grip's
         for i in range(n):
             upper[i][i] = upper[i][i] + self.mu
         self.proximal = ops.LDL(np.array(upper).reshape(n, n))
+        self.weak: Any = False
+        for found, reciprocal in zip(there, self.proximal.reciprocal, strict=True):
+            self.weak = ops.logical_or(self.weak, ops.logical_and(found, reciprocal * (WEAK * size) > 1.0))
 
     def solve(self, r: Array) -> Array:
         """Return the smallest λ (n) with Λ λ = r, or the least squares' where there is none."""
         multipliers = self.proximal.solve(r)
         for _ in range(TURNS - 1):
             multipliers = self.proximal.solve(r + self.mu * multipliers)                                    # (2)
-        return multipliers - self.mu * self.proximal.solve(self.mu * self.proximal.solve(multipliers))
+        idle = multipliers
+        for _ in range(IDLE):
+            idle = self.proximal.solve(self.mu * idle)
+        return multipliers - idle
 
     def motion(self, multipliers: Array) -> Array:
         """Return M⁻¹ Jᵀ λ (nv)."""
@@ -86,10 +96,10 @@ def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
 
 
 def accelerations(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
-                  held: Held) -> tuple[Array, Array]:  # fmt: skip
-    """Return v̇ (nv) and λ (n) under forces tau (nv) and wrenches (nlinks, 6), with grips as they are ``held``."""
-    force = tau - rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
-    return schur(model, loops, q, held).accelerations(force, loops.bias(q, v, held))
+                  held: Held) -> tuple[Array, Array, Any]:  # fmt: skip
+    """Return v̇ (nv) and λ (n) under forces tau (nv) and wrenches (nlinks, 6), with grips as they are ``held``, and whether loops are weak."""
+    force, solver = tau - rnea(model, q, v, np.zeros(model.nv), gravity, wrenches), schur(model, loops, q, held)
+    return *solver.accelerations(force, loops.bias(q, v, held)), solver.weak
 
 
 def constrained_dynamics(model: Model, constraints: Sequence[Constraint], q: Array, v: Array, tau: Array, gravity: Any = GRAVITY,
@@ -124,4 +134,4 @@ def constrained_dynamics(model: Model, constraints: Sequence[Constraint], q: Arr
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
     loops = Loops(model, constraints)
-    return accelerations(model, loops, q, v, tau, gravity, wrenches, loops.open())
+    return accelerations(model, loops, q, v, tau, gravity, wrenches, loops.open())[:2]

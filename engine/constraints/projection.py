@@ -17,17 +17,18 @@ import numpy as np
 from engine import ops
 from engine.constraints.kinds import ConstraintError
 from engine.constraints.loops import Held, Loops
-from engine.constraints.multipliers import schur
+from engine.constraints.multipliers import accelerations, schur
 from engine.model import Model
 
 Array = np.ndarray
 #: φ, of 1 and the largest entry of q, that counts as closed
 CLOSED = 2e-14
-#: φ before a pass from which J is as good as at its end: the velocity's error is as small
-NEAR = 1e-8
+#: a pass that moves q by less is the last: J is as good as at its end, and so is the velocity
+NEAR = 1e-9
 #: φ that rounding leaves in bad postures, at most
 OPEN = 1e-10
-PASSES = 20
+#: passes after a step, and at a stage within it
+PASSES, STAGE = 20, 3
 
 
 def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes: int = PASSES) -> tuple[Array, Array, Any]:
@@ -37,14 +38,31 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
     def advance(x: Array) -> tuple[Array, Any]:
         where, moves = x[: model.nq], x[model.nq :]
         solver, error = schur(model, loops, where, held), loops.residual(where, held)
-        on = model.manifold.plus(where, -solver.motion(solver.solve(error)))                                # (1)
-        left = ops.largest(loops.residual(on, held))
-        done = ops.logical_and(ops.largest(error) <= NEAR, left <= CLOSED * size)
+        d = solver.motion(solver.solve(error))
+        on = model.manifold.plus(where, -d)                                                                 # (1)
+        done = ops.logical_and(ops.largest(d) <= NEAR, ops.largest(loops.residual(on, held)) <= CLOSED * size)
         return np.concatenate([on, solver.without(moves)]), done
 
     x, _ = ops.while_loop(advance, np.concatenate([q, v]), passes)
     q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
     return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
+
+
+def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
+                         held: Held) -> tuple[Array, Array]:  # fmt: skip
+    """Return v̇ (nv) and λ (n) at a stage of a step, which lies beside the constraints by the square of the step or less. Traceable.
+
+    Where loops are redundant, or nearly, that little is divided by nearly nothing: there they are those of the place on the constraints
+    that is next to it, which as a field is as smooth, and the same on them.
+    """
+    vdot, forces, weak = accelerations(model, loops, q, v, tau, gravity, wrenches, held)
+
+    def on() -> Array:
+        q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
+        return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
+
+    found = ops.when(weak, on, np.concatenate([vdot, forces]))
+    return found[: model.nv], found[model.nv :]
 
 
 def allowed(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> Array:
@@ -89,7 +107,7 @@ def in_words(metres: float, radians: float) -> str:
     return " and ".join(parts) or "0 m"
 
 
-def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float) -> tuple[Array, Array]:
+def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float, held: Held) -> tuple[Array, Array]:
     """Return q and v on the constraints, of a start that is open by ``most`` (m, rad) at most; on floats.
 
     Raises
@@ -101,7 +119,7 @@ def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float) ->
         raise ConstraintError(f"{title} is open by {in_words(metres, radians)} at the start; expected a configuration that closes it, to "
                               f"{most:g} m and rad")  # fmt: skip
     with np.errstate(all="ignore"):
-        on, moves, closed = projected(model, loops, q, v, loops.open(), 100)
+        on, moves, closed = projected(model, loops, q, v, held, 100)
     if not (closed and np.isfinite(on).all()):
         left = f", and {in_words(*farthest(loops, on)[1:])} at best" if np.isfinite(on).all() else ""
         raise ConstraintError(f"{title} cannot be closed: it is open by {in_words(metres, radians)} at the start{left}; expected lengths "

@@ -15,15 +15,17 @@ from engine.model import Model
 Array = np.ndarray
 
 
-def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array) -> Array:
+def velocity_after(model: Model, law: Law, before: Array, q: Array, free: Array,
+                   inertia: Callable[[Array], Array] | None = None) -> Array:  # fmt: skip
     """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv).
 
     Where none acts it is ``free``, to the bit, at the cost of asking. NaN where Newton's method does not converge.
+    ``inertia(q)`` is the model's by default.
     """
     acts, _ = law.impulse(free)
 
     def push() -> Array:
-        after, found = minimum(crba(model, q), free, law, before)
+        after, found = minimum(crba(model, q) if inertia is None else inertia(q), free, law, before)
         return ops.where(found, 1.0, np.nan) * after
 
     return ops.when(ops.largest(acts) > 0.0, push, free)

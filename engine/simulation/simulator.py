@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
 from engine.compiler.trace import name_of
+from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
-from engine.dynamics.momentum_conservation import floating_trees
+from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
@@ -27,6 +28,7 @@ from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
+from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
@@ -72,6 +74,8 @@ class Simulator(Fixed):
         hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
         "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
+    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command. Their
+        forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
@@ -89,18 +93,18 @@ class Simulator(Fixed):
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
-                 compiled: bool = True) -> None:  # fmt: skip
+                 compiled: bool = True, constraints: Iterable[Constraint] = ()) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = types.MappingProxyType(checked_parameters(model, parameters or {}))
-        forces, actuators = listed("forces", forces), listed("actuators", actuators)
+        forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "conserve_momentum": conserve_momentum,
-            "compiled": compiled,
+            "compiled": compiled, "constraints": constraints,
         }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
             if not callable(f) and not isinstance(f, (Component, Law)):
@@ -111,19 +115,23 @@ class Simulator(Fixed):
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, mode, forces)
         self.joint_dynamics = joints.words
-        self.components = self._assembled(forces, actuators, joints.components, mode is not None)
+        exact = Constraints(model, constraints) if constraints else None
+        inside = [*joints.components, *(exact.grippers if exact else ())]
+        self.components = self._assembled(forces, actuators, inside, mode is not None)
         driven = model
         for c in self.components:
             driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, joints.laws)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, joints.laws,
+                           exact)
         if not issubclass(self.plant.kind, self.method.takes):
             many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
@@ -165,7 +173,8 @@ class Simulator(Fixed):
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
         acting = [c.name for c in self.plant.acting if c.name != Drive.name]
-        return "; ".join(parts + ([f"acting: {', '.join(acting)}"] if acting else [])) + ">"
+        parts += [f"acting: {', '.join(acting)}"] if acting else []
+        return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
 
     def __copy__(self) -> Simulator:
         return self                                             # a state is what changes, and no part of it
