@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.constraints.kinds import ROWS, WORLD, Between, Constraint, ConstraintError, Coupling, Distance, Grip
-from engine.dynamics.jacobian import above, assembled
+from engine.dynamics.jacobian import above, assembled, carried
 from engine.model import Body, Model
 from engine.spatial import quaternion, se3
 from engine.spatial.se3 import ad, twist_to_child
@@ -85,10 +85,10 @@ class Closure:
     def jacobian(self, q: Array, held: Held) -> Array:
         frame = self.frame(held)
         T = self.pose(q, frame)
-        J_a, J_b = (assembled(self.model, {k: X_S for k, _, X_S in above(self.model, q, i, F, self.top)})
-                    for i, F in ((self.a, frame), (self.b, self.F_b)))  # fmt: skip
-        relative = J_b - np.stack([twist_to_child(T, J_a[:, k]) for k in range(self.model.nv)], axis=1)
-        return self.closed(held) * (self.rates(T) @ relative)
+        relative = {k: -carried(T, X_S) for k, _, X_S in above(self.model, q, self.a, frame, self.top)}
+        relative |= {k: X_S for k, _, X_S in above(self.model, q, self.b, self.F_b, self.top)}
+        G = self.rates(T)
+        return self.closed(held) * assembled(self.model, {k: G @ X_S for k, X_S in relative.items()}, self.n)
 
     def bias(self, q: Array, v: Array, held: Held) -> Array:
         frame = self.frame(held)

@@ -4,11 +4,12 @@ With J v̇ + J̇ v = 0 beside the equations of motion, and Λ = J M⁻¹ Jᵀ::
 
     M v̇ + b = τ + Jᵀ λ,   Λ λ = −(J M⁻¹ (τ − b) + J̇ v)                              (1)
 
-Where loops are redundant Λ is singular, and λ not unique. The proximal iteration needs no decision on ranks: for an eigenvalue e of Λ a
-turn leaves μ/(e + μ) of the error. What no motion can tell apart (e = 0) it does not bound, where r is off by rounding; that part, which
-does nothing, is taken away in the end, so that λ is the smallest of all::
+Where loops are redundant Λ is singular, and λ not unique. The proximal iteration needs no decision on ranks: begun at zero, a turn leaves
+μ/(e + μ) of the error for each eigenvalue e of Λ. What does nothing (e = 0) it does not bound, where r is off by rounding; that is taken
+away where λ is shown, with a larger μ, so that λ is the smallest of all::
 
-    λ ← (Λ + μ)⁻¹ (r + μ λ), begun at 0;   λ ← λ − (μ (Λ + μ)⁻¹)³ λ                  (2)
+    λ ← (Λ + μ)⁻¹ (r + μ λ)                                                          (2)
+    λ ← λ − (μ (Λ + μ)⁻¹)³ λ                                                         (3)
 
 References: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 8; Carpentier, Budhiraja & Mansard, *Proximal and sparse resolution of
 constrained dynamic equations*, RSS 2021.
@@ -31,8 +32,10 @@ from engine.model import Model
 Array = np.ndarray
 #: μ, of the largest entry on the diagonal of Λ: so small that a mechanism passes through postures in which all is in line
 PROXIMAL = 1e-13
-#: turns of the iteration, and the power that is taken away in the end
-TURNS, IDLE = 2, 3
+#: turns of the iteration
+TURNS = 2
+#: the same where forces are shown: eigenvalues that are smaller count as none
+CUT = 1e-9
 #: a pivot of Λ, of the largest entry on its diagonal, below which loops are redundant, or nearly so
 WEAK = 1e-3
 
@@ -50,42 +53,59 @@ class Schur:
         self.J = J
         self.inertia = ops.LDL(M[::-1, ::-1])
         self.Y = self.inertia.forward(J.T[::-1])
-        self.D_Y = self.inertia.reciprocal[:, None] * self.Y
-        n = len(J)
-        upper = [[self.Y[:, i] @ self.D_Y[:, j] if i <= j else 0.0 for j in range(n)] for i in range(n)]
+        n, D = len(J), self.inertia.reciprocal
+        columns = [{k: y for k, y in enumerate(self.Y[:, i]) if ops.there(y)} for i in range(n)]
+        upper = [[dot(columns[i], columns[j], D) if i <= j else 0.0 for j in range(n)] for i in range(n)]
         size = ops.largest([upper[i][i] for i in range(n)])
         self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)
-        there = [upper[i][i] > 0.0 for i in range(n)]                          # not a row of zeros, as an open grip's
-        for i in range(n):
-            upper[i][i] = upper[i][i] + self.mu
-        self.proximal = ops.LDL(np.array(upper).reshape(n, n))
+        self.L = np.array(upper).reshape(n, n)
+        self.proximal = ops.LDL(shifted(self.L, self.mu))
         self.weak: Any = False
-        for found, reciprocal in zip(there, self.proximal.reciprocal, strict=True):
-            self.weak = ops.logical_or(self.weak, ops.logical_and(found, reciprocal * (WEAK * size) > 1.0))
+        for e, reciprocal in zip(np.diag(self.L), self.proximal.reciprocal, strict=True):
+            small = ops.logical_and(e > 0.0, reciprocal * (WEAK * size) > 1.0)  # but for a row of zeros, as an open grip's
+            self.weak = ops.logical_or(self.weak, small)
 
     def solve(self, r: Array) -> Array:
-        """Return the smallest λ (n) with Λ λ = r, or the least squares' where there is none."""
+        """Return a λ (n) with Λ λ = r."""
         multipliers = self.proximal.solve(r)
         for _ in range(TURNS - 1):
             multipliers = self.proximal.solve(r + self.mu * multipliers)                                    # (2)
-        idle = multipliers
-        for _ in range(IDLE):
-            idle = self.proximal.solve(self.mu * idle)
+        return multipliers
+
+    def smallest(self, multipliers: Array) -> Array:
+        """Return the smallest of the λ (n) that do the same: without what does nothing."""
+        cut = CUT / PROXIMAL * self.mu
+        L, idle = ops.LDL(shifted(self.L, cut)), multipliers
+        for _ in range(3):
+            idle = L.solve(cut * idle)                                                                      # (3)
         return multipliers - idle
 
     def motion(self, multipliers: Array) -> Array:
         """Return M⁻¹ Jᵀ λ (nv)."""
-        return self.inertia.backward(self.D_Y @ multipliers)[::-1]
+        return self.inertia.backward(self.inertia.reciprocal * (self.Y @ multipliers))[::-1]
 
     def accelerations(self, force: Array, bias: Array) -> tuple[Array, Array]:
-        """Return v̇ (nv) and λ (n) of M v̇ = force + Jᵀ λ, J v̇ + bias = 0."""
+        """Return v̇ (nv) and a λ (n) of M v̇ = force + Jᵀ λ, J v̇ + bias = 0."""
         y = self.inertia.reciprocal * self.inertia.forward(force[::-1])
         multipliers = self.solve(-(self.Y.T @ y + bias))                                                    # (1)
-        return self.inertia.backward(y + self.D_Y @ multipliers)[::-1], multipliers
+        return self.inertia.backward(y)[::-1] + self.motion(multipliers), multipliers
 
     def without(self, v: Array) -> Array:
         """Return the velocity nearest to v (nv) in the metric of M that the constraints allow: v − M⁻¹ Jᵀ Λ⁻¹ J v."""
         return v - self.motion(self.solve(self.J @ v))
+
+
+def dot(a: dict[int, Any], b: dict[int, Any], D: Array) -> Any:
+    """Return Σ a_k D_k b_k of two columns with entries here and there."""
+    return sum((y * (D[k] * b[k]) for k, y in a.items() if k in b), 0.0)
+
+
+def shifted(A: Array, mu: Any) -> Array:
+    """Return A + μ 1, with A's zeros."""
+    result = np.array(A, dtype=object if ops.graph_of(A[:1, :1], mu) is not None else A.dtype)
+    for i in range(len(A)):
+        result[i, i] = A[i, i] + mu
+    return result
 
 
 def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
@@ -96,10 +116,10 @@ def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
 
 
 def accelerations(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
-                  held: Held) -> tuple[Array, Array, Any]:  # fmt: skip
-    """Return v̇ (nv) and λ (n) under forces tau (nv) and wrenches (nlinks, 6), with grips as they are ``held``, and whether loops are weak."""
+                  held: Held) -> tuple[Array, Array, Schur]:  # fmt: skip
+    """Return v̇ (nv), a λ (n) and Λ under forces tau (nv) and wrenches (nlinks, 6), with grips as they are ``held``."""
     force, solver = tau - rnea(model, q, v, np.zeros(model.nv), gravity, wrenches), schur(model, loops, q, held)
-    return *solver.accelerations(force, loops.bias(q, v, held)), solver.weak
+    return *solver.accelerations(force, loops.bias(q, v, held)), solver
 
 
 def constrained_dynamics(model: Model, constraints: Sequence[Constraint], q: Array, v: Array, tau: Array, gravity: Any = GRAVITY,
@@ -134,4 +154,5 @@ def constrained_dynamics(model: Model, constraints: Sequence[Constraint], q: Arr
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
     loops = Loops(model, constraints)
-    return accelerations(model, loops, q, v, tau, gravity, wrenches, loops.open())[:2]
+    vdot, multipliers, solver = accelerations(model, loops, q, v, tau, gravity, wrenches, loops.open())
+    return vdot, solver.smallest(multipliers)

@@ -50,18 +50,18 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
 
 def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
                          held: Held) -> tuple[Array, Array]:  # fmt: skip
-    """Return v̇ (nv) and λ (n) at a stage of a step, which lies beside the constraints by the square of the step or less. Traceable.
+    """Return v̇ (nv) and a λ (n) at a stage of a step, which lies beside the constraints by the square of the step or less. Traceable.
 
     Where loops are redundant, or nearly, that little is divided by nearly nothing: there they are those of the place on the constraints
     that is next to it, which as a field is as smooth, and the same on them.
     """
-    vdot, forces, weak = accelerations(model, loops, q, v, tau, gravity, wrenches, held)
+    vdot, forces, solver = accelerations(model, loops, q, v, tau, gravity, wrenches, held)
 
     def on() -> Array:
         q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
         return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
 
-    found = ops.when(weak, on, np.concatenate([vdot, forces]))
+    found = ops.when(solver.weak, on, np.concatenate([vdot, forces]))
     return found[: model.nv], found[model.nv :]
 
 
@@ -82,7 +82,7 @@ def redundancy(loops: Loops, q: Array) -> int:
 def generic_redundancy(model: Model, loops: Loops) -> int | None:
     """Return the redundancy where nothing is in line by chance: the least of some closed configurations; None where none is found."""
     rng, found = np.random.default_rng(0), list[int]()
-    for size in (0.0, 0.1, 0.3, 1.0):
+    for size in (0.1, 0.3, 1.0):
         q = model.manifold.plus(model.neutral(), size * rng.standard_normal(model.nv))
         with np.errstate(all="ignore"):
             q, _, closed = projected(model, loops, q, np.zeros(model.nv), loops.open(), 60)

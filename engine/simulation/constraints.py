@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -60,7 +61,6 @@ class Constraints:
     Attributes
     ----------
     loops : they, on the model; grippers : the components of those that close and open
-    redundant : how many rows follow from the others; None where no closed configuration was found
     """
 
     def __init__(self, model: Model, constraints: Iterable[Constraint]) -> None:
@@ -68,15 +68,21 @@ class Constraints:
             raise SimulationError(f"constraints is {shown(constraints)}; expected a list of them")
         self.model, self.loops = model, Loops(model, list(constraints))
         self.grippers = [Gripper(c, self.loops) for c in self.loops.constraints if isinstance(c, Grip)]
-        self.redundant = generic_redundancy(model, self.loops)
+
+    @functools.cached_property
+    def redundant(self) -> int | None:
+        """How many rows follow from the others; None where no closed configuration was found."""
+        return generic_redundancy(self.model, self.loops)
 
     def __repr__(self) -> str:
-        return "constraints: " + ", ".join(c.title for c in self.loops.constraints) + f" ({self.loops.n} rows, {counted(self.redundant)})"
+        names = [c.title for c in self.loops.constraints]
+        few = ", ".join(names) if len(names) <= 6 else f"{len(names)} of them"
+        return f"constraints: {few} ({self.loops.n} rows, {counted(self.redundant)})"
 
     # ------------------------------------------------------------ in flight
 
     def accelerations(self, s: Context, tau: Array, wrenches: Array | None, memories: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return v̇ (nv) and the constraints' forces λ (n)."""
+        """Return v̇ (nv) and forces λ (n) of the constraints, not the smallest yet."""
         return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
 
     def inertia(self, model: Model, q: Array, memories: Mapping[str, Array]) -> Array:
@@ -88,12 +94,12 @@ class Constraints:
     def observed(self, s: Context, forces: Array, rubbing: list[Array], memories: Mapping[str, Array]) -> dict[str, Any]:
         """Return what is recorded: how far the constraints are open, their forces, with those against what rubs (nv) by impulses, and the
         power that these should not have."""
-        solver = schur(s.model, self.loops, s.q, memories) if rubbing else None
-        for f in rubbing if solver else ():
+        solver = schur(s.model, self.loops, s.q, memories)
+        for f in rubbing:
             forces = forces + solver.accelerations(f, np.zeros(self.loops.n))[1]
-        J = self.loops.jacobian(s.q, memories)
+        forces = solver.smallest(forces)
         return {"constraints.error": self.loops.residual(s.q, memories), "constraints.force": forces,
-                "constraints.power": forces @ (J @ s.v)}  # fmt: skip
+                "constraints.power": forces @ (solver.J @ s.v)}  # fmt: skip
 
     # ------------------------------------------------------------ after a step, and at its beginning
 
