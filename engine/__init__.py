@@ -21,7 +21,18 @@ from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
-from engine.constraints import Ball, ConstraintError, Coupling, Distance, Grip, Hinge, Slider, Weld, constrained_dynamics
+from engine.constraints import (
+    Ball,
+    ConstraintError,
+    Coupling,
+    Distance,
+    Grip,
+    Hinge,
+    Slider,
+    Weld,
+    constrained_dynamics,
+    constrained_inverse_dynamics,
+)
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
@@ -56,7 +67,7 @@ __all__ = [
     "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot",
     "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory",
     "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler",
-    "constrained_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate",
+    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate",
     "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render",
     "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -17,7 +17,8 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "constraints", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics", "recording"}
+BELOW = {"progress", *PHYSICS, "dynamics", "constraints", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics",
+         "recording"}  # fmt: skip
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -47,7 +48,8 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "constraints", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"), ("step", "body_trajectory"),
+    ("actuators", "constraints", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"),
+    ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

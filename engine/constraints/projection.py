@@ -103,7 +103,8 @@ def in_words(metres: float, radians: float) -> str:
     >>> in_words(0.25, 0.0), in_words(0.0, 0.1)
     ('0.25 m', '0.1 rad')
     """
-    parts = [f"{x:.3g} {unit}" for x, unit in ((metres, "m"), (radians, "rad")) if x]
+    parts = [f"{x:.3g} {unit}" for x, unit in ((metres, "m"), (radians, "rad"))
+             if x > 1e-6 * max(metres, radians)]  # fmt: skip
     return " and ".join(parts) or "0 m"
 
 

@@ -148,7 +148,7 @@ class Plant:
         s = self.context(t, q, v, z, p)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
-        forces: tuple[Array, ...] = ()
+        forces: list[Array] = []
         if self.constraints is None:
             vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
         else:
@@ -291,7 +291,7 @@ class Plant:
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:
             rubs = [y for name, y in rubbed.items() if name.endswith(".force")]
-            signals |= self.constraints.observed(s, *forces, rubs, self.memories.split(m))
+            signals |= self.constraints.observed(s, forces[0], rubs, self.memories.split(m))
         return signals
 
 

@@ -74,8 +74,8 @@ class Simulator(Fixed):
         hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
         "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
-    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command. Their
-        forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
+    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
+        Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only

@@ -4,9 +4,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+import engine
 from engine import dynamics
-from engine.constraints import Ball, Coupling, Distance, Hinge, Loops, Slider, Weld, constrained_dynamics
+from engine.constraints import Ball, Coupling, Distance, Hinge, Loops, Slider, Weld, constrained_dynamics, constrained_inverse_dynamics
 from engine.spatial import quaternion, se3
+from tests.constraints.mechanisms import four_bars, upright
 from tests.dynamics.oracle_pinocchio import Pinocchio, built
 from tests.numeric import check_lives, derivative
 from tests.trees import random_tree
@@ -155,3 +157,36 @@ def test_pinocchio(seed):
     theirs_on_b = -np.concatenate([first.angular, first.linear, second.linear])
     redundant = np.linalg.matrix_rank(Loops(model, constraints).jacobian(q, {}), tol=1e-9) < len(force)
     assert np.abs(force - theirs_on_b).max() < (1e-3 if redundant else 1e-8) * np.abs(force).max()
+
+
+# ---------------------------------------------------------------- inverse dynamics
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_inverse_dynamics_undoes_forward_dynamics(seed):
+    """Torques that all joints share are the smallest that make the motion; those that made it do the same work on whatever may move."""
+    rng, model, q, v = tree(2 * seed, 12)
+    constraints, v = closed_at(rng, model, q, v)
+    tau = rng.standard_normal(model.nv)
+    vdot, _ = constrained_dynamics(model, constraints, q, v, tau)
+    names = [b.joint.name for b in model.bodies]
+    found = constrained_inverse_dynamics(model, constraints, q, v, vdot, names)
+    again, forces = constrained_dynamics(model, constraints, q, v, found.tau)
+    assert np.abs(again - vdot).max() < 1e-7 * np.abs(vdot).max()
+    assert np.linalg.norm(found.tau) <= np.linalg.norm(tau)
+    J = Loops(model, constraints).jacobian(q, {})
+    assert found.free == np.linalg.matrix_rank(J, tol=1e-9) and np.abs(J.T @ (found.forces - forces)).max() < 1e-6 * np.abs(tau).max()
+
+
+def test_one_motor_drives_a_four_bar():
+    model, loops = four_bars(1)
+    q, v = upright(model, 1.0, 2.0)
+    tau = np.zeros(3)
+    tau[model.v_slice("pivot0")] = 3.0
+    vdot, _ = constrained_dynamics(model, loops, q, v, tau)
+    found = constrained_inverse_dynamics(model, loops, q, v, vdot, ["pivot0"])
+    assert np.abs(found.tau - tau).max() < 1e-9 and found.free == 0
+    with pytest.raises(engine.ConstraintError, match="vdot opens the constraints, by "):
+        constrained_inverse_dynamics(model, loops, q, v, vdot + [0, 1, 0], ["pivot0"])
+    with pytest.raises(engine.ConstraintError, match=r"the joints \(none\) cannot make this motion"):
+        constrained_inverse_dynamics(model, loops, q, v, vdot, [])
