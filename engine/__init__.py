@@ -67,7 +67,7 @@ __all__ = [
     "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot",
     "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory",
     "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler",
-    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate",
-    "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render",
-    "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
+    "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model",
+    "ops", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

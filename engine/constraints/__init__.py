@@ -17,5 +17,6 @@ from engine.constraints.projection import (
 
 __all__ = [
     "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Slider", "Weld", "accelerations_beside",
-    "allowed", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy", "in_words", "projected", "redundancy", "schur",
+    "allowed", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy", "in_words",
+    "projected", "redundancy", "schur",
 ]  # fmt: skip

@@ -68,15 +68,15 @@ def constrained_inverse_dynamics(model: Model, constraints: Sequence[Constraint]
     J, wanted = loops.jacobian(q, held), -loops.bias(q, v, held)
     off = np.abs(J @ vdot - wanted).max(initial=0.0)
     if off > LEFT * (1.0 + np.abs(vdot).max(initial=0.0) + np.abs(wanted).max(initial=0.0)):
-        raise ConstraintError(f"vdot opens the constraints, by {off:.3g} m/s² or rad/s²; expected J v̇ = −J̇ v, as constrained_dynamics gives it")
+        raise ConstraintError(f"vdot opens the constraints, by {off:.3g} m/s² or rad/s²; expected J v̇ = −J̇ v")
     driven = sorted({k for j in joints for k in range(model.v_slice(j).start, model.v_slice(j).stop)})
     load = rnea(model, q, v, vdot, gravity, wrenches)
     N = allowed_motions(J)
     B = N.T[:, driven]
     u = np.linalg.pinv(B, rcond=RANK) @ (N.T @ load) if driven else np.zeros(0)
     if (left := np.abs(B @ u - N.T @ load).max(initial=0.0)) > LEFT * (1.0 + np.abs(load).max(initial=0.0)):
-        raise ConstraintError(f"the joints {', '.join(joints) or '(none)'} cannot make this motion: {left:.3g} N·m or N are left over; expected "
-                              "joints that drive every freedom that the loops leave")  # fmt: skip
+        raise ConstraintError(f"the joints {', '.join(joints) or '(none)'} cannot make this motion: {left:.3g} N·m or N are left over; "
+                              "expected joints that drive every freedom that the loops leave")  # fmt: skip
     tau = np.zeros(model.nv)
     tau[driven] = u
     free = len(driven) - (int(np.linalg.matrix_rank(B, tol=RANK)) if B.size else 0)

@@ -1,8 +1,8 @@
 """Projection: the configuration and the velocity nearest to given ones, in the metric of M, at which the constraints hold.
 
-Gauss–Newton on the manifold, the velocity with it::
+Gauss–Newton on the manifold, the velocity with it, by the J of where q has come to::
 
-    q ← q ⊕ −M⁻¹ Jᵀ Λ⁻¹ φ(q),   v ← v − M⁻¹ Jᵀ Λ⁻¹ J v                               (1)
+    q ← q ⊕ −M⁻¹ Jᵀ Λ⁻¹ φ(q),   v ← v − M⁻¹ Jᵀ Λ⁻¹ J(q) v                            (1)
 
 It is what keeps J v̇ + J̇ v = 0 from drifting: no gains, and no stiffness. Reference: Hairer & Wanner, *Solving Ordinary Differential
 Equations II*, §VII.2.
@@ -23,7 +23,7 @@ from engine.model import Model
 Array = np.ndarray
 #: φ, of 1 and the largest entry of q, that counts as closed
 CLOSED = 2e-14
-#: a pass that moves q by less is the last: J is as good as at its end, and so is the velocity
+#: a pass that moves q by less is the last: Λ is as good as at its end
 NEAR = 1e-9
 #: φ that rounding leaves in bad postures, at most
 OPEN = 1e-10
@@ -41,7 +41,7 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
         d = solver.motion(solver.solve(error))
         on = model.manifold.plus(where, -d)                                                                 # (1)
         done = ops.logical_and(ops.largest(d) <= NEAR, ops.largest(loops.residual(on, held)) <= CLOSED * size)
-        return np.concatenate([on, solver.without(moves)]), done
+        return np.concatenate([on, moves - solver.motion(solver.solve(loops.jacobian(on, held) @ moves))]), done
 
     x, _ = ops.while_loop(advance, np.concatenate([q, v]), passes)
     q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
