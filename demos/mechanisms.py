@@ -102,7 +102,8 @@ def squeezer() -> Mechanism:
     builder = engine.Builder("andrews")
     builder.add_link("ground")
     for name, above, place, centre, mass, i, end, _ in parts:
-        builder.add_link(name, inertia.from_mass(mass, [*centre, 0], i * np.diag([0.5, 0.5, 1.0])), along((*end, 0))["visuals"])
+        G = inertia.from_mass(mass, [*centre, 0], i * np.diag([0.5, 0.5, 1.0]))
+        builder.add_link(name, G, along((*end, 0))["visuals"])
         builder.add_joint(name, "revolute", above, name, at(*place, 0))
     model = builder.model()
     q = np.zeros(7)
@@ -119,7 +120,8 @@ def squeezer() -> Mechanism:
         tau[crank], tau[arm] = torque, force * (x * (sc * k - sd * s) + y * (sd * k + sc * s))
         return ops.array(tau)
 
-    loops = [engine.Hinge("theta", name, (-d, 0, 0), (*end, 0)) for name, end in (("gamma", (0, -ss)), ("phi", (0, -e)), ("omega", (zf, 0)))]
+    ends = {"gamma": (0, -ss, 0), "phi": (0, -e, 0), "omega": (zf, 0, 0)}
+    loops = [engine.Hinge("theta", name, (-d, 0, 0), end) for name, end in ends.items()]
     simulator = engine.Simulator(model, dt=1e-5, gravity=(0, 0, 0), forces=[drive], constraints=loops)
     bars = [(name, (0, 0, 0), (*end, 0)) for name, *_, end, _ in parts]
     return Mechanism(simulator, q, np.zeros(7), 0.03, bars, (0, 1))

@@ -17,6 +17,7 @@ constrained dynamic equations*, RSS 2021.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ PROXIMAL = 1e-13
 #: turns of the iteration
 TURNS = 2
 #: the same where forces are shown: eigenvalues that are smaller count as none
-CUT = 1e-9
+CUT = 1e-8
 #: a pivot of Λ, of the largest entry on its diagonal, below which loops are redundant, or nearly so
 WEAK = 1e-3
 
@@ -59,6 +60,7 @@ class Schur:
         size = ops.largest([upper[i][i] for i in range(n)])
         self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)
         self.L = np.array(upper).reshape(n, n)
+        self.cut = CUT / PROXIMAL * self.mu
         self.proximal = ops.LDL(shifted(self.L, self.mu))
         self.weak: Any = False
         for e, reciprocal in zip(np.diag(self.L), self.proximal.reciprocal, strict=True):
@@ -74,11 +76,15 @@ class Schur:
 
     def smallest(self, multipliers: Array) -> Array:
         """Return the smallest of the λ (n) that do the same: without what does nothing."""
-        cut = CUT / PROXIMAL * self.mu
-        L, idle = ops.LDL(shifted(self.L, cut)), multipliers
+        idle = multipliers
         for _ in range(3):
-            idle = L.solve(cut * idle)                                                                      # (3)
+            idle = self.larger.solve(self.cut * idle)                                                       # (3)
         return multipliers - idle
+
+    @functools.cached_property
+    def larger(self) -> ops.LDL:
+        """Λ + μ with a larger μ."""
+        return ops.LDL(shifted(self.L, self.cut))
 
     def motion(self, multipliers: Array) -> Array:
         """Return M⁻¹ Jᵀ λ (nv)."""
@@ -93,6 +99,11 @@ class Schur:
     def without(self, v: Array) -> Array:
         """Return the velocity nearest to v (nv) in the metric of M that the constraints allow: v − M⁻¹ Jᵀ Λ⁻¹ J v."""
         return v - self.motion(self.solve(self.J @ v))
+
+    def gentle(self, r: Array) -> Array:
+        """Return a λ (n) with Λ λ = r but for what is hardly told apart from rounding."""
+        multipliers = self.larger.solve(r)
+        return self.larger.solve(r + self.cut * multipliers)
 
 
 def dot(a: dict[int, Any], b: dict[int, Any], D: Array) -> Any:

@@ -25,6 +25,10 @@ Array = np.ndarray
 CLOSED = 2e-14
 #: a pass that moves q by less is the last: Λ is as good as at its end
 NEAR = 1e-9
+#: the same where all is nearly in line, and φ hardly tells where q is
+NEARER = 1e-12
+#: φ, and J v of the largest of v, of a stage that is beside the constraints
+BESIDE = 1e-13
 #: φ that rounding leaves in bad postures, at most
 OPEN = 1e-10
 #: passes after a step, and at a stage within it
@@ -40,8 +44,11 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
         solver, error = schur(model, loops, where, held), loops.residual(where, held)
         d = solver.motion(solver.solve(error))
         on = model.manifold.plus(where, -d)                                                                 # (1)
-        done = ops.logical_and(ops.largest(d) <= NEAR, ops.largest(loops.residual(on, held)) <= CLOSED * size)
-        return np.concatenate([on, moves - solver.motion(solver.solve(loops.jacobian(on, held) @ moves))]), done
+        u = solver.motion(solver.gentle(loops.jacobian(on, held) @ moves))
+        near = ops.where(solver.weak, ops.maximum(ops.largest(d), ops.largest(u) / (1.0 + ops.largest(moves))) <= NEARER,
+                         ops.largest(d) <= NEAR)  # fmt: skip
+        done = ops.logical_and(near, ops.largest(loops.residual(on, held)) <= CLOSED * size)
+        return np.concatenate([on, moves - u]), done
 
     x, _ = ops.while_loop(advance, np.concatenate([q, v]), passes)
     q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
@@ -61,7 +68,8 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
         q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
         return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
 
-    found = ops.when(solver.weak, on, np.concatenate([vdot, forces]))
+    off = ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(solver.J @ v) / (1.0 + ops.largest(v)))
+    found = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, np.concatenate([vdot, forces]))
     return found[: model.nv], found[model.nv :]
 
 
