@@ -131,11 +131,11 @@ MECHANISMS = {"four-bar": four_bar, "squeezer": squeezer, "bricard": bricard}
 
 
 def report(name: str, trajectory: engine.Trajectory, seconds: float, simulator: engine.Simulator) -> None:
-    K, U = trajectory.energy()
+    (K, U), forces = trajectory.energy(), np.abs(trajectory("constraints.force"))
     print(f"{name}: {simulator}")
     print(f"  simulated {trajectory.t[-1]:g} s in {seconds:.3f} s; {trajectory.model.nv} joints")
     print(f"  loops open by {np.abs(trajectory('constraints.error')).max():.1e} at most; their forces, up to "
-          f"{np.abs(trajectory('constraints.force')).max():.4g} N, do work at {np.abs(trajectory('constraints.power')).max():.1e} W")  # fmt: skip
+          f"{forces.max():.4g} N, do work at {np.abs(trajectory('constraints.power')).max():.1e} W")  # fmt: skip
     if name != "squeezer":                                      # which a motor drives
         print(f"  energy {K[0] + U[0]:.6g} J, relative drift {np.ptp(K + U) / K.max():.1e}")
     print("  at the end q =", np.array2string(trajectory.q[-1], precision=10))

@@ -69,7 +69,9 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
         return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
 
     off = ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(solver.J @ v) / (1.0 + ops.largest(v)))
-    found = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, np.concatenate([vdot, forces]))
+    found = np.concatenate([vdot, forces])
+    nearer = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, found)
+    found = found + ops.stop_gradient(nearer - found)                          # derivatives do not pass through loops: those of beside do
     return found[: model.nv], found[model.nv :]
 
 

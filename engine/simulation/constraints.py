@@ -51,6 +51,7 @@ class Gripper(Component):
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if command is None:
             return memory
+        command = np.asarray(command)[()]                                      # held ones are arrays of one
         held = ops.where(memory[0] > CLOSES, memory, self.loops.closing(s.q)[self.name])
         return ops.where(command > CLOSES, held, self.memory)
 

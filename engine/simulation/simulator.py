@@ -133,7 +133,8 @@ class Simulator(Fixed):
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, joints.laws,
                            exact)
         if not issubclass(self.plant.kind, self.method.takes):
-            many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
+            single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
+            many = single or f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)

@@ -88,6 +88,20 @@ def test_an_arm_grips_a_target_that_tumbles_and_the_momentum_stays():
     assert np.abs(drift.q - run.q).max() < 1e-5
 
 
+def test_grips_close_and_open_again_one_beside_the_other_and_on_the_world():
+    model, q, v = two()
+
+    def controller(t, q, v):
+        return {"one": ops.where(ops.sin(20.0 * t) > 0.0, 1.0, 0.0), "two": ops.where(t > 0.5, 1.0, 0.0)}
+
+    grips = [engine.Grip("a/base", "b/base", name="one"), engine.Grip("b/base", "world", name="two")]
+    run = engine.Simulator(model, dt=1e-2, controller=engine.Law(controller, period=0.05), constraints=grips, **AWAY).run(q, v, 1.2)
+    K, closed = run.energy()[0], run("one.closed")
+    assert np.abs(run("constraints.error")).max() < 1e-12 and np.diff(K).max() < 1e-9
+    assert 4 < np.abs(np.diff(closed)).sum() < 10 and np.abs(run.v[-1]).max() < 1e-12
+    assert run.q[-1, 7:] == pytest.approx(run.q[60, 7:], abs=1e-12)
+
+
 def test_loops_within_and_between_floating_bodies_keep_the_momentum():
     model, q, v = two()
     ball = engine.Ball("a/base", "b/base", (0.5, 0.2, 0.1), (-0.5, 0.0, -0.2))
@@ -235,6 +249,12 @@ def test_states_steps_and_pickles():
     assert np.abs(again.step(state).signals["constraints.error"]).max() < 1e-13
 
 
+def test_implicit_methods_differentiate_beside_redundant_loops():
+    model, loops = bricard()
+    run = engine.Simulator(model, integrator="implicit_midpoint", gravity=(0, -9.81, 0), constraints=loops).run(np.zeros(5), np.zeros(5), 0.5)
+    assert np.ptp(sum(run.energy())) < 1e-5 and np.abs(run("constraints.error")).max() < 1e-12
+
+
 def test_events_stop_and_adaptive_steps_follow():
     model, loops = four_bars(1)
     q, v = upright(model)
@@ -269,6 +289,9 @@ def test_nonsense_is_refused():
     refused(["crank0"], "a constraint is 'crank0'; expected engine.Hinge")
     refused(engine.Ball("crank0", "crank1"), "expected a list of them")
     refused([engine.Grip("crank0", "crank1"), engine.Grip("ground", "crank1")], "two grips are named 'grip'")
+    string = [engine.Distance("world", "base", length=1.0)]
+    with pytest.raises(engine.SimulationError, match="integrator 'dqvi' is for a single free body; 'bob' has constraints"):
+        engine.Simulator(boulder("bob", 1.0, (1.0, 1.0, 1.0)), integrator="dqvi", constraints=string)
     model, *_ = two()
     with pytest.raises(engine.ConstraintError, match="joint 'a/floating_base' is floating; expected a joint with one coordinate"):
         engine.Simulator(model, constraints=[engine.Coupling("a/floating_base", "b/floating_base")])
