@@ -7,6 +7,7 @@ from engine.constraints.multipliers import constrained_dynamics, schur
 from engine.constraints.projection import (
     accelerations_beside,
     allowed,
+    beside,
     closed_start,
     farthest,
     generic_redundancy,
@@ -17,6 +18,6 @@ from engine.constraints.projection import (
 
 __all__ = [
     "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Slider", "Weld", "accelerations_beside",
-    "allowed", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy", "in_words",
-    "projected", "redundancy", "schur",
+    "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy",
+    "in_words", "projected", "redundancy", "schur",
 ]  # fmt: skip

@@ -126,6 +126,13 @@ class Closure:
         x, z = (ops.cross(w, ops.cross(w, e)) for e in np.eye(3)[[0, 2]])
         return np.array([-(R[1] @ z), R[0] @ z, R[1] @ x, *(R @ ops.cross(w, V[3:]))])[self.rows]           # (2)
 
+    def turned(self, q: Array) -> Any:
+        """Return 1 − cos of the angle between what should be in line, which φ does not tell from half a turn."""
+        if isinstance(self.constraint, Grip) or 0 not in self.rows:
+            return 0.0
+        R = se3.rotation(self.pose(q, self.F_a))
+        return 1.0 - R[2, 2] if 2 not in self.rows else 0.5 * (3.0 - np.trace(R))
+
     def gap(self, q: Array) -> tuple[float, float]:
         if isinstance(self.constraint, Grip):
             return 0.0, 0.0
@@ -144,6 +151,9 @@ class Rod(Closure):
     """A distance on a model: φ = (p·p − l²)/(2 l), φ̇ = p·R v/l, φ̈ = (p·R (v̇ + ω × v) + v·v)/l."""
 
     constraint: Distance
+
+    def turned(self, q: Array) -> Any:
+        return 0.0
 
     def values(self, T: Array) -> Array:
         p, l = se3.position(T), self.constraint.length
@@ -228,6 +238,10 @@ class Loops:
     def bias(self, q: Array, v: Array, held: Held) -> Array:
         """Return J̇ v (n)."""
         return np.concatenate([np.zeros(0), *(part.bias(q, v, held) for part, _ in self.parts)])
+
+    def turned(self, q: Array) -> Any:
+        """Return the largest 1 − cos of an angle between what should be in line."""
+        return ops.largest([part.turned(q) for part, _ in self.parts if isinstance(part, Closure)])
 
     def open(self) -> dict[str, Array]:
         """Return what is held of grips that are open."""

@@ -55,6 +55,12 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
     return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
 
 
+def beside(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
+    """Return how far q and v are beside the constraints: the larger of φ and J v, of 1 and the largest of q and v. Traceable."""
+    J = loops.jacobian(q, held) if J is None else J
+    return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(J @ v) / (1.0 + ops.largest(v)))
+
+
 def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
                          held: Held) -> tuple[Array, Array]:  # fmt: skip
     """Return v̇ (nv) and a λ (n) at a stage of a step, which lies beside the constraints by the square of the step or less. Traceable.
@@ -68,7 +74,7 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
         q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
         return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
 
-    off = ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(solver.J @ v) / (1.0 + ops.largest(v)))
+    off = beside(loops, q, v, held, solver.J)
     found = np.concatenate([vdot, forces])
     nearer = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, found)
     found = found + ops.stop_gradient(nearer - found)                          # derivatives do not pass through loops: those of beside do

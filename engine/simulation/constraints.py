@@ -16,6 +16,7 @@ from engine.constraints import (
     Loops,
     accelerations_beside,
     allowed,
+    beside,
     closed_start,
     farthest,
     generic_redundancy,
@@ -31,6 +32,8 @@ Array = np.ndarray
 #: m and rad: a start that is open by more is refused, one that is open by more than the second, or moves by more, relative to 1 + |v|,
 #: than the constraints allow, is closed with a warning
 FAR, NOTED = 0.1, 1e-6
+#: of 1 and the largest of q and v: a start that is not farther off stays as it is, to the bit
+ROUNDING = 1e-14
 #: a command above it closes a grip
 CLOSES = 0.5
 #: the stiffness of constraints beside the mean inertia of a joint, where impulses are found
@@ -123,6 +126,10 @@ class Constraints:
         return ops.when(closing, lambda: allowed(model, self.loops, q, v, now), v)
 
     # ------------------------------------------------------------ at the start
+
+    def open(self, q: Array, v: Array, memories: Mapping[str, Array]) -> Any:
+        """Return whether q and v are beside the constraints by more than rounding, or half a turn off. Traceable."""
+        return ops.logical_or(beside(self.loops, q, v, memories) > ROUNDING, self.loops.turned(q) > FAR)
 
     def begun(self, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return q and v on the constraints, on floats.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, completed, conserving, settled_step
@@ -159,15 +160,26 @@ class Step:
         return found
 
     def closed(self, x: Array) -> Array:
-        """Return x (..., n) with q and v on the constraints, on floats; equal ones once."""
-        if self.plant.constraints is None:
+        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
+        constraints = self.plant.constraints
+        if constraints is None:
             return x
         rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
-        for row in rows:
-            a = self.layout.split(row)
-            held = self.plant.memories.split(a["memory"])
-            row[self.places] = np.concatenate(self.plant.constraints.begun(a["q"], a["v"], held))
+        for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
+            a = self.layout.split(rows[k])
+            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
         return rows[back.reshape(-1)].reshape(x.shape)
+
+    @functools.cached_property
+    def _open(self) -> Callable[[Array], Any]:
+        constraints = self.plant.constraints
+        assert constraints is not None
+
+        def is_open(x: Array) -> Any:
+            a = self.layout.split(x)
+            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
+
+        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
 
     @functools.cached_property
     def _preparation(self) -> Callable[[Array], Array]:

@@ -251,7 +251,8 @@ def test_states_steps_and_pickles():
 
 def test_implicit_methods_differentiate_beside_redundant_loops():
     model, loops = bricard()
-    run = engine.Simulator(model, integrator="implicit_midpoint", gravity=(0, -9.81, 0), constraints=loops).run(np.zeros(5), np.zeros(5), 0.5)
+    simulator = engine.Simulator(model, integrator="implicit_midpoint", gravity=(0, -9.81, 0), constraints=loops)
+    run = simulator.run(np.zeros(5), np.zeros(5), 0.5)
     assert np.ptp(sum(run.energy())) < 1e-5 and np.abs(run("constraints.error")).max() < 1e-12
 
 
