@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from engine import (
     compiler,
+    constraints,
     convert,
     dynamics,
     integrate,
@@ -20,6 +21,18 @@ from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
+from engine.constraints import (
+    Ball,
+    ConstraintError,
+    Coupling,
+    Distance,
+    Grip,
+    Hinge,
+    Slider,
+    Weld,
+    constrained_dynamics,
+    constrained_inverse_dynamics,
+)
 from engine.contact import ContactError, ContactMaterial
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
@@ -52,12 +65,13 @@ if TYPE_CHECKING:                                                              #
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "ContactError", "ContactMaterial", "Contacts",
-    "Dynamics", "EngineError", "EngineWarning", "Event", "Geometry", "Gufunc", "HalfSpace", "IKResult", "Joint", "Law", "LieState",
-    "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot",
-    "RobotFileError", "RobotFileWarning", "SimulationError", "SimulationWarning", "Simulator", "StateError", "StateTrajectory",
-    "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "check", "combine", "compile", "compiler", "convert",
-    "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics", "io", "jacobian",
-    "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads", "simulation",
-    "spatial", "view", "viewer",
+    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "ConstraintError", "ContactError",
+    "ContactMaterial", "Contacts", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning", "Event", "Geometry", "Grip",
+    "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model",
+    "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError",
+    "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
+    "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics",
+    "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
+    "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
+    "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -383,26 +383,64 @@ def solve(A: Any, b: Any) -> np.ndarray:
     >>> solve(np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([8.0, 8.0]))
     array([1., 2.])
     """
-    n = len(A)
-    x = [b[i] for i in range(n)]
-    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
-    reciprocal: list[Any] = [0.0] * n
-    for j in range(n):
-        W = [A[i, j] for i in range(j + 1)]                                    # W_i = L_ji D_i, once row i is cleared
-        for i in range(j):
-            for k in range(i):
-                W[i] = W[i] - L[i][k] * W[k]
-        for i in range(j):
-            L[j][i] = W[i] * reciprocal[i]
-        d = W[j]
-        for i in range(j):
-            d = d - L[j][i] * W[i]                                             # D_j = A_jj − Σ L_ji² D_i
-        reciprocal[j] = 1.0 / d
-    for i in range(n):
-        for k in range(i):
-            x[i] = x[i] - L[i][k] * x[k]                                       # L y = b
-    x = [x[i] * reciprocal[i] for i in range(n)]                               # D z = y
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            x[i] = x[i] - L[k][i] * x[k]                                       # Lᵀ x = z
-    return np.array(x)
+    return LDL(A).solve(b)
+
+
+class LDL:
+    """A = L D Lᵀ of a symmetric positive definite A (n×n, upper triangle read); what is zero by structure costs nothing.
+
+    Attributes
+    ----------
+    rows : of the unit lower triangular factor, {column: entry} below its diagonal; columns : where its columns have entries
+    reciprocal : 1/D (n)
+
+    >>> A = LDL(np.array([[4.0, 2.0], [2.0, 3.0]]))
+    >>> A.forward(np.array([8.0, 8.0])), A.solve(np.array([8.0, 8.0]))
+    (array([8., 4.]), array([1., 2.]))
+    """
+
+    def __init__(self, A: Any) -> None:
+        n = len(A)
+        rows: list[dict[int, Any]] = [{} for _ in range(n)]
+        columns: list[list[int]] = [[] for _ in range(n)]
+        reciprocal: list[Any] = [0.0] * n
+        for j in range(n):
+            W = {i: A[i, j] for i in range(j) if there(A[i, j])}               # W_i = L_ji D_i, once row i is cleared
+            d = A[j, j]
+            for i in range(j):
+                if i in W:
+                    for k in columns[i]:
+                        W[k] = W.get(k, 0.0) - rows[k][i] * W[i]
+            for i in sorted(W):
+                rows[j][i] = W[i] * reciprocal[i]
+                columns[i].append(j)
+            for i, factor in rows[j].items():
+                d = d - factor * W[i]                                          # D_j = A_jj − Σ L_ji² D_i
+            reciprocal[j] = 1.0 / d
+        self.rows, self.columns, self.reciprocal = rows, columns, np.array(reciprocal)
+
+    def forward(self, b: Any) -> np.ndarray:
+        """y of L y = b, (n) or (n×m)."""
+        y = [b[i] for i in range(len(self.rows))]
+        for i, row in enumerate(self.rows):
+            for k, factor in row.items():
+                y[i] = y[i] - factor * y[k]
+        return np.array(y)
+
+    def backward(self, z: Any) -> np.ndarray:
+        """x of Lᵀ x = z, (n) or (n×m)."""
+        x = [z[i] for i in range(len(self.rows))]
+        for i in reversed(range(len(x))):
+            for k in self.columns[i]:
+                x[i] = x[i] - self.rows[k][i] * x[k]
+        return np.array(x)
+
+    def solve(self, b: Any) -> np.ndarray:
+        """x of A x = b, (n) or (n×m)."""
+        y = self.forward(b)
+        return self.backward([y[i] * r for i, r in enumerate(self.reciprocal)])
+
+
+def there(x: Any) -> bool:
+    """Whether a number is not zero, or is traced: what is zero by structure is not there."""
+    return hasattr(x, "g") or x != 0.0

@@ -17,8 +17,8 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "geometry", "contact", "integrate", "rigid_body", "compiler", "io", "inverse_kinematics",
-         "recording"}  # fmt: skip
+BELOW = {"progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body", "compiler", "io",
+         "inverse_kinematics", "recording"}  # fmt: skip
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -29,6 +29,7 @@ ROOMS = {
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
+    "constraints": ({*PHYSICS, "dynamics"}, set()),
     "geometry": ({"checks", "ops", "spatial"}, {"scipy"}),
     "contact": ({*PHYSICS, "dynamics", "geometry"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
@@ -48,7 +49,8 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "run_header"),
-    ("actuators", "contacts", "impulses", "joint_dynamics", "run", "surroundings"), ("plant", "events", "controllers", "trajectory"),
+    ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
+    ("plant", "events", "controllers", "trajectory"),
     ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip

@@ -52,7 +52,7 @@ def jacobian(model: Model, q: Array, link: str, frame: str = "body", point: Any 
     (array([0., 0., 1., 0., 2., 0.]), array([ 0.,  0.,  1., -2.,  0.,  0.]))
     """
     q, p = model.checked("q", q), checked_point(frame, point)
-    J = _assembled(model, {i: X_S for i, _, X_S in _above(model, q, link)})
+    J = assembled(model, {i: X_S for i, _, X_S in above(model, q, *model.carrier[model.link_index(link)])})
     return _seen_from(model, q, link, frame, p, J)
 
 
@@ -83,12 +83,12 @@ def jacobian_dot(model: Model, q: Array, v: Array, link: str, frame: str = "body
     body, T_BL = model.carrier[model.link_index(link)]
     V_L = twist_to_child(T_BL, V[body])
     J, Jdot = {}, {}
-    for i, T_iL, J_i in _above(model, q, link):
-        J[i], Jdot[i] = J_i, ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i + _carried(T_iL, model.bodies[i].subspace_rate(q, v))    # (1)
-    rates = _assembled(model, Jdot)
+    for i, T_iL, J_i in above(model, q, body, T_BL):
+        J[i], Jdot[i] = J_i, ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i + carried(T_iL, model.bodies[i].subspace_rate(q, v))    # (1)
+    rates = assembled(model, Jdot)
     if frame != "body":
         V_F = V_L if frame == "world" else np.concatenate([V_L[:3], ops.cross(p, V_L[:3])])
-        rates = rates + ad(V_F) @ _assembled(model, J)
+        rates = rates + ad(V_F) @ assembled(model, J)
     return _seen_from(model, q, link, frame, p, rates)
 
 
@@ -115,27 +115,26 @@ def _seen_from(model: Model, q: Array, link: str, frame: str, p: Array, J: Array
     return np.stack([twist_to_parent(T, x) for x in J.T], axis=1)
 
 
-def _above(model: Model, q: Array, link: str) -> list[tuple[int, Array, Array]]:
-    """Return i, T_iL and Ad(T_Li) S_i of every body i from the link to the root."""
-    i, T = model.carrier[model.link_index(link)]
+def above(model: Model, q: Array, i: int, T: Array, top: int = -1) -> list[tuple[int, Array, Array]]:
+    """Return i, T_iL and Ad(T_Li) S_i of every body i from the one that carries a frame L, where it has the pose T, to below ``top``."""
     path = []
-    while i >= 0:
+    while i != top:
         body = model.bodies[i]
-        path.append((i, T, _carried(T, body.subspace(q))))
+        path.append((i, T, carried(T, body.subspace(q))))
         T = body.pose(q) @ T
         i = body.parent
     return path
 
 
-def _carried(T: Array, S: Array) -> Array:
+def carried(T: Array, S: Array) -> Array:
     """Return Ad(T)⁻¹ S, column by column."""
     return np.stack([twist_to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
 
 
-def _assembled(model: Model, columns: dict[int, Array]) -> Array:
-    """Return the 6×nv matrix of the bodies' columns; those of a mimic joint add to its source's."""
-    J: list[Any] = [np.zeros(6)] * model.nv
+def assembled(model: Model, columns: dict[int, Array], rows: int = 6) -> Array:
+    """Return the matrix (rows, nv) of the bodies' columns; those of a mimic joint add to its source's."""
+    J: list[Any] = [np.zeros(rows)] * model.nv
     for i, X_S in columns.items():
         for k, column in zip(range(model.bodies[i].v.start, model.bodies[i].v.stop), X_S.T, strict=True):
             J[k] = J[k] + column
-    return np.stack(J, axis=1) if J else np.zeros((6, 0))
+    return np.stack(J, axis=1) if J else np.zeros((rows, 0))

@@ -2,12 +2,15 @@
 
 Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside
 change; after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
+Trees that constraints join, whose forces change the momentum of each and not that of all, are one: its states are of the whole, which is
+moved as one rigid body, so that what joins the trees holds as before.
 Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (projection onto invariants).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from engine.model import Model
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
+#: the bodies of a tree, its root first, or those of several trees that are one
 Tree = tuple[int, ...]
 #: of the size of a momentum: an error that rounding makes
 ROUNDING = 1e-13
@@ -31,6 +35,23 @@ def floating_trees(model: Model) -> tuple[Tree, ...]:
                 and all(map(inertia.is_rigid, G)) and sum(map(inertia.mass, G)) > 0)  # fmt: skip
 
     return tuple(tree for tree in model.trees if floats(tree))
+
+
+def joined_trees(model: Model, trees: tuple[Tree, ...], joined: Iterable[tuple[int, int]]) -> tuple[Tree, ...]:
+    """Return floating trees, those that constraints join as one; what is joined to the world, or to what does not float, is none.
+
+    Parameters
+    ----------
+    joined : pairs of bodies that constraints join, −1 the world
+    """
+    root = {i: tree[0] for tree in model.trees for i in tree}
+    part = {r: r for r in (-1, *model.roots)}                                  # of each root the first of those that it is one with
+    for i, j in joined:
+        a, b = sorted(part[root.get(k, -1)] for k in (i, j))
+        part = {r: a if p == b else p for r, p in part.items()}
+    floating = {tree[0] for tree in trees}
+    wholes = [[tree for tree in model.trees if part[tree[0]] == p] for p in dict.fromkeys(part.values()) if p >= 0]
+    return tuple(sum(whole, ()) for whole in wholes if all(tree[0] in floating for tree in whole))
 
 
 def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
@@ -79,8 +100,16 @@ def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
     return se3.rotation(T) @ R, se3.position(T) + se3.rotation(T) @ x[4:]
 
 
+def parted(model: Model, tree: Tree) -> list[Tree]:
+    """Return the trees that one consists of."""
+    starts = [k for k, i in enumerate(tree) if model.bodies[i].parent < 0]
+    return [tree[i:j] for i, j in zip(starts, [*starts[1:], len(tree)], strict=True)]
+
+
 def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
     """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
+    if len(parts := parted(model, tree)) > 1:
+        return together(model, parts, q, v).momentum
     (R, p), (I, c, m, l, f, _) = root_pose(model, tree, q), composite(model, tree, q, v)
     V = v[model.bodies[tree[0]].v]
     return np.concatenate([R @ (I @ V[:3] + l), R @ (m * (V[3:] + ops.cross(V[:3], c)) + f), p + R @ c])
@@ -88,6 +117,12 @@ def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
 
 def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) -> Array:
     """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv), weight and wrenches among them."""
+    if len(parts := parted(model, tree)) > 1:
+        whole = together(model, parts, q, np.zeros(model.nv))
+        forces = [(R @ F[:3], R @ F[3:], p - whole.centre) for (R, p), F in
+                  ((root_pose(model, part, q), loads[model.bodies[part[0]].v]) for part in parts)]  # fmt: skip
+        moment, force = sum(m + ops.cross(r, f) for m, f, r in forces), sum(f for _, f, _ in forces)
+        return np.concatenate([moment, force, P[3:6] / whole.mass])
     F = loads[model.bodies[tree[0]].v]
     velocity = P[3:6] / sum(inertia.mass(model.bodies[i].inertia) for i in tree)
     if not any(np.any(f) if ops.graph_of(f) is None else True for f in F):
@@ -108,6 +143,8 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     are more than rounding, each beside the size, squared, of what it is a sum of, the root's share and what each joint moves (of the
     latter, |p| times the radius of gyration counts as angular too).
     """
+    if len(parts := parted(model, tree)) > 1:
+        return moved_together(model, parts, q, v, P)
     root = model.bodies[tree[0]]
     (R, _), (I, c, m, l, f, (turns, shifts)) = root_pose(model, tree, q), composite(model, tree, q, v)
     V = v[root.v]
@@ -125,3 +162,50 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
         p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
     q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
     return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]]), moved
+
+
+# ---------------------------------------------------------------- trees that are one
+
+
+class Whole(NamedTuple):
+    """Several trees as one rigid body, in world axes: its inertia (3×3) about its centre of mass (3), its mass, its momentum (9) as
+    :func:`central_momentum` has it, and the size of what that is a sum of, angular and linear, squared."""
+
+    inertia: Array
+    centre: Array
+    mass: Any
+    momentum: Array
+    turns: Any
+    shifts: Any
+
+
+def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
+    """Return several trees as one: I = Σ R I R⁻¹ + m (d·d 1 − d dᵀ), L = Σ l + d × p, with d from the centre of mass to a tree's own."""
+    alone = [central_momentum(model, part, q, v) for part in parts]
+    found = [(root_pose(model, part, q)[0], *composite(model, part, q, v)[:3]) for part in parts]
+    masses = [m for *_, m in found]
+    mass, force = sum(masses), sum(P[3:6] for P in alone)
+    centre = sum(m * P[6:] for m, P in zip(masses, alone, strict=True)) / mass
+    I, L, turns, shifts = np.zeros((3, 3)), np.zeros(3), 0.0, 0.0
+    for (R, own, _, m), P in zip(found, alone, strict=True):
+        d = P[6:] - centre
+        orbit = ops.cross(d, P[3:6])
+        I = I + inertia.mirrored(inertia.rotated(R, own)) + m * ((d @ d) * np.eye(3) - np.outer(d, d))
+        L, turns, shifts = L + P[:3] + orbit, turns + P[:3] @ P[:3] + orbit @ orbit, shifts + P[3:6] @ P[3:6]
+    return Whole(I, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
+
+
+def moved_together(model: Model, parts: list[Tree], q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
+    """Return q and v of several trees, moved as one rigid body, with the momentum and the centre of mass P (9), and what that moved (4),
+    as :func:`with_momentum` does of one: ω = I⁻¹ ΔL, u = Δp/m, and each root's twist grows by Rᵀ [ω; u + ω × (p − c)]."""
+    whole = together(model, parts, q, v)
+    wrong = P - whole.momentum
+    angular, linear, shift = wrong[:3], wrong[3:6], wrong[6:]
+    moved = ops.array([slip(angular @ angular, whole.turns), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
+    w, u = ops.solve(whole.inertia, angular), linear / whole.mass
+    new_q, new_v = q.copy(), v.copy()
+    for part in parts:
+        root, (R, p) = model.bodies[part[0]], root_pose(model, part, q)
+        new_v[root.v] = v[root.v] + np.concatenate([R.T @ w, R.T @ (u + ops.cross(w, p - whole.centre))])
+        new_q[root.q.start + 4 : root.q.stop] = q[root.q.start + 4 : root.q.stop] + se3.rotation(root.placement).T @ shift
+    return new_q, new_v, moved

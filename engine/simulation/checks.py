@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,10 @@ def checked_max_step(max_step: Any) -> float:
 def checked_count(record_every: Any) -> int:
     """Return a whole number of steps from 1."""
     return whole("record_every", record_every, "a whole number of steps from 1", least=1, error=SimulationError)
+
+
+def listed(what: str, given: Any) -> list[Any]:
+    """Return a list of forces, of actuators or of other things that are given together."""
+    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
+        return list(given)
+    raise SimulationError(f"{what} is {given!r}; expected a list of them")

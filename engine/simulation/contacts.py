@@ -152,6 +152,15 @@ class Contacts:
         return found + [(a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b)]
 
 
+def bound(contacts: Any, model: Model) -> ContactLaws | None:
+    """Return the laws of a model's contacts, or None; refuse what is neither."""
+    if contacts is None:
+        return None
+    if not isinstance(contacts, Contacts):
+        raise ContactError(f"contacts is {shown(contacts)}; expected engine.Contacts(...), or None")
+    return contacts.bind(model)
+
+
 def checked_material(what: str, x: Any) -> None:
     if not isinstance(x, ContactMaterial):
         raise ContactError(f"{what} is {shown(x)}; expected a ContactMaterial")

@@ -38,13 +38,14 @@ class Impulses:
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
         self.extra = 9 * self.trees + 3 * self.points
 
-    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array) -> Array:
+    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
+              inertia: Callable[[Model, Array], Array] = crba) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
-        ``momenta`` (trees, 9)."""
+        ``momenta`` (trees, 9); ``inertia(model, q)`` is what is moved (nv, nv)."""
         joints = self.joints.step(h, before, q, free) if self.joints else None
         if self.contacts is None:
             assert joints is not None
-            return ops.when(joints.acts, lambda: velocity_after(crba(model, q), joints, before, free), free)
+            return ops.when(joints.acts, lambda: velocity_after(inertia(model, q), joints, before, free), free)
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
@@ -54,7 +55,7 @@ class Impulses:
 
             def corrected() -> Array:
                 flown = axes.seen(free)
-                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), flown)
+                x = velocity_after(axes.inertia(inertia(model, q)), law, axes.seen(before), flown)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, x)
                 return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in touching.impulses(x) for f in pair)])
 
@@ -69,12 +70,14 @@ class Impulses:
         v, P, f = np.split(after, [nv, nv + 9 * self.trees])
         return v, P.reshape(-1, 9), f.reshape(-1, 3)
 
-    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array) -> tuple[Array, Array, Array]:
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h."""
+    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
+                 held: Callable[[Array, Array], tuple[Array, Array]]) -> tuple[Array, Array, Array]:  # fmt: skip
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h; ``held(q, v)`` puts both on constraints."""
         v, changes, _ = self.split(solved(after, free), len(free))
         momenta = momenta + changes if self.trees else momenta
 
         def settle(q: Array, v: Array) -> tuple[Array, Array]:
+            q, v = held(q, v)
             for tree, P in zip(self.conserved, momenta, strict=True):
                 q, v, _ = with_momentum(model, tree, q, v, P)
             return q, v

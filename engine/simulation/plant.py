@@ -7,7 +7,7 @@ each of them one vector; a :class:`~engine.simulation.layout.Layout` says what l
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import Component, Context, Effect, SimulationWarning
+from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointStops
 from engine.simulation.impulses import Impulses
@@ -41,6 +42,7 @@ class Plant:
     conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
     compiled : whether a controller with a period is asked on symbols for what it holds, or on numbers
     impulses : what acts by impulses after a step's flight
+    constraints : what holds exactly, in flight and after it
 
     Attributes
     ----------
@@ -51,9 +53,9 @@ class Plant:
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
-                 impulses: Impulses | None = None) -> None:  # fmt: skip
+                 impulses: Impulses | None = None, constraints: Constraints | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        self.impulses, self.contacts = impulses, impulses.contacts if impulses else None
+        self.impulses, self.contacts, self.constraints = impulses, impulses.contacts if impulses else None, constraints
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -65,7 +67,8 @@ class Plant:
             controller.serve(components, model)
         self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
                              | ({MOMENTUM: (len(conserved), 9), DEFECT: (len(conserved), 4)} if conserved else {}))  # fmt: skip
-        self.kind: type[System] = FreeBody if [b.kind.floats for b in model.bodies] == [True] and not self.states.n else Mechanical
+        alone = [b.kind.floats for b in model.bodies] == [True] and not self.states.n and constraints is None
+        self.kind: type[System] = FreeBody if alone else Mechanical
         if controller is not None and controller.period is not None:
             controller.hold(self._commanded(controller, compiled))
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
@@ -145,19 +148,23 @@ class Plant:
 
     # ------------------------------------------------------------ the field
 
-    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
-        """Return v̇ (nv) and ż."""
+    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return v̇ (nv) and ż, and the forces of constraints where there are any."""
         s = self.context(t, q, v, z, p)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
-        vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
+        forces: list[Array] = []
+        if self.constraints is None:
+            vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
+        else:
+            vdot, *forces = self.constraints.accelerations(s, tau, F, self.memories.split(m))
         rates = {n: effects[n].rate for n in self.states.shapes if n not in (MOMENTUM, DEFECT)}
         if self.conserved:
             rates[DEFECT] = np.zeros(self.states.shapes[DEFECT])
             outside = self.external(s, tau, F)
             rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
                                         for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
-        return vdot, self.states.join(rates)
+        return vdot, self.states.join(rates), *forces
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
         """Return the generalized forces (nv) of all loads and of the weight, at rest."""
@@ -169,7 +176,7 @@ class Plant:
         model, n = self.model, self.states.n
 
         def field(t: Any, q: Array, w: Array) -> Array:
-            return np.concatenate(acceleration(t, q, w[: model.nv], w[model.nv :], m, p))
+            return np.concatenate(acceleration(t, q, w[: model.nv], w[model.nv :], m, p)[:2])
 
         def wrench(t: Any, q: Array, v: Array) -> Array:
             s = self.context(t, q, v, np.zeros(0), p)
@@ -190,12 +197,15 @@ class Plant:
         rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, p: Array) -> Array:
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array) -> Array:
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         assert self.impulses is not None
-        return self.impulses.after(with_parameters(self.model, self.gravity, self.parameters.split(p))[0], h, q0, before, q, free, momenta)
+        model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
+        memories = self.memories.split(m)
+        inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
+        return self.impulses.after(model, h, q0, before, q, free, momenta, inertia)
 
-    def completion(self, after: Callable[..., Array], p: Array) -> Callable[[Any, Array, Array], Array]:
+    def completion(self, after: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``after`` is the plant's own, or
         a call of it."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
@@ -205,7 +215,8 @@ class Plant:
         def complete(h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
-            q, v, moved = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, p))
+            q, v, moved = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
+                                          lambda q, v: self.held(model, q, v, m))  # fmt: skip
             return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: moved} if impulses.trees else {}))])
 
         return complete
@@ -220,18 +231,21 @@ class Plant:
             return vdot, {}
         plus, v = s.model.manifold.plus, s.v + 0.5 * h * vdot
         if self.impulses.contacts:
-            vdot, _ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), v, z, m, p)
+            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), v, z, m, p)
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        return self.impulses.observed(after(h, s.q, s.v, q, free, P, p), h, s.q, s.v, q, free)
+        return self.impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
 
     # ------------------------------------------------------------ momentum
 
-    def projection(self, p: Array) -> Callable[[Array], Array]:
-        """Return the map of x = (q, v, z) to where what floats has the momentum that z says: what a conserving method does after a step."""
+    def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
+        """Return the map of x = (q, v, z) to where constraints hold, and what floats has the momentum that z says: what a conserving method
+        does after a step."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
-            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(x[nq + nv :])
+            (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
+            if not self.conserved:
+                return np.concatenate([q, v, x[nq + nv :]])
             moved = []
             for tree, P, (angular, turn, linear, drift) in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
                 q, v, (dl, l, dp, p) = with_momentum(model, tree, q, v, P)
@@ -239,6 +253,16 @@ class Plant:
             return np.concatenate([q, v, self.states.join({**z, DEFECT: np.array(moved)})])
 
         return project
+
+    def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
+        """Return q and v on the constraints."""
+        return (q, v) if self.constraints is None else self.constraints.projected(model, q, v, self.memories.split(m))
+
+    def struck(self, s: Context, before: Array, m: Array) -> Array:
+        """Return v (nv) after the impulse of grips that close where memories change from ``before`` to m."""
+        if self.constraints is None:
+            return s.v
+        return self.constraints.struck(s.model, s.q, s.v, self.memories.split(before), self.memories.split(m))
 
     def defect(self, z: Array) -> Array:
         """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
@@ -255,8 +279,9 @@ class Plant:
 
     # ------------------------------------------------------------ what is recorded
 
-    def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals, with those after flight."""
+    def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], forces: Sequence[Array] = ()) -> dict[str, Any]:
+        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals, with those after flight, and
+        the constraints' ``forces``."""
         effects = self.effects(s, m)
         driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
@@ -266,6 +291,9 @@ class Plant:
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
+        if self.constraints is not None:
+            rubs = [y for name, y in rubbed.items() if name.endswith(".force")]
+            signals |= self.constraints.observed(s, forces[0], rubs, self.memories.split(m))
         return signals
 
 

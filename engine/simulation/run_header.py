@@ -67,7 +67,7 @@ ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("model", "model_name", "model_hash", "conventions", "integrator", "program", "functions", "x0", "engine", "numpy",
                      "llvmlite", "python", "machine"), TEXT),
     "dt": ABOVE_ZERO, "duration": ABOVE_ZERO, "parameters": BY_NAME, "rollout_parameters": BY_NAME,
-    **dict.fromkeys(("q_entries", "v_entries", "components", "event_names"), TEXTS),
+    **dict.fromkeys(("q_entries", "v_entries", "components", "constraints", "event_names"), TEXTS),
     "gravity": (lambda x: is_list(x, is_number) and len(x) == 3, "three numbers, m/s²"),
     "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
     "record_every": (lambda x: is_number(x) and x == int(x) >= 1, "a whole number from 1"),

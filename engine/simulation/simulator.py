@@ -18,16 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
 from engine.compiler.trace import name_of
+from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
-from engine.dynamics.momentum_conservation import floating_trees
+from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
-from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
+from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
-from engine.simulation.contacts import Contacts
+from engine.simulation.constraints import Constraints
+from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
@@ -74,6 +76,8 @@ class Simulator(Fixed):
         hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
         "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
+    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
+        Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
@@ -91,17 +95,17 @@ class Simulator(Fixed):
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
-                 compiled: bool = True) -> None:  # fmt: skip
+                 compiled: bool = True, constraints: Iterable[Constraint] = ()) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
         self.parameters = types.MappingProxyType(checked_parameters(model, parameters or {}))
-        forces, actuators = listed("forces", forces), listed("actuators", actuators)
+        forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
-            "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts,
+            "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
             "conserve_momentum": conserve_momentum, "compiled": compiled,
         }  # fmt: skip
         for f in (*([controller] if controller is not None else []), *forces):
@@ -113,26 +117,29 @@ class Simulator(Fixed):
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, mode, forces)
         self.joint_dynamics = joints.words
-        self.components = self._assembled(forces, actuators, joints.components, mode is not None)
+        exact = Constraints(model, constraints) if constraints else None
+        inside = [*joints.components, *(exact.grippers if exact else ())]
+        self.components = self._assembled(forces, actuators, inside, mode is not None)
         driven = model
         for c in self.components:
             driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
-        if contacts is not None and not isinstance(contacts, Contacts):
-            raise SimulationError(f"contacts is {contacts!r:.80}; expected engine.Contacts(...), or None")
-        touch = None if contacts is None else contacts.bind(driven)
+        touch = bound(contacts, driven)
         self._overlaps = None if touch is None else Overlaps(touch)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
+                           exact)
         if not issubclass(self.plant.kind, self.method.takes):
-            many = "has further states" if len(model.bodies) == 1 and self.plant.states.n else f"moves by {len(model.bodies)} joints"
+            single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
+            many = single or f"moves by {len(model.bodies)} joints"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
@@ -173,7 +180,8 @@ class Simulator(Fixed):
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
         parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
         acting = [c.name for c in self.plant.acting if c.name != Drive.name]
-        return "; ".join(parts + ([f"acting: {', '.join(acting)}"] if acting else [])) + ">"
+        parts += [f"acting: {', '.join(acting)}"] if acting else []
+        return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
 
     def __copy__(self) -> Simulator:
         return self                                             # a state is what changes, and no part of it
@@ -435,13 +443,6 @@ class Simulator(Fixed):
         if data.ndim > 2:
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
-
-
-def listed(what: str, given: Any) -> list[Any]:
-    """Return a list of forces, of actuators or of other things that are given together."""
-    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
-        return list(given)
-    raise SimulationError(f"{what} is {given!r}; expected a list of them")
 
 
 def parted(nq: int, nv: int, y: Array) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, completed, conserving, settled_step
@@ -52,7 +53,8 @@ class Step:
             shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]
             self.acceleration = calling(trace(plant.acceleration, shapes))
         if compiled and plant.impulses is not None:
-            shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (plant.parameters.n,)]
+            shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
+                      (plant.parameters.n,)]  # fmt: skip
             self.after = calling(trace(plant.after, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
@@ -79,14 +81,20 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        method = self.method if self.plant.impulses is None else completed(self.method, self.plant.completion(self.after, p))
-        method = conserving(method, self.plant.projection(p)) if self.plant.conserved else method
+        method = self.method if self.plant.impulses is None else completed(self.method, self.plant.completion(self.after, m, p))
+        method = conserving(method, self.plant.projection(m, p)) if self.plant.conserved or self.plant.constraints else method
         return method, self.plant.system(self.acceleration, m, p)
+
+    def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
+        """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""
+        s, nq = self.context(t, y, p), self.plant.model.nq
+        now = self.plant.update(s, m, dt)
+        return np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return x after the k-th step of dt."""
         t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
-        m = self.plant.update(self.context(t, y, p), m, dt)
+        y, m = self.updated(t, y, m, p, dt)
         method, system = self.system(m, p)
 
         def after(h: Any) -> Array:
@@ -100,11 +108,11 @@ class Step:
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a record: the time, x, and what the components say, by name."""
         t, a = t0 + k * dt, self.layout.split(x)
-        s = self.context(t, x[self.moving], p)
-        m = self.plant.update(s, a["memory"], dt)
-        vdot, _ = self.acceleration(t, a["q"], a["v"], a["state"], m, p)
+        y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
+        s = self.context(t, y, p)
+        vdot, _, *forces = self.acceleration(t, s.q, s.v, a["state"], m, p)
         vdot, rubbed = self.plant.resisted(self.acceleration, self.after, s, dt, m, vdot, a["state"], p)
-        return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed)}
+        return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, forces)}
 
     @functools.cached_property
     def process(self) -> Process:
@@ -141,7 +149,8 @@ class Step:
                                    "events": np.zeros(self.watch.memory.n)}, batch)  # fmt: skip
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
-        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions."""
+        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
+        x = self.closed(x)
         if not self.plant.conserved and not self.watch:
             return x
         with np.errstate(all="ignore"):
@@ -150,6 +159,28 @@ class Step:
         if not np.isfinite(found).all():
             raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
         return found
+
+    def closed(self, x: Array) -> Array:
+        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
+        constraints = self.plant.constraints
+        if constraints is None:
+            return x
+        rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
+        for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
+            a = self.layout.split(rows[k])
+            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
+        return rows[back.reshape(-1)].reshape(x.shape)
+
+    @functools.cached_property
+    def _open(self) -> Callable[[Array], Any]:
+        constraints = self.plant.constraints
+        assert constraints is not None
+
+        def is_open(x: Array) -> Any:
+            a = self.layout.split(x)
+            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
+
+        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
 
     @functools.cached_property
     def _preparation(self) -> Callable[[Array], Array]:

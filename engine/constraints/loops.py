@@ -1,0 +1,296 @@
+"""Constraints on a model: how far they are from closed, φ(q), its Jacobian J(q) = ∂φ̇/∂v, and the bias J̇ v, with φ̈ = J v̇ + J̇ v.
+
+Everything is relative to the last body that both links hang on, so that what lies inside a robot has exact zeros where its base moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine import ops
+from engine.constraints.kinds import ROWS, WORLD, Between, Constraint, ConstraintError, Coupling, Distance, Grip
+from engine.dynamics.jacobian import above, assembled, carried
+from engine.model import Body, Model
+from engine.spatial import quaternion, se3
+from engine.spatial.se3 import ad, twist_to_child
+
+Array = np.ndarray
+#: what is remembered of a grip: whether it is closed (1 or 0), and the pose of the second link in the first, quaternion and position
+HELD = 8
+#: by a grip's name, what is held (8)
+Held = Mapping[str, Array]
+
+
+class Rows(Protocol):
+    """A constraint on a model."""
+
+    n: int
+
+    def residual(self, q: Array, held: Held) -> Array:
+        """Return φ(q) (n)."""
+
+    def jacobian(self, q: Array, held: Held) -> Array:
+        """Return J(q) (n, nv)."""
+
+    def bias(self, q: Array, v: Array, held: Held) -> Array:
+        """Return J̇ v (n)."""
+
+    def gap(self, q: Array) -> tuple[float, float]:
+        """Return how far it is open, in m and in rad."""
+
+
+class Closure:
+    """A constraint of two links, on a model: rows of the pose T_ab of the second's frame in the first's.
+
+    With R and p of T_ab, and V = [ω; v] the twist of b relative to a in b's frame, the six rows and their rates are::
+
+        φ = [−R₂₃, R₁₃, R₂₁; p],   Ṙ = R [ω],   ṗ = R v                          (1)
+        φ̈: R̈ = R ([ω̇] + [ω]²),   p̈ = R (v̇ + ω × v)                              (2)
+    """
+
+    def __init__(self, model: Model, constraint: Between) -> None:
+        self.model, self.constraint = model, constraint
+        self.rows = [*constraint.rows]
+        self.n = len(self.rows)
+        (self.a, T_a), (self.b, T_b) = (carrier(model, link) for link in (constraint.link_a, constraint.link_b))
+        if self.a == self.b:
+            raise ConstraintError(f"{constraint.title}: the links are welded together already; expected two that move against one another")
+        F_a, F_b = constraint.frames()
+        self.F_a, self.F_b = T_a @ F_a, T_b @ F_b
+        up = ancestors(model, self.a)
+        self.top = next(i for i in ancestors(model, self.b) if i in up)
+
+    def frame(self, held: Held) -> Array:
+        """Return the pose of the first frame in the body that carries it."""
+        if not isinstance(self.constraint, Grip):
+            return self.F_a
+        given = held[self.constraint.name]
+        return self.F_a @ se3.pose(quaternion.to_matrix(given[1:5]), given[5:])
+
+    def closed(self, held: Held) -> Any:
+        """Return 1 where it holds: a grip may be open."""
+        return held[self.constraint.name][0] if isinstance(self.constraint, Grip) else 1.0
+
+    def pose(self, q: Array, frame: Array) -> Array:
+        """Return T_ab."""
+        T_a, T_b = (carried_up(self.model, q, i, T, self.top) for i, T in ((self.a, frame), (self.b, self.F_b)))
+        return se3.inv(T_a) @ T_b
+
+    def residual(self, q: Array, held: Held) -> Array:
+        return self.closed(held) * self.values(self.pose(q, self.frame(held)))
+
+    def jacobian(self, q: Array, held: Held) -> Array:
+        frame = self.frame(held)
+        T = self.pose(q, frame)
+        relative = {k: -carried(T, X_S) for k, _, X_S in above(self.model, q, self.a, frame, self.top)}
+        relative |= {k: X_S for k, _, X_S in above(self.model, q, self.b, self.F_b, self.top)}
+        G = self.rates(T)
+        return self.closed(held) * assembled(self.model, {k: G @ X_S for k, X_S in relative.items()}, self.n)
+
+    def bias(self, q: Array, v: Array, held: Held) -> Array:
+        frame = self.frame(held)
+        T = self.pose(q, frame)
+        (V_a, A_a), (V_b, A_b) = (self.motion(q, v, i, F) for i, F in ((self.a, frame), (self.b, self.F_b)))
+        carried = twist_to_child(T, V_a)
+        V = V_b - carried
+        A = A_b - twist_to_child(T, A_a) + ad(V) @ carried
+        return self.closed(held) * (self.rates(T) @ A + self.curvature(T, V))
+
+    def motion(self, q: Array, v: Array, i: int, F: Array) -> tuple[Array, Array]:
+        """Return twist and acceleration of a frame relative to the common body, at v̇ = 0: V̇ = Ad(T)⁻¹ V̇_p + ad(V) S v + Ṡ v."""
+        V: Any = np.zeros(6)
+        A: Any = np.zeros(6)
+        for k in reversed(path(self.model, i, self.top)):
+            body = self.model.bodies[k]
+            T, V_J = body.pose(q), body.subspace(q) @ v[body.v]
+            V = twist_to_child(T, V) + V_J
+            A = twist_to_child(T, A) + ad(V) @ V_J + body.subspace_rate(q, v) @ v[body.v]
+        return twist_to_child(F, V), twist_to_child(F, A)
+
+    def values(self, T: Array) -> Array:
+        """Return φ of T_ab."""
+        return np.array([-T[1, 2], T[0, 2], T[1, 0], T[0, 3], T[1, 3], T[2, 3]])[self.rows]                 # (1)
+
+    def rates(self, T: Array) -> Array:
+        """Return ∂φ̇/∂V (n, 6)."""
+        R, o = se3.rotation(T), 0.0
+        turns = [[R[1, 1], -R[1, 0], o], [-R[0, 1], R[0, 0], o], [o, -R[1, 2], R[1, 1]]]
+        return np.array([[*row, o, o, o] for row in turns] + [[o, o, o, *R[k]] for k in range(3)])[self.rows]
+
+    def curvature(self, T: Array, V: Array) -> Array:
+        """Return what of φ̈ is left at V̇ = 0."""
+        R, w = se3.rotation(T), V[:3]
+        x, z = (ops.cross(w, ops.cross(w, e)) for e in np.eye(3)[[0, 2]])
+        return np.array([-(R[1] @ z), R[0] @ z, R[1] @ x, *(R @ ops.cross(w, V[3:]))])[self.rows]           # (2)
+
+    def turned(self, q: Array) -> Any:
+        """Return 1 − cos of the angle between what should be in line, which φ does not tell from half a turn."""
+        if isinstance(self.constraint, Grip) or 0 not in self.rows:
+            return 0.0
+        R = se3.rotation(self.pose(q, self.F_a))
+        return 1.0 - R[2, 2] if 2 not in self.rows else 0.5 * (3.0 - np.trace(R))
+
+    def gap(self, q: Array) -> tuple[float, float]:
+        if isinstance(self.constraint, Grip):
+            return 0.0, 0.0
+        T = self.pose(q, self.F_a)
+        apart = [T[k - 3, 3] for k in self.rows if k > 2]
+        if 0 not in self.rows:
+            angle = 0.0
+        elif 2 in self.rows:
+            angle = float(np.linalg.norm(quaternion.log(quaternion.from_matrix(se3.rotation(T)))))
+        else:
+            angle = float(np.arctan2(np.hypot(T[0, 2], T[1, 2]), T[2, 2]))
+        return float(np.linalg.norm(apart)), angle
+
+
+class Rod(Closure):
+    """A distance on a model: φ = (p·p − l²)/(2 l), φ̇ = p·R v/l, φ̈ = (p·R (v̇ + ω × v) + v·v)/l."""
+
+    constraint: Distance
+
+    def turned(self, q: Array) -> Any:
+        return 0.0
+
+    def values(self, T: Array) -> Array:
+        p, l = se3.position(T), self.constraint.length
+        return np.array([(p @ p - l * l) / (2.0 * l)])
+
+    def rates(self, T: Array) -> Array:
+        f = se3.rotation(T).T @ se3.position(T) / self.constraint.length
+        return np.array([[0.0, 0.0, 0.0, *f]])
+
+    def curvature(self, T: Array, V: Array) -> Array:
+        f = se3.rotation(T).T @ se3.position(T)
+        return np.array([(f @ ops.cross(V[:3], V[3:]) + V[3:] @ V[3:]) / self.constraint.length])
+
+    def gap(self, q: Array) -> tuple[float, float]:
+        return abs(float(np.linalg.norm(se3.position(self.pose(q, self.F_a)))) - self.constraint.length), 0.0
+
+
+class Gear:
+    """A coupling on a model: φ = q₁ − ratio · q₂ − offset."""
+
+    n = 1
+
+    def __init__(self, model: Model, constraint: Coupling) -> None:
+        self.constraint, self.nv = constraint, model.nv
+        self.first, self.second = (joint(model, constraint.title, name) for name in (constraint.joint1, constraint.joint2))
+        if not self.jacobian(np.zeros(0), {}).any():
+            raise ConstraintError(f"{constraint.title}: '{constraint.joint1}' follows '{constraint.joint2}' already; expected others")
+
+    def residual(self, q: Array, held: Held) -> Array:
+        return self.first.coordinates(q) - self.constraint.ratio * self.second.coordinates(q) - self.constraint.offset
+
+    def jacobian(self, q: Array, held: Held) -> Array:
+        J = np.zeros((1, self.nv))
+        J[:, self.first.v] += self.first.ratio
+        J[:, self.second.v] -= self.constraint.ratio * self.second.ratio
+        return J
+
+    def bias(self, q: Array, v: Array, held: Held) -> Array:
+        return np.zeros(1)
+
+    def gap(self, q: Array) -> tuple[float, float]:
+        open_by = abs(float(self.residual(q, {})[0]))
+        return (open_by, 0.0) if self.first.kind.name == "prismatic" else (0.0, open_by)
+
+
+class Loops:
+    """All constraints of a model, one below the other.
+
+    Attributes
+    ----------
+    n : number of rows; labels : a name for each
+    parts : the constraints on the model, and their slices of the rows
+    grips : the names of those that close and open
+    """
+
+    def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:
+        self.model, self.constraints = model, tuple(constraints)
+        self.parts: list[tuple[Rows, slice]] = []
+        self.grips: dict[str, Closure] = {}
+        self.n, labels = 0, list[str]()
+        for c in self.constraints:
+            if not isinstance(c, (Between, Coupling)):
+                raise ConstraintError(f"a constraint is {c!r}; expected engine.Hinge, Ball, Weld, Distance, Slider, Coupling or Grip")
+            rows = Gear(model, c) if isinstance(c, Coupling) else (Rod if isinstance(c, Distance) else Closure)(model, c)
+            self.parts.append((rows, slice(self.n, self.n + rows.n)))
+            self.n += rows.n
+            labels += [c.title] if isinstance(c, (Coupling, Distance)) else [f"{c.title}.{ROWS[k]}" for k in c.rows]
+            if isinstance(c, Grip):
+                if c.name in self.grips:
+                    raise ConstraintError(f"two grips are named '{c.name}'; expected unique names, by which they are commanded")
+                self.grips[c.name] = rows  # type: ignore[assignment]
+        self.labels = tuple(labels)
+
+    def residual(self, q: Array, held: Held) -> Array:
+        """Return φ(q) (n), in m and, of directions, in rad to first order; zero for what is open on purpose."""
+        return np.concatenate([np.zeros(0), *(part.residual(q, held) for part, _ in self.parts)])
+
+    def jacobian(self, q: Array, held: Held) -> Array:
+        """Return J(q) (n, nv), φ̇ = J v."""
+        return np.concatenate([np.zeros((0, self.model.nv)), *(part.jacobian(q, held) for part, _ in self.parts)])
+
+    def bias(self, q: Array, v: Array, held: Held) -> Array:
+        """Return J̇ v (n)."""
+        return np.concatenate([np.zeros(0), *(part.bias(q, v, held) for part, _ in self.parts)])
+
+    def turned(self, q: Array) -> Any:
+        """Return the largest 1 − cos of an angle between what should be in line."""
+        return ops.largest([part.turned(q) for part, _ in self.parts if isinstance(part, Closure)])
+
+    def open(self) -> dict[str, Array]:
+        """Return what is held of grips that are open."""
+        return {name: np.array([0.0, 1.0, 0, 0, 0, 0, 0, 0]) for name in self.grips}
+
+    def closing(self, q: Array) -> dict[str, Array]:
+        """Return what is held of grips that close at q: quaternion and position of the second link in the first."""
+        poses = {name: grip.pose(q, grip.F_a) for name, grip in self.grips.items()}
+        return {n: np.concatenate([[1.0], quaternion.from_matrix(se3.rotation(T)), se3.position(T)]) for n, T in poses.items()}
+
+    def joined(self) -> list[tuple[int, int]]:
+        """Return, of each constraint, the bodies that it joins; −1 is the world."""
+        bodies = self.model.bodies
+        return [(bodies.index(part.first), bodies.index(part.second)) if isinstance(part, Gear) else (part.a, part.b)
+                for part, _ in self.parts if isinstance(part, (Gear, Closure))]  # fmt: skip
+
+
+def carrier(model: Model, link: str) -> tuple[int, Array]:
+    """Return the body that carries a link, and the link's pose in it; "world" is the fixed frame, unless a link has that name."""
+    if link == WORLD and all(link != known.name for known in model.links):
+        return -1, np.eye(4)
+    return model.carrier[model.link_index(link)]
+
+
+def joint(model: Model, title: str, name: str) -> Body:
+    """Return the body of a joint with one coordinate."""
+    found = model.joint(name)
+    body = next((b for b in model.bodies if b.joint is found), None)
+    if body is None or body.kind.nv != 1:
+        raise ConstraintError(f"{title}: joint '{name}' is {found.kind}; expected a joint with one coordinate")
+    return body
+
+
+def path(model: Model, i: int, top: int) -> list[int]:
+    """Return the bodies from i up, to below ``top``."""
+    found = []
+    while i != top:
+        found.append(i)
+        i = model.bodies[i].parent
+    return found
+
+
+def ancestors(model: Model, i: int) -> list[int]:
+    """Return a body and all above it, up to the world."""
+    return [*path(model, i, -1), -1]
+
+
+def carried_up(model: Model, q: Array, i: int, T: Array, top: int) -> Array:
+    """Return the pose of a frame in the body ``top`` above it, from that in body i."""
+    for k in path(model, i, top):
+        T = model.bodies[k].pose(q) @ T
+    return T

@@ -1,0 +1,144 @@
+"""Projection: the configuration and the velocity nearest to given ones, in the metric of M, at which the constraints hold.
+
+Gauss–Newton on the manifold, the velocity with it, by the J of where q has come to::
+
+    q ← q ⊕ −M⁻¹ Jᵀ Λ⁻¹ φ(q),   v ← v − M⁻¹ Jᵀ Λ⁻¹ J(q) v                            (1)
+
+It is what keeps J v̇ + J̇ v = 0 from drifting: no gains, and no stiffness. Reference: Hairer & Wanner, *Solving Ordinary Differential
+Equations II*, §VII.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.constraints.kinds import ConstraintError
+from engine.constraints.loops import Held, Loops
+from engine.constraints.multipliers import accelerations, schur
+from engine.model import Model
+
+Array = np.ndarray
+#: φ, of 1 and the largest entry of q, that counts as closed
+CLOSED = 2e-14
+#: a pass that moves q by less is the last: Λ is as good as at its end
+NEAR = 1e-9
+#: the same where all is nearly in line, and φ hardly tells where q is
+NEARER = 1e-12
+#: φ, and J v of the largest of v, of a stage that is beside the constraints
+BESIDE = 1e-13
+#: φ that rounding leaves in bad postures, at most
+OPEN = 1e-10
+#: passes after a step, and at a stage within it
+PASSES, STAGE = 20, 3
+
+
+def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes: int = PASSES) -> tuple[Array, Array, Any]:
+    """Return q (nq) and v (nv) on the constraints, and whether they could be closed. Traceable."""
+    size = 1.0 + ops.largest(q)
+
+    def advance(x: Array) -> tuple[Array, Any]:
+        where, moves = x[: model.nq], x[model.nq :]
+        solver, error = schur(model, loops, where, held), loops.residual(where, held)
+        d = solver.motion(solver.solve(error))
+        on = model.manifold.plus(where, -d)                                                                 # (1)
+        u = solver.motion(solver.gentle(loops.jacobian(on, held) @ moves))
+        near = ops.where(solver.weak, ops.maximum(ops.largest(d), ops.largest(u) / (1.0 + ops.largest(moves))) <= NEARER,
+                         ops.largest(d) <= NEAR)  # fmt: skip
+        done = ops.logical_and(near, ops.largest(loops.residual(on, held)) <= CLOSED * size)
+        return np.concatenate([on, moves - u]), done
+
+    x, _ = ops.while_loop(advance, np.concatenate([q, v]), passes)
+    q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
+    return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
+
+
+def beside(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
+    """Return how far q and v are beside the constraints: the larger of φ and J v, of 1 and the largest of q and v. Traceable."""
+    J = loops.jacobian(q, held) if J is None else J
+    return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(J @ v) / (1.0 + ops.largest(v)))
+
+
+def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
+                         held: Held) -> tuple[Array, Array]:  # fmt: skip
+    """Return v̇ (nv) and a λ (n) at a stage of a step, which lies beside the constraints by the square of the step or less. Traceable.
+
+    Where loops are redundant, or nearly, that little is divided by nearly nothing: there they are those of the place on the constraints
+    that is next to it, which as a field is as smooth, and the same on them.
+    """
+    vdot, forces, solver = accelerations(model, loops, q, v, tau, gravity, wrenches, held)
+
+    def on() -> Array:
+        q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
+        return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
+
+    off = beside(loops, q, v, held, solver.J)
+    found = np.concatenate([vdot, forces])
+    nearer = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, found)
+    found = found + ops.stop_gradient(nearer - found)                          # derivatives do not pass through loops: those of beside do
+    return found[: model.nv], found[model.nv :]
+
+
+def allowed(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> Array:
+    """Return the velocity (nv) nearest to v that the constraints allow at q: what an impulse leaves that closes them. Traceable."""
+    return schur(model, loops, q, held).without(v)
+
+
+def redundancy(loops: Loops, q: Array) -> int:
+    """Return how many rows follow from the others at q, where all grips are open; on floats."""
+    J = loops.jacobian(q, loops.open())
+    sizes = np.abs(J).max(axis=1, initial=0.0)
+    scaled = J[sizes > 0.0] / sizes[sizes > 0.0, None]
+    grips = sum(part.n for part in loops.grips.values())
+    return loops.n - grips - (int(np.linalg.matrix_rank(scaled, tol=1e-7)) if scaled.size else 0)
+
+
+def generic_redundancy(model: Model, loops: Loops) -> int | None:
+    """Return the redundancy where nothing is in line by chance: the least of some closed configurations; None where none is found."""
+    rng, found = np.random.default_rng(0), list[int]()
+    for size in (0.1, 0.3, 1.0):
+        q = model.manifold.plus(model.neutral(), size * rng.standard_normal(model.nv))
+        with np.errstate(all="ignore"):
+            q, _, closed = projected(model, loops, q, np.zeros(model.nv), loops.open(), 60)
+        if np.isfinite(q).all() and closed:
+            found.append(redundancy(loops, q))
+    return min(found, default=None)
+
+
+def farthest(loops: Loops, q: Array) -> tuple[str, float, float]:
+    """Return the constraint that is open the most at q, and how far, in m and in rad; on floats."""
+    gaps = [(c.title, *part.gap(q)) for c, (part, _) in zip(loops.constraints, loops.parts, strict=True)]
+    return max(gaps, key=lambda gap: gap[1] + gap[2], default=("", 0.0, 0.0))
+
+
+def in_words(metres: float, radians: float) -> str:
+    """Return a gap in words.
+
+    >>> in_words(0.25, 0.0), in_words(0.0, 0.1)
+    ('0.25 m', '0.1 rad')
+    """
+    parts = [f"{x:.3g} {unit}" for x, unit in ((metres, "m"), (radians, "rad"))
+             if x > 1e-6 * max(metres, radians)]  # fmt: skip
+    return " and ".join(parts) or "0 m"
+
+
+def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float, held: Held) -> tuple[Array, Array]:
+    """Return q and v on the constraints, of a start that is open by ``most`` (m, rad) at most; on floats.
+
+    Raises
+    ------
+    ConstraintError : it is open farther, or cannot be closed: says how far which constraint is
+    """
+    title, metres, radians = farthest(loops, q)
+    if not metres + radians <= most:
+        raise ConstraintError(f"{title} is open by {in_words(metres, radians)} at the start; expected a configuration that closes it, to "
+                              f"{most:g} m and rad")  # fmt: skip
+    with np.errstate(all="ignore"):
+        on, moves, closed = projected(model, loops, q, v, held, 100)
+    if not (closed and np.isfinite(on).all()):
+        left = f", and {in_words(*farthest(loops, on)[1:])} at best" if np.isfinite(on).all() else ""
+        raise ConstraintError(f"{title} cannot be closed: it is open by {in_words(metres, radians)} at the start{left}; expected lengths "
+                              "and a configuration that close it")  # fmt: skip
+    return on, moves

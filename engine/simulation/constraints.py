@@ -1,0 +1,164 @@
+"""Exact constraints in a simulation: their forces in every evaluation of v̇, the projection after each step, grips that close and open."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import shown, warn
+from engine.constraints import (
+    Constraint,
+    Grip,
+    Loops,
+    accelerations_beside,
+    allowed,
+    beside,
+    closed_start,
+    farthest,
+    generic_redundancy,
+    in_words,
+    projected,
+    schur,
+)
+from engine.dynamics import crba
+from engine.model import Model
+from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
+
+Array = np.ndarray
+#: m and rad: a start that is open by more is refused, one that is open by more than the second, or moves by more, relative to 1 + |v|,
+#: than the constraints allow, is closed with a warning
+FAR, NOTED = 0.1, 1e-6
+#: of 1 and the largest of q and v: a start that is not farther off stays as it is, to the bit
+ROUNDING = 1e-14
+#: a command above it closes a grip
+CLOSES = 0.5
+#: the stiffness of constraints beside the mean inertia of a joint, where impulses are found
+RIGID = 1e7
+
+
+class Gripper(Component):
+    """A grip as what remembers whether it is closed, and at which pose, and takes the controller's command."""
+
+    command = ()
+
+    def __init__(self, grip: Grip, loops: Loops) -> None:
+        self.name, self.loops, self.memory = grip.name, loops, loops.open()[grip.name]
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        return Effect(signals={"closed": memory[0]})
+
+    def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        if command is None:
+            return memory
+        command = np.asarray(command)[()]                                      # held ones are arrays of one
+        held = ops.where(memory[0] > CLOSES, memory, self.loops.closing(s.q)[self.name])
+        return ops.where(command > CLOSES, held, self.memory)
+
+
+class Constraints:
+    """The constraints of a simulated model.
+
+    Attributes
+    ----------
+    loops : they, on the model; grippers : the components of those that close and open
+    """
+
+    def __init__(self, model: Model, constraints: Iterable[Constraint]) -> None:
+        if isinstance(constraints, (str, Mapping)) or not isinstance(constraints, Iterable):
+            raise SimulationError(f"constraints is {shown(constraints)}; expected a list of them")
+        self.model, self.loops = model, Loops(model, list(constraints))
+        self.grippers = [Gripper(c, self.loops) for c in self.loops.constraints if isinstance(c, Grip)]
+
+    @functools.cached_property
+    def redundant(self) -> int | None:
+        """How many rows follow from the others; None where no closed configuration was found."""
+        return generic_redundancy(self.model, self.loops)
+
+    def __repr__(self) -> str:
+        names = [c.title for c in self.loops.constraints]
+        few = ", ".join(names) if len(names) <= 6 else f"{len(names)} of them"
+        return f"constraints: {few} ({self.loops.n} rows, {counted(self.redundant)})"
+
+    # ------------------------------------------------------------ in flight
+
+    def accelerations(self, s: Context, tau: Array, wrenches: Array | None, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return v̇ (nv) and forces λ (n) of the constraints, not the smallest yet."""
+        return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
+
+    def inertia(self, model: Model, q: Array, memories: Mapping[str, Array]) -> Array:
+        """Return M + ρ JᵀJ (nv, nv): what impulses move, where the constraints pass them on. The velocity that is left over of what they
+        forbid, of the size 1/ρ, the projection takes."""
+        M, J = crba(model, q), self.loops.jacobian(q, memories)
+        return M + RIGID * np.trace(M) / model.nv * (J.T @ J)
+
+    def observed(self, s: Context, forces: Array, rubbing: list[Array], memories: Mapping[str, Array]) -> dict[str, Any]:
+        """Return what is recorded: how far the constraints are open, their forces, with those against what rubs (nv) by impulses, and the
+        power that these should not have."""
+        solver = schur(s.model, self.loops, s.q, memories)
+        for f in rubbing:
+            forces = forces + solver.accelerations(f, np.zeros(self.loops.n))[1]
+        forces = solver.smallest(forces)
+        return {"constraints.error": self.loops.residual(s.q, memories), "constraints.force": forces,
+                "constraints.power": forces @ (solver.J @ s.v)}  # fmt: skip
+
+    # ------------------------------------------------------------ after a step, and at its beginning
+
+    def projected(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return q and v on the constraints; NaN where they cannot be kept closed, and on floats an error."""
+        q_on, v_on, closed = projected(model, self.loops, q, v, memories)
+        if q_on.dtype != object and v_on.dtype != object and not closed and np.isfinite(q).all():
+            raise SimulationError(f"{farthest(self.loops, q_on)[0]} cannot be kept closed; expected a smaller dt, gentler forces, or "
+                                  "lengths that close in every configuration that is reached")  # fmt: skip
+        return q_on, ops.where(closed, 1.0, np.nan) * v_on
+
+    def struck(self, model: Model, q: Array, v: Array, before: Mapping[str, Array], now: Mapping[str, Array]) -> Array:
+        """Return the velocity (nv) after the impulse of the grips that close, whose memories change."""
+        if not self.grippers:
+            return v
+        close = [ops.logical_and(before[g.name][0] <= CLOSES, now[g.name][0] > CLOSES) for g in self.grippers]
+        closing: Any = close[0]
+        for c in close[1:]:
+            closing = ops.logical_or(closing, c)
+        return ops.when(closing, lambda: allowed(model, self.loops, q, v, now), v)
+
+    # ------------------------------------------------------------ at the start
+
+    def open(self, q: Array, v: Array, memories: Mapping[str, Array]) -> Any:
+        """Return whether q and v are beside the constraints by more than rounding, or half a turn off. Traceable."""
+        return ops.logical_or(beside(self.loops, q, v, memories) > ROUNDING, self.loops.turned(q) > FAR)
+
+    def begun(self, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return q and v on the constraints, on floats.
+
+        Raises
+        ------
+        ConstraintError : the start is far from closed, or cannot be closed
+
+        Warns
+        -----
+        SimulationWarning : it is open by a little, or moves as the constraints do not allow
+        """
+        title, metres, radians = farthest(self.loops, q)
+        on, moves = closed_start(self.model, self.loops, q, v, FAR, memories)
+        if metres + radians > NOTED:
+            warn(f"'{self.model.name}' starts with {title} open by {in_words(metres, radians)}: it was closed", SimulationWarning)
+        if not (change := float(np.abs(moves - v).max(initial=0.0))) <= NOTED * (1.0 + np.abs(v).max(initial=0.0)):
+            k = int(np.abs(moves - v).argmax())
+            warn(f"'{self.model.name}' starts with a velocity that its constraints do not allow: that of joint "
+                 f"'{self.model.entries('v')[k]}' was changed by {change:.3g}, others by less", SimulationWarning)  # fmt: skip
+        return on, moves
+
+
+def counted(redundant: int | None) -> str:
+    """Return a number of redundancies in words.
+
+    >>> counted(0), counted(1), counted(3)
+    ('none redundant', 'one redundancy', '3 redundancies')
+    """
+    if redundant is None:
+        return "redundancies unknown"
+    return {0: "none redundant", 1: "one redundancy"}.get(redundant, f"{redundant} redundancies")
