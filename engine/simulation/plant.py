@@ -279,9 +279,11 @@ class Plant:
 
     # ------------------------------------------------------------ what is recorded
 
-    def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], forces: Sequence[Array] = ()) -> dict[str, Any]:
-        """Return what is recorded besides the state: accelerations, the actuators' forces, powers and signals, with those after flight, and
-        the constraints' ``forces``."""
+    def observed(self, s: Context, m: Array, flight: Array, vdot: Array, rubbed: Mapping[str, Any],
+                 forces: Sequence[Array] = ()) -> dict[str, Any]:  # fmt: skip
+        """Return what is recorded besides the state: accelerations v̇, that of ``flight`` too, the actuators' forces, powers and signals,
+        with those after flight, and the constraints' ``forces``."""
+        pushed = None if self.impulses is None else vdot - flight
         effects = self.effects(s, m)
         driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
@@ -292,8 +294,7 @@ class Plant:
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:
-            rubs = [y for name, y in rubbed.items() if name.endswith(".force")]
-            signals |= self.constraints.observed(s, forces[0], rubs, self.memories.split(m))
+            signals |= self.constraints.observed(s, forces[0], pushed, self.memories.split(m))
         return signals
 
 

@@ -110,9 +110,9 @@ class Step:
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        vdot, _, *forces = self.acceleration(t, s.q, s.v, a["state"], m, p)
-        vdot, rubbed = self.plant.resisted(self.acceleration, self.after, s, dt, m, vdot, a["state"], p)
-        return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, forces)}
+        flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"], m, p)
+        vdot, rubbed = self.plant.resisted(self.acceleration, self.after, s, dt, m, flight, a["state"], p)
+        return {"t": t, "x": x, **self.plant.observed(s, m, flight, vdot, rubbed, forces)}
 
     @functools.cached_property
     def process(self) -> Process:
