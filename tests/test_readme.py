@@ -17,9 +17,10 @@ def test_examples(monkeypatch, tmp_path):
     with contextlib.redirect_stdout(printed):
         for block in blocks:
             exec(compile(block, "README.md", "exec"), names)
-    drift, momenta = printed.getvalue().splitlines()
+    drift, momenta, weights = printed.getvalue().splitlines()
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
+    assert weights.endswith("world:low/crate.0")
     assert names["reach"].converged.all()
     assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"scatter.h5", "flight.png", "flight.html"}
