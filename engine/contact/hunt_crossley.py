@@ -24,8 +24,8 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, gap: Any, before: Any, free: 
     k : stiffness, N/m; d : dissipation, s/m; h : s
     s : σ of :func:`weight`, for κ = h² k w, where w is the velocity that a unit impulse leaves
 
-    >>> normal_impulse(1000.0, 0.0, 0.001, 0.0, -0.01, 0.0, 0.0, 0.0)
-    (0.01, 0.000125)
+    >>> [float(x) for x in normal_impulse(1000.0, 0.0, 0.001, 0.0, -0.01, 0.0, 0.0, 0.0)]
+    [0.01, 0.000125]
     """
     share = 0.125 + 0.875 * s
     depth = -gap - h * (share * u - 0.5 * free - (0.125 * (1.0 - s) + 0.5 * s) * before)

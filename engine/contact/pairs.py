@@ -17,6 +17,8 @@ from engine.model import Model
 from engine.spatial import se3
 
 Array = np.ndarray
+#: a hull
+CUBE = geometry.Hull(tuple((x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)))
 
 
 class Placed(NamedTuple):
@@ -141,7 +143,7 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, b
 
     def look() -> Array:
         T_a, T_b = poses[a.body] @ a.pose, poses[b.body] @ b.pose
-        p = geometry.Points(*ops.shared(points_between(a.shape, b.shape), se3.inv(T_a) @ T_b))
+        p = points_between(a.shape, b.shape, se3.inv(T_a) @ T_b)
         R, o = se3.rotation(T_a), se3.position(T_a)
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         rates = [x @ (rate(b, y) - rate(a, y)) for x, y in zip(normals, places, strict=True)]
@@ -152,10 +154,23 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, b
     return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before)
 
 
+def points_between(a: Shape, b: Shape, T_AB: Array) -> geometry.Points:
+    """Return the contact points of two shapes, by one program for equal shapes, and for all hulls of as many vertices."""
+    given = [geometry.numbers_of(s) for s in (a, b) if isinstance(s, geometry.Hull)]
+    kinds = [len(geometry.numbers_of(s)) if isinstance(s, geometry.Hull) else s for s in (a, b)]
+    return geometry.Points(*ops.shared(points_of(*kinds), T_AB, *given))
+
+
 @functools.cache
-def points_between(a: Shape, b: Shape) -> Callable[[Array], geometry.Points]:
-    """Return the contact points of two shapes as a function of T_AB, the same one for equal shapes."""
-    return lambda T: geometry.points(a, b, T)
+def points_of(*kinds: Shape | int) -> Callable[..., geometry.Points]:
+    """Return the function of T_AB, and of the numbers of hulls, that gives the contact points of two shapes."""
+
+    def points(T_AB: Array, *given: Array) -> geometry.Points:
+        left = iter(given)
+        a, b = (geometry.HullOfNumbers(next(left)) if isinstance(kind, int) else kind for kind in kinds)
+        return geometry.points(a, b, T_AB)
+
+    return points
 
 
 def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
@@ -169,5 +184,11 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 
 def number_of_points(a: Shape, b: Shape) -> int:
-    """Return in how many points two shapes touch."""
+    """Return in how many points two shapes touch, which their kinds say."""
+    return _count(*(len(geometry.numbers_of(s)) if isinstance(s, geometry.Hull) else s for s in (a, b)))
+
+
+@functools.cache
+def _count(*kinds: Shape | int) -> int:
+    a, b = (CUBE if isinstance(kind, int) else kind for kind in kinds)
     return len(geometry.points(a, b, np.eye(4)).gap)

@@ -38,7 +38,7 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     near = separation(a, b, T, meet=False)
     n, gap = near.normal, near.gap
     one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
-    size = min(a.bounding_radius, b.bounding_radius)
+    size = ops.minimum(a.bounding_radius, b.bounding_radius)
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.checks import numbers
-from engine.geometry.gjk import nearest
-from engine.geometry.shapes import MOST_VERTICES, GeometryError, Hull
+from engine.geometry.shapes import MOST_VERTICES, NORMALS, GeometryError, Hull
 
 Array = np.ndarray
 
 
 def hull_of(points: ArrayLike) -> tuple[Hull, float]:
-    """Return the convex hull of points (n, 3), m, and how far, in m, the point that is left out the most lies outside it.
+    """Return the convex hull of points (n, 3), m, and how far, in m, the point that is left out the most lies beyond its faces.
 
     It is exact, and nothing is lost, up to 64 vertices. Of more, those are kept that were farthest outside of the hull of those before
     them, so that it lies within the exact one.
@@ -40,9 +42,8 @@ def hull_of(points: ArrayLike) -> tuple[Hull, float]:
     kept = first_four(x)
     while len(kept) < MOST_VERTICES:
         kept.append(int(np.argmax(outside(ConvexHull(x[kept]).equations, x)[0])))
-    hull = Hull(tuple(map(tuple, x[kept])))
-    sticks, normals = outside(ConvexHull(x[kept]).equations, x)
-    return hull, max((distance(hull, p, n, s) for p, n, s in zip(x, normals, sticks, strict=True) if s > 1e-12 * np.ptp(x)), default=0.0)
+    sticks = outside(ConvexHull(x[kept]).equations, x)[0]
+    return Hull(tuple(map(tuple, x[kept]))), float(sticks.max())
 
 
 def first_four(x: Array) -> list[int]:
@@ -60,8 +61,38 @@ def outside(planes: Array, x: Array) -> tuple[Array, Array]:
     return far[np.arange(len(x)), worst], planes[worst, :3]
 
 
-def distance(hull: Hull, p: Array, n: Array, beyond: float) -> float:
-    """Return the distance of a point from a hull, from which a plane of normal n separates it by so much."""
-    reach = 2.0 * hull.bounding_radius + float(np.linalg.norm(p - hull.center))
-    v, *_ = nearest(lambda d: (hull.core(d) - p, np.zeros(3)), -n, 10.0 * reach * reach / beyond, 1e-12)
-    return float(np.linalg.norm(v))
+class HullOfNumbers(Hull):
+    """A hull whose measures are given as :func:`numbers_of` has them, traced ones too: hulls of as many numbers are one program.
+
+    >>> x = numbers_of(Hull(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
+    >>> HullOfNumbers(x).support(np.array([0.0, 0.1, 2.0])), len(x)
+    (array([0., 0., 1.]), 76)
+    """
+
+    def __init__(self, x: Array) -> None:
+        n = len(x) - 4 - 3 * NORMALS
+        self.__dict__.update(vertices=x[:n].reshape(-1, 3), numbers=x[n:])
+
+    @property
+    def center(self) -> Array:
+        """Center (3) of a sphere about the shape, m."""
+        return self.__dict__["numbers"][:3]
+
+    @property
+    def bounding_radius(self) -> Any:
+        """Radius of that sphere, m."""
+        return self.__dict__["numbers"][3]
+
+    @property
+    def normals(self) -> Array:
+        """Of its largest faces."""
+        return self.__dict__["numbers"][4:].reshape(-1, 3)
+
+
+@functools.lru_cache(maxsize=4096)
+def numbers_of(hull: Hull) -> Array:
+    """Return a hull's vertices, a power of two of them, the last one repeated, its center, its radius, and normals (n)."""
+    v, m = np.array(hull.vertices), np.asarray(hull.normals)
+    many = next(k for k in (16, 32, MOST_VERTICES) if len(v) <= k)
+    v, m = (np.concatenate([x, np.repeat(x[-1:], n - len(x), axis=0)]) for x, n in ((v, many), (m, NORMALS)))
+    return np.concatenate([v.ravel(), hull.center, [hull.bounding_radius], m.ravel()])

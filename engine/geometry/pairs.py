@@ -33,6 +33,11 @@ POINTS: dict[tuple[type, type], Callable[[Any, Any, Array], Points]] = {
 }  # fmt: skip
 
 
+def kind(shape: Shape) -> type:
+    """Return the type by which a shape stands in the table."""
+    return Hull if isinstance(shape, Hull) else type(shape)
+
+
 def points(a: Shape, b: Shape, T_AB: ArrayLike) -> Points:
     """Return the contact points of two shapes, B at the pose T_AB (4, 4) in A's frame, in A's frame; traceable.
 
@@ -49,9 +54,9 @@ def points(a: Shape, b: Shape, T_AB: ArrayLike) -> Points:
     (array([-0.1]), array([[ 0.,  0., -1.]]))
     """
     T = shaped("T_AB", T_AB, 4, 4)
-    if (found := POINTS.get((type(a), type(b)))) is not None:
+    if (found := POINTS.get((kind(a), kind(b)))) is not None:
         return found(a, b, T)
-    if (found := POINTS.get((type(b), type(a)))) is not None:
+    if (found := POINTS.get((kind(b), kind(a)))) is not None:
         return found(b, a, se3.inv(T)).seen_from(T)
     raise GeometryError(f"points: {type(a).__name__} and {type(b).__name__} is no pair that can touch; expected shapes, of which at most "
                         "one is a Plane or a HeightField")  # fmt: skip
@@ -69,7 +74,7 @@ def distance(a: Shape, b: Shape, T_AB: ArrayLike) -> Separation:
     (1.0, array([0., 1., 0.]))
     """
     T = shaped("T_AB", T_AB, 4, 4)
-    if POINTS.get((type(a), type(b)), POINTS.get((type(b), type(a)))) is convex_points:
+    if POINTS.get((kind(a), kind(b)), POINTS.get((kind(b), kind(a)))) is convex_points:
         return separation(a, b, T)
     x, n, gap = least(points(a, b, T))
     return Separation(gap, n, x - 0.5 * gap * n, x + 0.5 * gap * n)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from engine import ops
-from engine.geometry.contact_points import Points, points_of
+from engine.geometry.contact_points import FAR, Points, points_of
+from engine.geometry.faces import face
 from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Plane, Shape, Sphere
 from engine.geometry.vectors import Z, unit
 
@@ -20,8 +23,22 @@ def plane_points(plane: Plane, shape: Shape, T: Array) -> Points:
     >>> plane_points(Plane(), Sphere(1.0), T)
     Points(position=array([[0.  , 0.  , 0.25]]), normal=array([[0., 0., 1.]]), gap=array([0.5]))
     """
+    if isinstance(shape, Hull):
+        return hull_points(shape, T)
     gaps = [(p, p[2] - shape.rounding) for p in feet(shape, T, Z)]
     return points_of([(ops.array([p[0], p[1], 0.5 * gap]), Z, gap) for p, gap in gaps])
+
+
+def hull_points(hull: Hull, T: Array) -> Points:
+    """Return the contact points of a plane and a hull: the corners of the face that looks down, each vertex once."""
+    corners = face(hull, -T[2, :3]).corners
+    rows = []
+    for k, v in enumerate(corners):
+        again = [functools.reduce(ops.logical_and, [ops.equal(x, y) for x, y in zip(v, w, strict=True)]) for w in corners[:k]]
+        p = T[:3, :3] @ v + T[:3, 3]
+        gap = ops.where(functools.reduce(ops.logical_or, again, False), FAR, p[2])
+        rows.append((ops.array([p[0], p[1], ops.where(gap < FAR, 0.5 * p[2], 0.0)]), Z, gap))
+    return points_of(rows)
 
 
 def feet(shape: Shape, T: Array, up: Array) -> list[Array]:

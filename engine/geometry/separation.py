@@ -80,7 +80,7 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
     (-0.1, array([0., 0., 1.]))
     """
     R, p = T[:3, :3], T[:3, 3]
-    size, reach = min(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
+    size, reach = ops.minimum(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
     directions, about, flat = starts(a, b, R, p)
     known_all = a.edges is not None and b.edges is not None
 
@@ -140,9 +140,9 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
     return Separation(s, n, at, at + s * n)
 
 
-def extent(shape: Shape) -> float:
+def extent(shape: Shape) -> Any:
     """Return how far a shape reaches from its origin, m."""
-    return shape.bounding_radius + float(np.linalg.norm(shape.center))
+    return shape.bounding_radius + ops.norm(shape.center)
 
 
 def starts(a: Shape, b: Shape, R: Array, p: Array) -> tuple[list[Array], list[float], int]:

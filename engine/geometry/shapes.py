@@ -13,6 +13,8 @@ from engine.geometry.vectors import X, Z, unit
 Array = np.ndarray
 #: the most vertices that a hull may have: machine code looks at each of them
 MOST_VERTICES = 64
+#: of a hull's faces, the largest, that are asked first
+NORMALS = 8
 
 
 class GeometryError(EngineError):
@@ -298,7 +300,7 @@ class Hull(Shape):
 
     @property
     def normals(self) -> Array:
-        """Of its largest faces, eight at most, of two opposite ones once."""
+        """Of its largest faces, a few, of two opposite ones once."""
         from scipy.spatial import ConvexHull
 
         hull = ConvexHull(np.array(self.vertices))
@@ -309,7 +311,7 @@ class Hull(Shape):
             alike = np.abs(hull.equations[:, :3] @ n) > 1.0 - 1e-12
             if not any(abs(n @ m) > 1.0 - 1e-12 for _, m in found):
                 found.append((float(areas[alike].sum()), n))
-        return np.array([n for _, n in sorted(found, key=lambda x: -x[0])[:8]])
+        return np.array([n for _, n in sorted(found, key=lambda x: -x[0])[:NORMALS]])
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,8 @@ def test_a_plane_is_a_large_box(kind):
 def test_a_flat_height_field_is_a_plane():
     flat = HeightField(np.full((4, 3), 0.25), (2.0, 3.0))
     for b in SOLIDS.values():
+        if isinstance(b, Hull):                                                # which stands on a plane with one face, on a field with all
+            continue
         T = poses(20, 0.7, seed=5)
         one, two = points_of(flat, b)(T), points_of(Plane(), b)(raised(T, -0.25))
         for x, y, shift in zip(one, two, ((0.0, 0.0, 0.25), 0.0, 0.0), strict=True):
