@@ -48,7 +48,7 @@ ROOMS = {
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
-     "run_header"),
+     "resting_overlaps", "run_header"),
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "trajectory"),
     ("step", "body_trajectory"),

@@ -10,7 +10,7 @@ Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.0
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,48 +31,66 @@ STIFFEST = 1e-3
 UPPER = np.triu_indices(6)
 
 
-class Point:
+class Point(NamedTuple):
     """The law of one point of a pair in a step: impulses g (3) and G = −∂g/∂u (3×3) of its velocity u (3) after the step.
 
     Attributes
     ----------
-    normal : n (3); before, free : n·u before the step and after flight
-    rubs, slow : μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
+    spring : what :func:`~engine.contact.hunt_crossley.normal_impulse` takes besides u
+    normal : n (3)
+    friction : μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
     """
 
-    def __init__(self, pair: Pair, h: Any, normal: Array, gap: Any, before: Any, free: Any, stiction: float) -> None:
-        self.pair, self.normal, self.stiction = pair, normal, stiction
-        m = pair.material
-        s = weight(h * h * m.stiffness * pair.mobility * min(pair.points, 4))
-        #: what :func:`~engine.contact.hunt_crossley.normal_impulse` takes besides u
-        self.spring = ops.array([m.stiffness, m.dissipation, h, s, gap, before, free])
-        self.before, self.free = before, free
-        self.rubs: Any = 0.0
-        self.slow: Any = stiction
+    spring: Array
+    normal: Array
+    friction: Array
 
-    def rub(self, normal: Any, slip2: Any) -> None:
-        """Take what friction there is from a normal impulse and a slip, squared, that are known."""
-        m = self.pair.material
-        mu: Any = m.friction
-        if m.static > m.friction:
-            mu = m.friction + (m.static - m.friction) * ops.exp(-slip2 / STRIBECK**2)
-        self.rubs = mu * normal
-        self.slow = ops.maximum(STIFFEST * self.pair.mobility * self.rubs, self.stiction)
 
-    def push(self, u: Any) -> Any:
-        """Return the normal impulse at the normal velocity u."""
-        k, d, h, s, gap, before, free = self.spring
-        return normal_impulse(k, d, h, s, gap, before, free, u)[0]
+def surface(pair: Pair, stiction: float) -> Array:
+    """Return what a pair's friction is made of: kinetic and static μ, w, and the speed that counts as rest."""
+    m = pair.material
+    return np.array([m.friction, m.static, pair.mobility, stiction])
 
-    def impulse(self, u: Array) -> Array:
-        """Return g (3)."""
-        un = self.normal @ u
-        ut = u - un * self.normal
-        return self.push(un) * self.normal - drag(self.rubs, self.slow, ut)[0] * ut
 
-    def wrench(self, x: Array, u: Array) -> Array:
-        """Return :func:`wrench` of the point at x (3) with the velocity u (3)."""
-        return ops.shared(wrench, self.spring, ops.array([self.rubs, self.slow]), self.normal, x, u)
+def pushed(spring: Array, u: Any) -> Any:
+    """Return the normal impulse at the normal velocity u."""
+    k, d, h, s, gap, before, free = spring
+    return normal_impulse(k, d, h, s, gap, before, free, u)[0]
+
+
+def rubbing(surface: Array, normal: Any, slip2: Any) -> Array:
+    """Return what friction there is, μ γ, and the speed that counts as rest, by a normal impulse and a slip, squared, that are known."""
+    kinetic, static, mobility, stiction = surface
+    mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
+    return ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
+
+
+def velocity(W: Array, x: Array) -> Array:
+    """Return the velocity (3) of a point x (3) of what moves with the twist W (6) in world axes."""
+    return W[3:] + ops.cross(W[:3], x)
+
+
+def begun(spring: Array, surface: Array, n: Array, x: Array, was: Array, flown: Array) -> Array:
+    """Return n·u after flight, the friction (2) that goes with what was before, and the normal impulse at the end of flight."""
+    u0, free = velocity(was, x), n @ velocity(flown, x)
+    k, d, h, s, gap, before, _ = spring
+    spring = ops.array([k, d, h, s, gap, before, free])
+    slip = u0 - (n @ u0) * n
+    return ops.array([free, *rubbing(surface, pushed(spring, before), slip @ slip), pushed(spring, free)])
+
+
+def lagged(spring: Array, surface: Array, n: Array, x: Array, W: Array) -> Array:
+    """Return the friction (2) that goes with a twist."""
+    u = velocity(W, x)
+    slip = u - (n @ u) * n
+    return rubbing(surface, pushed(spring, n @ u), slip @ slip)
+
+
+def impulse(spring: Array, friction: Array, n: Array, x: Array, W: Array) -> Array:
+    """Return g (3) at a twist."""
+    u, (rubs, slow) = velocity(W, x), friction
+    ut = u - (n @ u) * n
+    return pushed(spring, n @ u) * n - drag(rubs, slow, ut)[0] * ut
 
 
 def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
@@ -82,12 +100,13 @@ def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
     return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
 
 
-def wrench(spring: Array, friction: Array, n: Array, x: Array, u: Array) -> Array:
-    """Return F = Cᵀ g (6) and the upper triangle of K = Cᵀ G C (21) of a point at x (3), with u = C V; zeros where nothing acts.
+def wrench(spring: Array, friction: Array, n: Array, x: Array, W: Array) -> Array:
+    """Return F = Cᵀ g (6) and the upper triangle of K = Cᵀ G C (21) of a point at x (3), with u = C W; zeros where nothing acts.
 
     With G = b 1 + (a − b) n nᵀ − b uₜ uₜᵀ/|uₜ|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ uₜ.
     """
-    un, (rubs, slow) = n @ u, friction
+    u, (rubs, slow) = velocity(W, x), friction
+    un = n @ u
     k, d, h, s, gap, before, free = spring
     push, slope = normal_impulse(k, d, h, s, gap, before, free, un)
 
@@ -163,7 +182,7 @@ class ContactLaws:
             at += list(t.position)
             gap += list(t.gap)
             energy = energy + 0.5 * t.pair.material.stiffness * sum(ops.minimum(g, 0.0) ** 2 for g in t.gap)
-            slip += [ops.sqrt(ops.maximum(u @ u - (n @ u) ** 2, 0.0)) for n, u in zip(t.normal, velocities(t, V), strict=True)]
+            slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
         return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
 
@@ -174,13 +193,24 @@ class Touching:
     def __init__(self, axes: WorldAxes, found: list[Touch], h: Any, before: Array, free: Array, slow: float) -> None:
         self.axes, self.found, self.h, self.slow = axes, found, h, slow
         self.points: list[list[Point]] = []
+        self.acting: list[Any] = []
         was, flown = axes.twists(before), axes.twists(free)
         for t in found:
-            self.points.append([Point(t.pair, h, n, gap, u0, n @ u, slow)
-                                for n, gap, u0, u in zip(t.normal, t.gap, t.before, velocities(t, flown), strict=True)])  # fmt: skip
-            for point, u in zip(self.points[-1], velocities(t, was), strict=True):
-                un = point.normal @ u
-                point.rub(point.push(point.before), u @ u - un * un)
+            pair, m, n = t.pair, t.pair.material, t.pair.points
+            s = weight(h * h * m.stiffness * pair.mobility * min(n, 4))
+
+            springs = [ops.array([m.stiffness, m.dissipation, h, s, t.gap[k], t.before[k], 0.0]) for k in range(n)]
+
+            def begin(t: Touch = t, springs: list[Array] = springs) -> Array:
+                W, rows = (relative(t, was), relative(t, flown)), []
+                for spring, normal, x in zip(springs, t.normal, t.position, strict=True):
+                    rows.append(ops.shared(begun, spring, surface(t.pair, slow), normal, x, *W))
+                return np.concatenate([*rows, [ops.largest([row[3] for row in rows])]])
+
+            *rows, acts = ops.when(t.near, begin, np.array([*[0.0, 0.0, slow, 0.0] * n, 0.0]))
+            self.acting.append(acts > 0.0)
+            self.points.append([Point(ops.array([*springs[k][:6], rows[4 * k]]), t.normal[k], ops.array(rows[4 * k + 1 : 4 * k + 3]))
+                                for k in range(n)])  # fmt: skip
         #: pairs of bodies, with their pairs of shapes
         self.bodies: dict[tuple[int, int], list[int]] = {}
         for k, t in enumerate(found):
@@ -189,16 +219,22 @@ class Touching:
     def lag(self, x: Array) -> bool:
         """Take the friction that goes with the normal impulses at x (nv)."""
         V = self.axes.twists(x)
-        for t, points in zip(self.found, self.points, strict=True):
-            for point, u in zip(points, velocities(t, V), strict=True):
-                un = point.normal @ u
-                point.rub(point.push(un), u @ u - un * un)
+        for i, t in enumerate(self.found):
+            points = self.points[i]
+
+            def look(t: Touch = t, points: list[Point] = points) -> Array:
+                W = relative(t, V)
+                return np.concatenate([ops.shared(lagged, p.spring, surface(t.pair, self.slow), p.normal, x, W)
+                                       for p, x in zip(points, t.position, strict=True)])  # fmt: skip
+
+            rows = ops.when(t.near, look, np.array([0.0, self.slow] * len(points)))
+            self.points[i] = [p._replace(friction=rows[2 * k : 2 * k + 2]) for k, p in enumerate(points)]
         return True
 
     @property
     def acts(self) -> Any:
         """Whether anything pushes where flight leads."""
-        return ops.largest(np.array([p.push(p.free) for points in self.points for p in points])) > 0.0
+        return functools.reduce(ops.logical_or, self.acting, False)
 
     def impulse(self, x: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
@@ -219,8 +255,8 @@ class Touching:
 
             def own(t: Touch = t, points: list[Point] = points) -> Array:
                 some: Any = np.zeros(27)
-                for p, x, u in zip(points, t.position, velocities(t, V), strict=True):
-                    some = some + p.wrench(x, u)
+                for p, x in zip(points, t.position, strict=True):
+                    some = some + ops.shared(wrench, p.spring, p.friction, p.normal, x, relative(t, V))
                 return some
 
             total = total + ops.when(t.near, own, np.zeros(27))
@@ -248,11 +284,17 @@ class Touching:
             if i != j:
                 G[j, i] = G[j, i] + g
 
-    def impulses(self, x: Array) -> list[list[Array]]:
-        """Return the impulses (3) of every pair's points, on the second, in world axes."""
-        V = self.axes.twists(x)
-        return [[p.impulse(u) for p, u in zip(points, velocities(t, V), strict=True)]
-                for t, points in zip(self.found, self.points, strict=True)]  # fmt: skip
+    def impulses(self, x: Array) -> list[Array]:
+        """Return the impulses (n, 3) of every pair's points, on the second, in world axes."""
+        V, found = self.axes.twists(x), []
+        for t, points in zip(self.found, self.points, strict=True):
+            def look(t: Touch = t, points: list[Point] = points) -> Array:
+                W = relative(t, V)
+                return np.concatenate([ops.shared(impulse, p.spring, p.friction, p.normal, x, W)
+                                       for p, x in zip(points, t.position, strict=True)])  # fmt: skip
+
+            found.append(ops.when(t.near, look, np.zeros(3 * len(points))).reshape(-1, 3))
+        return found
 
 
 def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
@@ -260,7 +302,12 @@ def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
     return body_motion(model, q, v).V
 
 
-def velocities(t: Touch, V: list[Any]) -> Array:
-    """Return the velocities (n, 3) of the points of a pair, of the second relative to the first, with twists in world axes."""
-    W = V[t.pair.b.body] - V[t.pair.a.body]
-    return np.array([W[3:] + ops.cross(W[:3], x) for x in t.position])
+def relative(t: Touch, V: list[Any]) -> Array:
+    """Return the twist (6) of the second of a pair relative to the first, in world axes."""
+    return V[t.pair.b.body] - V[t.pair.a.body]
+
+
+def slips(t: Touch, V: list[Any]) -> Array:
+    """Return how fast the points (n) of a pair slide."""
+    U = [velocity(relative(t, V), x) for x in t.position]
+    return np.array([ops.norm(u - (n @ u) * n) for n, u in zip(t.normal, U, strict=True)])

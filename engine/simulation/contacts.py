@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest, number, numbers, shown, warn
-from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, between, number_of_points
+from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, between, number_of_points, path
 from engine.dynamics import crba, jacobian
 from engine.geometry import Box, Capsule, Cylinder, Plane, Shape, Sphere, hull_of
 from engine.io import load_mesh
 from engine.model import Geometry, Model
 from engine.simulation.component import SimulationWarning
+from engine.simulation.resting_overlaps import overlapping
 
 Array = np.ndarray
 WORLD = "world"
@@ -123,7 +124,20 @@ class Contacts:
             first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
             for s, t in itertools.product(first, placed[b]):
                 pairs.append(self.pair(model, s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
-        return ContactLaws(model, pairs, self.stiction_velocity)
+        return ContactLaws(model, self.apart(model, pairs), self.stiction_velocity)
+
+    def apart(self, model: Model, pairs: list[Pair]) -> list[Pair]:
+        """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
+        if self.pairs is not None:
+            return pairs
+        root = [path(model, i)[-1] for i in range(len(model.bodies))]
+        own = [pair for pair in pairs if pair.a.body >= 0 and root[pair.a.body] == root[pair.b.body]]
+        if joined := overlapping(model, own):
+            names = sorted({f"{pair.a.link}:{pair.b.link}" for pair in joined})
+            few = ", ".join(names[:3]) + (f" and {len(names) - 3} other pairs" if len(names) > 3 else "")
+            warn(f"'{model.name}': {few} overlap where the robot is at rest, and are left out of its contacts; expected pairs=[...], "
+                 "where they are to touch", SimulationWarning)  # fmt: skip
+        return [pair for pair in pairs if not any(pair is other for other in joined)]
 
     def pair(self, model: Model, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
         """Return one pair of shapes."""
