@@ -22,8 +22,8 @@ Array = np.ndarray
 WORLD = "world"
 #: of a hull's radius: what may be lost of it without a word; and of its volume, what a mesh must fill
 COARSE, CONVEX = 0.01, 0.9
-#: pairs of shapes, beyond which a simulator is not made
-MOST_PAIRS = 20_000
+#: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
+MOST_PAIRS, MANY_POINTS = 3000, 400
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,11 @@ class Contacts:
             first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
             for s, t in itertools.product(first, placed[b]):
                 pairs.append(self.pair(model, s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
-        return ContactLaws(model, self.apart(model, pairs), self.stiction_velocity)
+        pairs = self.apart(model, pairs)
+        if (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
+            warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
+                 "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
+        return ContactLaws(model, pairs, self.stiction_velocity)
 
     def apart(self, model: Model, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
