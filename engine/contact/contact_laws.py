@@ -197,9 +197,9 @@ class Touching:
         was, flown = axes.twists(before), axes.twists(free)
         for t in found:
             pair, m, n = t.pair, t.pair.material, t.pair.points
-            s = weight(h * h * m.stiffness * pair.mobility * min(n, 4))
-
-            springs = [ops.array([m.stiffness, m.dissipation, h, s, t.gap[k], t.before[k], 0.0]) for k in range(n)]
+            stiff = h * h * m.stiffness * pair.mobility * min(n, 4)
+            at = [weight(stiff * (1.0 + m.dissipation * abs(u0))) for u0 in t.before]   # what loses much is stiff too
+            springs = [ops.array([m.stiffness, m.dissipation, h, at[k], t.gap[k], t.before[k], 0.0]) for k in range(n)]
 
             def begin(t: Touch = t, springs: list[Array] = springs) -> Array:
                 W, rows = (relative(t, was), relative(t, flown)), []

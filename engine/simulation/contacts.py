@@ -109,7 +109,9 @@ class Contacts:
         for name in (*self.materials, *itertools.chain(*(self.pairs or ()))):
             if name != WORLD and name not in names:
                 raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
-        placed = {link.name: placed_shapes(model, link.name) for link in model.links}
+        every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
+        named = {n for pair in self.pairs or () for n in pair}
+        placed = {n: placed_shapes(model, n) for n in names if every or n in named}
         number = {n: k for k, n in enumerate([WORLD, *names])}
         chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((number[pair[0]], number[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:
@@ -124,7 +126,9 @@ class Contacts:
             first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
             for s, t in itertools.product(first, placed[b]):
                 pairs.append(self.pair(model, s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
-        pairs = self.apart(model, pairs)
+        if not (pairs := self.apart(model, pairs)):
+            raise ContactError(f"nothing of '{model.name}' can touch anything; expected a ground, or links with collision shapes that no "
+                               "joint joins")  # fmt: skip
         if (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
             warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.checks import warn
 from engine.contact import ContactLaws
+from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 
@@ -63,6 +64,11 @@ class Doubts:
         self.model, self.dt, self.limited = model, dt, limited
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs]) if contacts else np.zeros(0)
+        self.thin: dict[int, float] = {}                                       # by floating body: half of the thinnest that it may meet
+        for pair in contacts.pairs if contacts else ():
+            for s in (pair.a, pair.b):
+                if s.body >= 0 and model.bodies[s.body].kind.floats and not isinstance(pair.a.shape, Plane):
+                    self.thin[s.body] = min(pair.size, self.thin.get(s.body, np.inf))
         self.allowed: dict[str, float] = {}                                    # by joint: as far as it may be beyond its limits
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
@@ -100,6 +106,14 @@ class Doubts:
                 return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
+            for body, size in self.thin.items():
+                way = self.dt * np.linalg.norm(v[..., self.model.bodies[body].v][..., 3:], axis=-1)
+
+                def passes_by(k: tuple[int, ...], way: Array = way, size: float = size, body: int = body) -> str:
+                    return (f"joint '{model.bodies[body].joint.name}' goes {way[k]:.3g} m in a step, by shapes that are {2.0 * size:.3g} m "
+                            "thick, and may pass through; expected a smaller dt")  # fmt: skip
+
+                self._note(f"thin {body}", np.asarray(way > size), t, passes_by)
             self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             defect = columns["defect"]

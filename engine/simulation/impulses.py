@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import warn
 from engine.compiler.gufunc import shaped
 from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
+from engine.integrate import Method
 from engine.model import Model
-from engine.simulation.component import Unsolved
+from engine.simulation.component import SimulationWarning, Unsolved
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
 OVERLAP = 0.2
+#: m/s², with which springs may move bodies apart at the start without a word
+THROWN = 1000.0
 
 
 class Impulses:
@@ -99,8 +103,12 @@ class Impulses:
 class Overlaps:
     """Says at the start of runs which shapes lie in each other."""
 
-    def __init__(self, contacts: ContactLaws) -> None:
+    def __init__(self, contacts: ContactLaws, method: Method) -> None:
         self.contacts = contacts
+        if method.order < 2:
+            warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
+                 "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
+                 "ralston2", SimulationWarning)  # fmt: skip
         self.sizes = np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs])
 
     @functools.cached_property
@@ -115,13 +123,23 @@ class Overlaps:
         ------
         ContactError : names the deepest pair, with its depth
         """
-        depth = -self.gaps(q).reshape(-1, len(self.sizes)).min(axis=0)
-        worst = int(np.argmax(depth / self.sizes)) if len(depth) else 0
-        if len(depth) and depth[worst] > OVERLAP * self.sizes[worst]:
+        depth = (-self.gaps(q).reshape(-1, len(self.sizes))).max(axis=0)
+        worst = int(np.argmax(depth / self.sizes))
+        if depth[worst] > OVERLAP * self.sizes[worst]:
             others = int((depth > OVERLAP * self.sizes).sum()) - 1
             more = f" ({others} other points too)" if others else ""
-            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{more}; expected shapes that "
-                               "touch at most, or pairs=[...] without these")  # fmt: skip
+            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{more}; expected shapes "
+                               "that touch at most, or pairs=[...] without these")  # fmt: skip
+        self.warn_of_springs(depth)
+
+    def warn_of_springs(self, depth: Array) -> None:
+        """Warn where points begin so deep that their springs throw the bodies apart: with over a hundred times their weight."""
+        pairs = [pair for pair in self.contacts.pairs for _ in range(pair.points)]
+        throws = np.array([pair.material.stiffness * pair.mobility for pair in pairs]) * depth
+        worst = int(np.argmax(throws))
+        if throws[worst] > THROWN:
+            warn(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start, and are thrown apart with about "
+                 f"{throws[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
 
 
 def solved(after: Array, free: Array) -> Array:

@@ -133,7 +133,7 @@ class Simulator(Fixed):
         if control is not None:
             control.bind(model, self.dt)
         touch = bound(contacts, driven)
-        self._overlaps = None if touch is None else Overlaps(touch)
+        self._overlaps = None if touch is None else Overlaps(touch, self.method)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
                            exact)

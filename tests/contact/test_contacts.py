@@ -227,3 +227,37 @@ def test_out_of_reach_not_a_bit_moves():
     np.testing.assert_array_equal(free.q, above.q)
     np.testing.assert_array_equal(free.v, above.v)
     assert np.abs(above("contacts.force")).max() == 0.0 and (above("contacts.gap") > 8.0).all()
+
+
+# ---------------------------------------------------------------- what is said
+
+
+@pytest.mark.parametrize("loss", [100.0, 1000.0])
+def test_a_body_that_loses_much_hardly_bounces(loss):
+    """Hunt and Crossley's rebound is no faster than 1/d, here at a step in which the contact is over."""
+    run = simulator(ball(0.05, 1.0), material(5e4, loss), **NO_GRAVITY).run([*UPRIGHT, 0, 0, 0.0501], [0, 0, 0, 0, 0, -2.0], 0.05)
+    assert 0.0 <= run.v[-1, 5] < 0.02
+
+
+def test_what_cannot_touch_or_lies_in_another_is_said():
+    with pytest.raises(engine.ContactError, match="nothing of 'ball' can touch anything; expected a ground, or links with collision shapes"):
+        engine.Simulator(ball(), contacts=engine.Contacts())
+    sim = simulator(block(), material())
+    with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.02 m at the start"):
+        sim.run([*UPRIGHT, 0, 0, 0.03], np.zeros(6), 0.1)
+    with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, and are thrown apart"):
+        simulator(block(), material(1e6)).run([*UPRIGHT, 0, 0, 0.046], np.zeros(6), 0.001)
+    with pytest.warns(engine.SimulationWarning, match="contacts with the integrator 'lie_euler', whose order is 1"):
+        simulator(ball(), material(), integrator="lie_euler")
+    with pytest.raises(engine.SimulationError, match="contacts act by impulses at fixed steps, and an adaptive run has none; expected run"):
+        sim.solve([*UPRIGHT, 0, 0, 1.0], np.zeros(6), 0.1)
+
+
+def test_a_ball_that_may_pass_through_a_wall_is_noted():
+    wall = engine.Builder("wall")
+    wall.add_link("wall", collisions=[engine.Geometry("box", (0.01, 1.0, 1.0))])
+    wall.add_link("mark", inertia=inertia.sphere(1.0, 0.1))
+    wall.add_joint("turn", "revolute", "wall", "mark")
+    sim = simulator(engine.combine(wall=wall.model(), ball=ball(0.03, 0.1)), material(), ground=False, dt=1e-2, **NO_GRAVITY)
+    with pytest.warns(engine.SimulationWarning, match="goes 0.5 m in a step, by shapes that are 0.01 m thick, and may pass through"):
+        sim.run([0.0, *UPRIGHT, -1.25, 0, 0], [0.0, 0, 0, 0, 50.0, 0, 0], 0.1)
