@@ -61,6 +61,7 @@ class Pair(NamedTuple):
         return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, geometry.Plane)) / 2.0
 
 
+@functools.cache
 def thickness(shape: Shape) -> float:
     """Return the least width of a shape, m, in directions along and between its axes."""
     directions = [np.array(d) for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)]
