@@ -25,16 +25,16 @@ from engine.spatial import quaternion, so3
 
 FILE = "go1_description/urdf/go1.urdf"
 LEGS = {"FR": (1, -1), "FL": (1, 1), "RR": (-1, -1), "RL": (-1, 1)}            # front or rear, left or right
-HIP, SIDE, LINK, FOOT = (0.1881, 0.04675), 0.08, 0.213, 0.02                   # m: hips in the trunk, and feet from them; links; feet's radius
+HIP, SIDE, LINK, FOOT = (0.1881, 0.04675), 0.08, 0.213, 0.02                   # m: hips, feet beside them, links, feet's radius
 HEIGHT, LIFT = 0.29, 0.07                                                      # m: of hips above feet, and of a step
 STEP = 0.15                                                                    # s: as long as a foot swings, and then stands
 SPRING, DAMPER = 600.0, 40.0                                                   # N/m, N·s/m: from a foot to where it should be
 UPRIGHT, SINKING = 2500.0, 150.0                                               # N/m, N·s/m: of a leg that stands, along the vertical
 DRIVE = 60.0                                                                   # N·s/m: of a leg that stands, for hips that are too slow
-CAUTION = 0.06                                                                 # s: feet are put down further ahead by this times the excess speed
+CAUTION = 0.06                                                                 # s: times the excess speed, feet are put down further ahead
 SURFACE = engine.ContactMaterial(stiffness=1e6, dissipation=1.0, friction=0.8)
 PUSHED, PUSH = (1.0, 1.15), 60.0                                               # s, N: sideways
-WALK, EASE, END = 2.5, 1.0, 1.0                                                # s: when it sets off, how gently, and how long it stands in the end
+WALK, EASE, END = 2.5, 1.0, 1.0                                                # s: when it sets off, how gently; how long it stands after
 
 
 def standing(model: engine.Model) -> np.ndarray:
@@ -147,7 +147,8 @@ def main() -> None:
 
     model = engine.load_urdf(show.robot(FILE), floating_base=True)
     contacts = engine.Contacts(engine.HalfSpace(material=SURFACE), [("world", f"{leg}_foot") for leg in LEGS], SURFACE)
-    simulator = engine.Simulator(model, dt=options.dt, contacts=contacts, controller=trot(model, options.speed, options.walk), forces=[push])
+    controller = trot(model, options.speed, options.walk)
+    simulator = engine.Simulator(model, dt=options.dt, contacts=contacts, controller=controller, forces=[push])
     begun = time.perf_counter()
     motion = simulator.run(standing(model), np.zeros(model.nv), WALK + options.walk + END, record_every=5, progress=True)
     print(f"simulated {motion.t[-1]:g} s in {time.perf_counter() - begun:.1f} s, compiling included")

@@ -102,8 +102,8 @@ def peer_bodies(scene: Scene, spec: Any) -> dict[int, Any]:
         c, m = inertia.center(b.inertia), inertia.mass(b.inertia)
         about_center = inertia.transformed(se3.pose(np.eye(3), -c), b.inertia)[:3, :3]
         T = b.placement
-        body = bodies[b.parent].add_body(name=f"body{i}", pos=T[:3, 3], quat=quaternion.from_matrix(T[:3, :3]), mass=m, ipos=c,
-                                         fullinertia=about_center[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], explicitinertial=True)  # fmt: skip
+        body = bodies[b.parent].add_body(name=f"body{i}", pos=T[:3, 3], quat=quaternion.from_matrix(T[:3, :3]), explicitinertial=True,
+                                         mass=m, ipos=c, fullinertia=about_center[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])  # fmt: skip
         if b.kind.floats:
             body.add_freejoint(name=b.joint.name)
         else:
@@ -134,6 +134,11 @@ def held(model: engine.Model, stiffness: float, damping: float, **others: tuple[
     return k, d
 
 
+def placed(model: engine.Model, q: Array, link: str) -> Array:
+    """The pose of a link."""
+    return engine.dynamics.forward_kinematics(model, q)[model.link_index(link)]
+
+
 def box(name: str, size: tuple[float, ...], mass: float) -> engine.Model:
     """A free box."""
     builder = engine.Builder(name)
@@ -145,7 +150,7 @@ def quadruped() -> Scene:
     """Go1 stands on four balls."""
     model = robot("go1_description/urdf/go1.urdf", True)
     q = np.concatenate([UPRIGHT, [0.0, 0.0, 0.33], np.tile([0.0, 0.8, -1.6], 4)])
-    q[6] -= lowest(model, q, "FR_foot") - 0.02
+    q[6] -= placed(model, q, "FR_foot")[2, 3] - 0.02
     pairs = [("world", f"{leg}_foot") for leg in ("FR", "FL", "RR", "RL")]
     return Scene("quadruped", model, pairs, q, q, *held(model, 100.0, 2.0), engine.ContactMaterial(1e5, 0.5, 0.8))
 
@@ -158,8 +163,8 @@ def humanoid() -> Scene:
         for joint, angle in {"3": -0.4, "4": 0.8, "5": -0.4}.items():
             q[model.q_slice(f"leg_{side}_{joint}_joint")] = angle
         q[model.q_slice(f"arm_{side}_4_joint")] = -1.0
-    T = engine.dynamics.forward_kinematics(model, q)[model.link_index("leg_left_6_link")] @ model.link("leg_left_6_link").collisions[0].placement
-    q[6] -= T[2, 3] - 0.01
+    sole = model.link("leg_left_6_link").collisions[0]
+    q[6] -= (placed(model, q, "leg_left_6_link") @ sole.placement)[2, 3] - sole.size[2] / 2
     stiff = held(model, 300.0, 10.0, leg=(3000.0, 50.0), torso=(3000.0, 50.0))
     return Scene("humanoid", model, [("world", f"leg_{s}_6_link") for s in ("left", "right")], q, q, *stiff,
                  engine.ContactMaterial(1e6, 0.5, 0.8))  # fmt: skip
@@ -206,7 +211,7 @@ def capture() -> Scene:
     q = model.neutral()
     for joint, angle in {"shoulder_pitch": -0.2, "elbow_pitch": 1.4, "wrist_pitch": 0.6}.items():
         q[model.q_slice(f"servicer/{joint}")] = angle
-    T = engine.dynamics.forward_kinematics(model, q)[model.link_index("servicer/gripper")] @ se3.pose(np.eye(3), [0.0, 0.0, 0.07])
+    T = placed(model, q, "servicer/gripper") @ se3.pose(np.eye(3), [0.0, 0.0, 0.07])
     base = model.q_slice("target/floating_base")
     q[base] = np.concatenate([quaternion.from_matrix(T[:3, :3]), T[:3, 3]])
     rest, (k, d) = q.copy(), held(model, 300.0, 100.0, wrist=(100.0, 20.0), close=(1000.0, 50.0))
@@ -214,11 +219,6 @@ def capture() -> Scene:
         rest[model.q_slice(f"hand/close{side}")] = 0.035                       # 20 N on each side
     pairs = [(f"hand/finger{side}", "target/target") for side in (-1, 1)]
     return Scene("capture", model, pairs, q, rest, k, d, engine.ContactMaterial(1e5, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
-
-
-def lowest(model: engine.Model, q: Array, link: str) -> float:
-    """The height of a link's origin."""
-    return float(engine.dynamics.forward_kinematics(model, q)[model.link_index(link)][2, 3])
 
 
 SCENES: tuple[Callable[[], Scene], ...] = (quadruped, humanoid, pusher, stack, capture)
