@@ -20,7 +20,7 @@ from engine.simulation.component import SimulationWarning, Unsolved
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
-OVERLAP = 0.2
+OVERLAP = 0.5
 #: m/s², with which springs may move bodies apart at the start without a word
 THROWN = 1000.0
 
@@ -106,8 +106,8 @@ class Overlaps:
     def __init__(self, contacts: ContactLaws, method: Method) -> None:
         self.contacts = contacts
         if method.order < 2:
-            warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
-                 "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
+            warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half "
+                 "of what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
                  "ralston2", SimulationWarning)  # fmt: skip
         self.sizes = np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs])
 
@@ -117,7 +117,7 @@ class Overlaps:
         return shaped(self.contacts.gaps, f"({self.contacts.model.nq})->({len(self.sizes)})")
 
     def require_apart(self, q: Array) -> None:
-        """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a tenth of the thinner one.
+        """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a quarter of the thinner one.
 
         Raises
         ------

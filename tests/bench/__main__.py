@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.bench.contact import contact
+
 BATCH = 4096
 
 
@@ -32,7 +34,6 @@ class Table:
         verdict = "" if ok is None else "  ok" if ok else "  MISSED"
         detail = ", ".join(f"{k} {v:.4g}" for k, v in more.items())
         print(f"{part:10} {what:42} {value:10.4g} {unit:16} {target:10}{verdict:8} {detail}", flush=True)
-
 
     def lack(self, part: str, why: str) -> None:
         """Say that the rest of a part could not be measured."""
@@ -399,7 +400,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, reach, precision, pictures)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, reach, precision, pictures)}
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

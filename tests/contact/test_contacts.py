@@ -243,13 +243,13 @@ def test_what_cannot_touch_or_lies_in_another_is_said():
     with pytest.raises(engine.ContactError, match="nothing of 'ball' can touch anything; expected a ground, or links with collision shapes"):
         engine.Simulator(ball(), contacts=engine.Contacts())
     sim = simulator(block(), material())
-    with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.02 m at the start"):
-        sim.run([*UPRIGHT, 0, 0, 0.03], np.zeros(6), 0.1)
+    with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.03 m at the start"):
+        sim.run([*UPRIGHT, 0, 0, 0.02], np.zeros(6), 0.1)
     with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, and are thrown apart"):
         simulator(block(), material(1e6)).run([*UPRIGHT, 0, 0, 0.046], np.zeros(6), 0.001)
     with pytest.warns(engine.SimulationWarning, match="contacts with the integrator 'lie_euler', whose order is 1"):
         simulator(ball(), material(), integrator="lie_euler")
-    with pytest.raises(engine.SimulationError, match="contacts act by impulses at fixed steps, and an adaptive run has none; expected run"):
+    with pytest.raises(engine.SimulationError, match="contacts act by impulses at fixed steps, and an adaptive run has none"):
         sim.solve([*UPRIGHT, 0, 0, 1.0], np.zeros(6), 0.1)
 
 

@@ -1,0 +1,77 @@
+"""The demos of contacts: what they print is so, and their files hold it."""
+
+import re
+import sysconfig
+
+import numpy as np
+import pytest
+
+import engine
+from engine.spatial import quaternion
+
+
+def numbers(pattern, text):
+    return [float(x) for x in re.search(pattern, text).groups()]
+
+
+def test_quadruped(demo, tmp_path):
+    said = demo("quadruped", "--walk", 3, looks=False)
+    load, weight = numbers(r"carry (\S+) N of its weight of (\S+) N", said)
+    assert abs(load / weight - 1.0) < 0.01
+    assert numbers(r"stands again, tilted by (\S+) deg", said)[0] < 1.0
+    motion = engine.load_trajectory(tmp_path / "quadruped.h5")
+    tilt = np.degrees(np.arccos(quaternion.to_matrix(motion.q[:, :4])[:, 2, 2]))
+    gap, force = motion("contacts.gap"), motion("contacts.force")
+    assert tilt.max() < 15.0 and motion.q[:, 6].min() > 0.28                    # it does not fall
+    assert 0.6 < motion.q[-1, 4] < 0.4 * 3.0 and abs(motion.q[-1, 5]) < 0.1    # but walks, along x
+    assert (gap.max(axis=0) > 0.05).all() and gap.min() > -3e-3                # on all feet, which do not sink
+    carried = force[..., 2].sum(axis=1)[motion.t > 2.5].mean()
+    assert abs(carried / weight - 1.0) < 0.05                                  # the ground carries its weight, on average
+    rubs, slides = np.linalg.norm(force[..., :2], axis=-1), 0.8 * force[..., 2]
+    assert (rubs <= 1.1 * slides + 0.03 * weight).all()                        # friction is of the normal forces of one pass before
+    assert np.abs(motion.v[-1]).max() < 0.05
+
+
+@pytest.mark.parametrize("released", [1, 2])
+def test_as_many_balls_fly_off_as_were_let_go(demo, released):
+    said = demo("cradle", "--released", released, "--duration", 1, looks=released == 1)
+    (hit,) = numbers(r"at (\S+) m/s\n", said)
+    assert abs(hit - np.sqrt(2 * 9.81 * 0.6 * (1 - np.cos(np.radians(25.0))) / (1 + 0.4 * (0.05 / 0.6) ** 2))) < 0.005
+    u = [float(x) for x in re.search(r"then +(.*) m/s", said).group(1).split()]
+    assert np.abs(u[: 5 - released]).max() < 0.01 * hit and np.abs(np.array(u[5 - released :]) / hit - 1.0).max() < 0.015
+    left, theirs = numbers(r"momentum +(\S+) % is left, (\S+) % of it", said)
+    assert abs(left - 100.0) < 0.2 and theirs > 99.0
+
+
+def test_balls_that_touch_share_the_blow(demo):
+    said = demo("cradle", "--gap", 0, "--duration", 0.5, looks=False)
+    u = [float(x) for x in re.search(r"then +(.*) m/s", said).group(1).split()]
+    assert u[0] < -0.1 and u[3] > 0.2 and u[4] < 1.0
+    assert abs(numbers(r"momentum +(\S+) % is left", said)[0] - 100.0) < 0.2
+
+
+def test_stack(demo, tmp_path):
+    said = demo("stack", "--boxes", 3)
+    loads = [float(x) for x in re.search(r"with (.*) boxes' weights", said).group(1).split(", ")]
+    assert np.abs(np.array(loads) - [3.0, 2.0, 1.0]).max() < 0.03
+    motion = engine.load_trajectory(tmp_path / "stack.h5")
+    standing = motion.t < 0.6
+    tops = np.array([motion.pose(f"box{k}/box")[:, :3, 3] for k in range(3)])
+    assert np.ptp(tops[:, standing], axis=1).max() < 2e-3                      # it stands
+    assert tops[2, -1, 2] < 0.45                                               # and falls
+    assert (tops[..., 2] > 0.1 - 0.01).all()                                   # nothing into the ground
+    begun, left = numbers(r"energy +(\S+) J, (\S+) J at the end", said)
+    assert left < begun
+
+
+def test_a_quadruped_that_is_not_there_says_what_to_install(demo, monkeypatch):
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: "/nowhere")
+    with pytest.raises(SystemExit, match=r"^error: .*; expected it: pip install example-robot-data$"):
+        demo("quadruped")
+
+
+@pytest.mark.parametrize(("name", "option", "x", "message"), [("cradle", "--gap", -0.1, "overlap by 0.1 m"),
+                                                              ("stack", "--dt", -1, "dt is -1"), ("quadruped", "--dt", 0, "dt is 0")])
+def test_bad_input_is_one_sentence(demo, name, option, x, message):
+    with pytest.raises(SystemExit, match=f"^error: .*{message}"):
+        demo(name, option, x)
