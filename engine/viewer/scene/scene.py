@@ -222,7 +222,9 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
     lacking = {model.name: missing for model, _, missing in found if missing}
     told = {name: f"{'; '.join(all[:3])}{f'; and {len(all) - 3} more' if len(all) > 3 else ''}" for name, all in lacking.items()}
     if not any(drawn for _, drawn, _ in found):
-        why = f" that can be drawn: {next(iter(told.values()))}" if told else "; expected some to show"
+        other = geometry == "visual" and any(link.collisions for model, *_ in found for link in model.links)
+        expected = "; expected some to show" + (", or geometry='collision' for those they touch with" if other else "")
+        why = f" that can be drawn: {next(iter(told.values()))}" if told else expected
         raise ViewerError(f"{whose} have no {geometry} shapes{why}")
     for name, text in told.items():
         count = len(lacking[name])
