@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from engine import dynamics
+from engine import ContactMaterial, Contacts, HalfSpace, dynamics
 from engine.model import Builder, Geometry, Model
 from engine.simulation import Simulator, Trajectory, actuators, forces
 from engine.simulation.live import Live
@@ -202,6 +202,21 @@ def test_torques_turn_and_forces_push_as_they_do_work() -> None:
         foot, tip = (np.linalg.inv(T[MECHANISM.link_index(link)]) @ instances(drawing, "cone")[k] @ [[0, 0], [0, 0], [0, 1], [1, 1]])[:3].T
         assert np.cross(foot, tip) @ axis > 0 and np.isclose(np.linalg.norm(foot), np.linalg.norm(tip))
     assert not len(instances(mark(Scene(MOTION), 0.5, Shown(torques=True)), "cone"))       # nothing drives this one
+
+
+def test_forces_of_contacts_stand_where_they_act() -> None:
+    """Under a box at rest four arrows point up from its corners, of a quarter of its weight each, and none stand above it."""
+    builder = Builder("box")
+    box = Geometry("box", (0.4, 0.4, 0.2))
+    builder.add_link("box", inertia=inertia.box(2.0, (0.4, 0.4, 0.2)), visuals=[box], collisions=[box])
+    rough = ContactMaterial(dissipation=10.0)
+    sim = Simulator(builder.model(floating_base=True), contacts=Contacts(HalfSpace(material=rough), material=rough))
+    run = sim.run([1.0, 0, 0, 0, 0, 0, 0.1], np.zeros(6), 1.0, record_every=100)
+    starts, ends = arrows(mark(Scene(run), 1.0, Shown(contacts=True)))
+    corners = np.array([[x, y] for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+    assert len(starts) == 4 and np.abs(starts[np.lexsort(starts[:, 1::-1].T)][:, :2] - corners).max() < 1e-3
+    assert np.abs((ends - starts)[:, :2]).max() < 1e-3 and np.ptp((ends - starts)[:, 2]) < 1e-3 < (ends - starts)[:, 2].min()
+    assert not len(instances(mark(Scene(MOTION), 0.5, Shown(contacts=True)), "cone"))
 
 
 @pytest.fixture(scope="module")
