@@ -48,7 +48,7 @@ def test_a_mesh_that_cannot_be_read_is_missing_too():
 def test_where_nothing_is_left_the_error_says_why():
     with pytest.raises(ViewerError, match="the links of 'r' have no visual shapes that can be drawn: " + LOST.format("m0.stl")):
         Scene(robot(*lost(2)))
-    with pytest.raises(ViewerError, match="the links of 'r' have no collision shapes; expected some to show$"):
+    with pytest.raises(ViewerError, match=r"the links of 'r' have no collision shapes; expected some to show$"):
         Scene(robot(BOX), geometry="collision")
     bare = engine.Builder("bare")
     bare.add_link("bare", collisions=[engine.Geometry("box", (1.0, 1.0, 1.0))])
