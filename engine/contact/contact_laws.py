@@ -26,13 +26,11 @@ from engine.spatial import se3, so3
 Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
 STIFFEST = 1e-3
-
-
 UPPER = np.triu_indices(6)
 
 
 class Point(NamedTuple):
-    """The law of one point of a pair in a step: impulses g (3) and G = −∂g/∂u (3×3) of its velocity u (3) after the step.
+    """What one point of a pair obeys in a step: see :func:`impulse` and :func:`wrench`.
 
     Attributes
     ----------
