@@ -15,8 +15,6 @@ from engine.checks import EngineError, number, numbers, shown
 from engine.spatial import se3, so3
 
 Array = np.ndarray
-#: the name of the fixed frame
-WORLD = "world"
 ORIGIN = (0.0, 0.0, 0.0)
 Z = (0.0, 0.0, 1.0)
 #: rows of a relative pose: turns about x, y, z, and positions along them, in the axes of the first link's frame

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine import ops
-from engine.constraints.kinds import ROWS, WORLD, Between, Constraint, ConstraintError, Coupling, Distance, Grip
+from engine.constraints.kinds import ROWS, Between, Constraint, ConstraintError, Coupling, Distance, Grip
 from engine.dynamics.jacobian import above, assembled, carried
+from engine.dynamics.kinematics import path
 from engine.model import Body, Model
+from engine.model.combine import WORLD
 from engine.spatial import quaternion, se3
 from engine.spatial.se3 import ad, twist_to_child
 
@@ -275,18 +277,9 @@ def joint(model: Model, title: str, name: str) -> Body:
     return body
 
 
-def path(model: Model, i: int, top: int) -> list[int]:
-    """Return the bodies from i up, to below ``top``."""
-    found = []
-    while i != top:
-        found.append(i)
-        i = model.bodies[i].parent
-    return found
-
-
 def ancestors(model: Model, i: int) -> list[int]:
     """Return a body and all above it, up to the world."""
-    return [*path(model, i, -1), -1]
+    return [*path(model, i), -1]
 
 
 def carried_up(model: Model, q: Array, i: int, T: Array, top: int) -> Array:

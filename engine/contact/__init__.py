@@ -6,8 +6,8 @@ from engine.contact.joint_laws import JointLaws, Row, rows_of
 from engine.contact.material import ContactError, ContactMaterial
 from engine.contact.momenta import momentum_changes
 from engine.contact.newton import Law, minimum
-from engine.contact.pairs import Pair, Placed, between, number_of_points, path
+from engine.contact.pairs import Pair, Placed, number_of_points
 from engine.contact.together import Together
 
-__all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching", "between",
-           "corrected", "minimum", "momentum_changes", "number_of_points", "path", "rows_of", "velocity_after"]  # fmt: skip
+__all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching",
+           "corrected", "minimum", "momentum_changes", "number_of_points", "rows_of", "velocity_after"]  # fmt: skip

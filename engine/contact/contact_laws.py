@@ -17,9 +17,9 @@ import numpy as np
 from engine import ops
 from engine.contact.hunt_crossley import normal_impulse, weight
 from engine.contact.material import STRIBECK
-from engine.contact.pairs import Began, Nearness, Pair, Touch, between, nearness, touch
+from engine.contact.pairs import Began, Nearness, Pair, Touch, nearness, touch
 from engine.contact.world_axes import WorldAxes
-from engine.dynamics.kinematics import body_motion, body_poses
+from engine.dynamics.kinematics import body_motion, body_poses, path
 from engine.model import Model
 from engine.spatial import se3, so3
 
@@ -135,6 +135,11 @@ class ContactLaws:
         """The points' names."""
         return [f"{p.name}.{k}" if p.points > 1 else p.name for p in self.pairs for k in range(p.points)]
 
+    @property
+    def sizes(self) -> Array:
+        """Of each point (points) half of how thick the thinner of its two shapes is, m."""
+        return np.array([p.size for p in self.pairs for _ in range(p.points)])
+
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, keep: frozenset[int] = frozenset()) -> Touching:
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
         been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
@@ -143,7 +148,7 @@ class ContactLaws:
 
     def touches(self, q0: Array, v0: Array, found: Nearness, about: Array) -> list[Touch]:
         """Return where the pairs are, seen from a point (3), after a step from q0 and v0."""
-        began = Began(body_poses(self.model, q0), body_twists(self.model, q0, v0))
+        began = Began(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
         return [touch(pair, apart, near, found.poses, about, began)
                 for pair, apart, near in zip(self.pairs, found.apart, found.near, strict=True)]  # fmt: skip
 
@@ -264,10 +269,10 @@ class Touching:
 
     def add(self, G: Array, a: int, b: int, K: Array, near: list[Any]) -> None:
         """Add Jᵀ K J to G, with J (6, nv) of the second body relative to the first."""
-        up, down = between(self.axes.model, a, b)
+        above_a, above_b = path(self.axes.model, a), path(self.axes.model, b)
         J: dict[int, Array] = {}
-        for sign, bodies in ((-1.0, up), (1.0, down)):
-            for i in bodies:
+        for sign, own, other in ((-1.0, above_a, above_b), (1.0, above_b, above_a)):
+            for i in (i for i in own if i not in other):
                 for j, column in self.axes.columns[i]:
                     J[j] = J[j] + sign * column if j in J else sign * column
         dofs = sorted(J)
@@ -293,11 +298,6 @@ class Touching:
 
             found.append(ops.when(t.near, look, np.zeros(3 * len(points))).reshape(-1, 3))
         return found
-
-
-def body_twists(model: Model, q: Array, v: Array) -> list[Array]:
-    """Return the twists (6) of all bodies in their own frames, the world's last."""
-    return body_motion(model, q, v).V
 
 
 def relative(t: Touch, V: list[Any]) -> Array:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.contact_laws import Touching
+from engine.contact.contact_laws import Touching, velocity
 from engine.contact.pairs import Touch, placed
 from engine.dynamics.momentum_conservation import Tree
-from engine.geometry import Capsule, HeightField, Plane, Shape, Sphere
+from engine.geometry import HeightField, Plane, Shape
 from engine.model import Model
 from engine.spatial import inertia
 
@@ -19,9 +19,10 @@ Array = np.ndarray
 FLAT = 1e9
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, x: Array) -> Array:
-    """Return what the impulses of contacts change of the trees' momenta (trees, 9), with velocities in their axes ``free`` before (nv) and
-    x (nv) after them.
+def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
+                     impulses: list[Array]) -> Array:  # fmt: skip
+    """Return what the impulses of contacts (n, 3) of every pair change of the trees' momenta (trees, 9), with the velocities ``free`` (nv),
+    in the law's axes, before them.
 
     An impulse f acts on both trees at one place, and at the middle of the step: when x was at x − h/2 ẋ and the centre of mass at
     c − h/2 p/m. A tree of the mass m then goes on by h/2 f/m::
@@ -35,12 +36,12 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     V = law.axes.twists(free)
     mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
-    for t, impulses in zip(law.found, law.impulses(x), strict=True):
+    for t, g in zip(law.found, impulses, strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:
             continue
         path = path_velocity(t, law, V)
-        f, l = sum(impulses), sum(ops.cross(y, g) for y, g in zip(t.position, impulses, strict=True))
+        f, l = sum(g), sum(ops.cross(y, g_k) for y, g_k in zip(t.position, g, strict=True))
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue
@@ -52,13 +53,13 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
 
 def path_velocity(t: Touch, law: Touching, V: list[Any]) -> Array:
     """Return the velocity ẋ (3) of the place where two shapes touch, for balls of the radii R: (R_b v_a + R_a v_b)/(R_a + R_b)."""
-    (R_a, v_a), (R_b, v_b) = ((roundness(s.shape), V[s.body][3:] + ops.cross(V[s.body][:3], placed(law.axes.poses[s.body], s.center)))
+    (R_a, v_a), (R_b, v_b) = ((roundness(s.shape), velocity(V[s.body], placed(law.axes.poses[s.body], s.center)))
                               for s in (t.pair.a, t.pair.b))  # fmt: skip
     return (R_b * v_a + R_a * v_b) / (R_a + R_b)
 
 
 def roundness(shape: Shape) -> float:
     """Return about which radius a shape has where it is touched, m: flat ones a very large one."""
-    if isinstance(shape, (Sphere, Capsule)):
-        return shape.radius
+    if shape.rounding:
+        return shape.rounding
     return FLAT if isinstance(shape, (Plane, HeightField)) else 1e3 * shape.bounding_radius

@@ -27,7 +27,7 @@ class Placed(NamedTuple):
     Attributes
     ----------
     pose : T_BS of the shape in the body's frame
-    center, radius : of a sphere around it, in the body's frame; the radius of a half-space is infinite
+    center : of a sphere around it, in the body's frame
     """
 
     link: str
@@ -45,7 +45,6 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    dofs : the velocities that move one relative to the other
     mobility : w, the velocity that a unit impulse on both leaves them with, about
     """
 
@@ -53,7 +52,6 @@ class Pair(NamedTuple):
     a: Placed
     b: Placed
     points: int
-    dofs: tuple[int, ...]
     material: ContactMaterial
     mobility: float
 
@@ -87,21 +85,6 @@ class Touch(NamedTuple):
     normal: Array
     gap: Array
     before: Array
-
-
-def path(model: Model, body: int) -> list[int]:
-    """Return the bodies from one up to its root."""
-    found = []
-    while body >= 0:
-        found.append(body)
-        body = model.bodies[body].parent
-    return found
-
-
-def between(model: Model, a: int, b: int) -> tuple[list[int], list[int]]:
-    """Return the bodies from a, and from b, up to below the first that carries both."""
-    above_a, above_b = path(model, a), path(model, b)
-    return [i for i in above_a if i not in above_b], [i for i in above_b if i not in above_a]
 
 
 class Nearness(NamedTuple):
@@ -158,8 +141,12 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, b
 def points_between(a: Shape, b: Shape, T_AB: Array) -> geometry.Points:
     """Return the contact points of two shapes, by one program for equal shapes, and for all hulls of as many vertices."""
     given = [geometry.numbers_of(s) for s in (a, b) if isinstance(s, geometry.Hull)]
-    kinds = [len(geometry.numbers_of(s)) if isinstance(s, geometry.Hull) else s for s in (a, b)]
-    return geometry.Points(*ops.shared(points_of(*kinds), T_AB, *given))
+    return geometry.Points(*ops.shared(points_of(kind(a), kind(b)), T_AB, *given))
+
+
+def kind(shape: Shape) -> Shape | int:
+    """Return what a program of contact points is made for: a shape, or of hulls in how many numbers one is given."""
+    return len(geometry.numbers_of(shape)) if isinstance(shape, geometry.Hull) else shape
 
 
 @functools.cache
@@ -168,7 +155,7 @@ def points_of(*kinds: Shape | int) -> Callable[..., geometry.Points]:
 
     def points(T_AB: Array, *given: Array) -> geometry.Points:
         left = iter(given)
-        a, b = (geometry.HullOfNumbers(next(left)) if isinstance(kind, int) else kind for kind in kinds)
+        a, b = (geometry.HullOfNumbers(next(left)) if isinstance(k, int) else k for k in kinds)
         return geometry.points(a, b, T_AB)
 
     return points
@@ -186,10 +173,10 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 def number_of_points(a: Shape, b: Shape) -> int:
     """Return in how many points two shapes touch, which their kinds say."""
-    return _count(*(len(geometry.numbers_of(s)) if isinstance(s, geometry.Hull) else s for s in (a, b)))
+    return _count(kind(a), kind(b))
 
 
 @functools.cache
 def _count(*kinds: Shape | int) -> int:
-    a, b = (CUBE if isinstance(kind, int) else kind for kind in kinds)
+    a, b = (CUBE if isinstance(k, int) else k for k in kinds)
     return len(geometry.points(a, b, np.eye(4)).gap)

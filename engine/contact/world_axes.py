@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.model import Model
 from engine.spatial import inertia, se3
 
@@ -60,7 +61,7 @@ class WorldAxes:
             T, own = self.poses[i], self.model.bodies[i].v
             M[own, own] = inertia.transformed(T, M[own, own])
             for j in range(len(M)):
-                if not own.start <= j < own.stop and not all(isinstance(m, float) and m == 0.0 for m in M[own, j]):
+                if not own.start <= j < own.stop and any(map(ops.there, M[own, j])):
                     M[own, j] = M[j, own] = se3.wrench_to_parent(T, M[own, j])
         return M
 

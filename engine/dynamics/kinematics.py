@@ -50,6 +50,15 @@ def body_poses(model: Model, q: Array) -> list[Array]:
     return T_W
 
 
+def path(model: Model, i: int, top: int = -1) -> list[int]:
+    """Return the bodies from i up, to below ``top``: by default to its root."""
+    found = []
+    while i != top:
+        found.append(i)
+        i = model.bodies[i].parent
+    return found
+
+
 class Motion:
     """How every body moves, found in one sweep from the roots on: V_B = Ad(T_PB)⁻¹ V_P + S v.
 

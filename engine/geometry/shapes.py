@@ -85,14 +85,8 @@ def lengths(shape: Shape, name: str) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class Sphere(Shape):
-    """A ball of a radius about the origin.
-
-    >>> Sphere(-1.0)
-    Traceback (most recent call last):
-        ...
-    engine.geometry.shapes.GeometryError: Sphere: radius is -1.0; expected a length in metres greater than zero
-    """
+class Round(Shape):
+    """What is its core grown by a radius."""
 
     radius: float
 
@@ -101,8 +95,19 @@ class Sphere(Shape):
 
     @property
     def rounding(self) -> float:
-        """The radius: the core is a point."""
+        """The radius."""
         return self.radius
+
+
+@dataclass(frozen=True)
+class Sphere(Round):
+    """A ball of a radius about the origin.
+
+    >>> Sphere(-1.0)
+    Traceback (most recent call last):
+        ...
+    engine.geometry.shapes.GeometryError: Sphere: radius is -1.0; expected a length in metres greater than zero
+    """
 
     @property
     def bounding_radius(self) -> float:
@@ -120,24 +125,18 @@ class Sphere(Shape):
 
 
 @dataclass(frozen=True)
-class Capsule(Shape):
+class Capsule(Round):
     """All within a radius of a segment of a length, along z and about the origin.
 
     >>> Capsule(0.5, 2.0).bounding_radius
     1.5
     """
 
-    radius: float
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", length(self, "radius"))
+        super().__post_init__()
         object.__setattr__(self, "length", length(self, "length"))
-
-    @property
-    def rounding(self) -> float:
-        """The radius: the core is a segment."""
-        return self.radius
 
     @property
     def bounding_radius(self) -> float:

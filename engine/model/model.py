@@ -292,6 +292,13 @@ class Model(ReadOnly):
         """Return the q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
         return self.manifold.neutral()
 
+    def within_limits(self, q: Array) -> Array:
+        """Return q (nq) moved into the limits of joints with one coordinate of their own."""
+        q = q.copy()
+        for b in (b for b in self._own() if b.kind.nq == 1):
+            q[b.q] = np.clip(q[b.q], b.joint.limits.lower, b.joint.limits.upper)
+        return q
+
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return a random state (q, v): q within the joints' limits (attitudes uniform), v standard normal."""
         if not isinstance(rng, np.random.Generator):

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest, number, numbers, shown, warn
-from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, between, number_of_points, path
+from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, number_of_points
 from engine.dynamics import crba, jacobian
 from engine.geometry import Box, Capsule, Cylinder, Plane, Shape, Sphere, hull_of
+from engine.geometry.vectors import across
+from engine.integrate import Method
 from engine.io import load_mesh
 from engine.model import Geometry, Model
+from engine.model.combine import WORLD
 from engine.simulation.component import SimulationWarning
 from engine.simulation.resting_overlaps import overlapping
+from engine.spatial import se3
 
 Array = np.ndarray
-WORLD = "world"
 #: of a hull's radius: what may be lost of it without a word; and of its volume, what a mesh must fill
 COARSE, CONVEX = 0.01, 0.9
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
@@ -52,11 +55,7 @@ class HalfSpace:
     def pose(self) -> Array:
         """T_WG, whose z axis is the normal."""
         z = np.array(self.normal)
-        x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-        x /= np.linalg.norm(x)
-        T = np.eye(4)
-        T[:3, :3], T[:3, 3] = np.stack([x, np.cross(z, x), z], axis=1), self.offset * z
-        return T
+        return se3.pose(np.stack([*across(z), z], axis=1), self.offset * z)
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,12 @@ class Contacts:
         every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
         named = {n for pair in self.pairs or () for n in pair}
         placed = {n: placed_shapes(model, n) for n in names if every or n in named}
-        number = {n: k for k, n in enumerate([WORLD, *names])}
-        chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((number[pair[0]], number[pair[1]])))
+        order = {n: k for k, n in enumerate([WORLD, *names])}
+        chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:
             require_touchable(model, name, placed[name])
-        M = crba(model, model.neutral())
-        moves = {s.link: mobility(model, M, s) for shapes in placed.values() for s in shapes}
+        inverse = np.linalg.pinv(crba(model, model.neutral()), hermitian=True)
+        moves = {s.link: mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
         count = sum(len(placed.get(a, [0])) * len(placed[b]) for a, b in chosen)
         if count > MOST_PAIRS:
             raise ContactError(f"contacts of '{model.name}' have {count} pairs of shapes; expected {MOST_PAIRS} at most: name the pairs")
@@ -125,7 +124,7 @@ class Contacts:
         for a, b in chosen:
             first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
             for s, t in itertools.product(first, placed[b]):
-                pairs.append(self.pair(model, s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
+                pairs.append(self.pair(s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
         if not (pairs := self.apart(model, pairs)):
             raise ContactError(f"nothing of '{model.name}' can touch anything; expected a ground, or links with collision shapes that no "
                                "joint joins")  # fmt: skip
@@ -138,7 +137,7 @@ class Contacts:
         """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
         if self.pairs is not None:
             return pairs
-        root = [path(model, i)[-1] for i in range(len(model.bodies))]
+        root = {i: tree[0] for tree in model.trees for i in tree}
         own = [pair for pair in pairs if pair.a.body >= 0 and root[pair.a.body] == root[pair.b.body]]
         if joined := overlapping(model, own):
             names = sorted({f"{pair.a.link}:{pair.b.link}" for pair in joined})
@@ -147,14 +146,12 @@ class Contacts:
                  "where they are to touch", SimulationWarning)  # fmt: skip
         return [pair for pair in pairs if not any(pair is other for other in joined)]
 
-    def pair(self, model: Model, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
+    def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
         """Return one pair of shapes."""
         surface = self.ground.material if s.link == WORLD and self.ground is not None else self.materials.get(s.link, self.material)
         material = surface.with_surface(self.materials.get(t.link, self.material))
-        up, down = between(model, s.body, t.body)
-        dofs = sorted({j for i in up + down for j in range(model.bodies[i].v.start, model.bodies[i].v.stop)})
         w = moves.get(s.link, 0.0) + moves[t.link]
-        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape), tuple(dofs), material, w)
+        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape), material, w)
 
     def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> list[tuple[str, str]]:
         """Return the links that may touch, those that stand still first."""
@@ -174,12 +171,16 @@ class Contacts:
         return found + [(a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b)]
 
 
-def bound(contacts: Any, model: Model) -> ContactLaws | None:
-    """Return the laws of a model's contacts, or None; refuse what is neither."""
+def bound(contacts: Any, model: Model, method: Method) -> ContactLaws | None:
+    """Return the laws of a model's contacts, or None; refuse what is neither, and warn of a method that is too simple for them."""
     if contacts is None:
         return None
     if not isinstance(contacts, Contacts):
         raise ContactError(f"contacts is {shown(contacts)}; expected engine.Contacts(...), or None")
+    if method.order < 2:
+        warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
+             "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
+             "ralston2", SimulationWarning)  # fmt: skip
     return contacts.bind(model)
 
 
@@ -238,13 +239,14 @@ def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:
         raise ContactError(f"link '{link}' of '{model.name}' has no mass; expected one, as what touches it pushes it")
 
 
-def mobility(model: Model, M: Array, s: Placed) -> float:
-    """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions, in the neutral configuration."""
+def mobility(model: Model, inverse: Array, s: Placed) -> float:
+    """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions, in the neutral configuration,
+    with M⁻¹ there."""
     if s.body < 0:
         return 0.0
     link = next(n.name for n, (body, T) in zip(model.links, model.carrier, strict=True) if body == s.body and (np.eye(4) == T).all())
     J = jacobian(model, model.neutral(), link, "world_aligned", s.center)[3:]
-    return float(np.trace(J @ np.linalg.pinv(M, hermitian=True) @ J.T)) / 3.0
+    return float(np.trace(J @ inverse @ J.T)) / 3.0
 
 
 def neighbours(model: Model, a: str, b: str) -> bool:

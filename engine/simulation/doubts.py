@@ -63,7 +63,7 @@ class Doubts:
     def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None) -> None:
         self.model, self.dt, self.limited = model, dt, limited
         self.contacts = contacts.names if contacts else []
-        self.deepest = DEEP * np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs]) if contacts else np.zeros(0)
+        self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
         self.thin: dict[int, float] = {}                                       # by floating body: half of the thinnest that it may meet
         for pair in contacts.pairs if contacts else ():
             for s in (pair.a, pair.b):

@@ -14,7 +14,6 @@ from engine.compiler.gufunc import shaped
 from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
-from engine.integrate import Method
 from engine.model import Model
 from engine.simulation.component import SimulationWarning, Unsolved
 
@@ -60,8 +59,9 @@ class Impulses:
             def corrected() -> Array:
                 flown = axes.seen(free)
                 x = velocity_after(axes.inertia(inertia(model, q)), law, axes.seen(before), flown)
-                changes = momentum_changes(model, self.conserved, momenta, touching, flown, x)
-                return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in touching.impulses(x) for f in pair)])
+                impulses = touching.impulses(x)
+                changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
+                return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in impulses for f in pair)])
 
             return ops.when(law.acts, corrected, nothing)
 
@@ -103,13 +103,8 @@ class Impulses:
 class Overlaps:
     """Says at the start of runs which shapes lie in each other."""
 
-    def __init__(self, contacts: ContactLaws, method: Method) -> None:
-        self.contacts = contacts
-        if method.order < 2:
-            warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half "
-                 "of what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
-                 "ralston2", SimulationWarning)  # fmt: skip
-        self.sizes = np.repeat([p.size for p in contacts.pairs], [p.points for p in contacts.pairs])
+    def __init__(self, contacts: ContactLaws) -> None:
+        self.contacts, self.sizes = contacts, contacts.sizes
 
     @functools.cached_property
     def gaps(self) -> Callable[[Array], Array]:

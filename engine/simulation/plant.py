@@ -15,6 +15,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
+from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
@@ -55,7 +56,7 @@ class Plant:
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
                  impulses: Impulses | None = None, constraints: Constraints | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
-        self.impulses, self.contacts, self.constraints = impulses, impulses.contacts if impulses else None, constraints
+        self.impulses, self.constraints = impulses, constraints
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -86,6 +87,11 @@ class Plant:
             return dict(zip(program.names, program.shapes_out, strict=True))
         found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
         return {n: np.shape(c) for n, c in found.items()}
+
+    @property
+    def contacts(self) -> ContactLaws | None:
+        """The laws of contacts, if there are any."""
+        return self.impulses.contacts if self.impulses else None
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ import numpy as np
 from engine.contact import Pair, Placed
 from engine.dynamics.kinematics import body_poses
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, Hull, Sphere
+from engine.geometry.separation import lattice
 from engine.model import Model
 
 Array = np.ndarray
@@ -16,18 +17,9 @@ DIRECTIONS, REFINED = 400, 12
 TOUCH = 1e-3
 
 
-def rest(model: Model) -> Array:
-    """Return the neutral configuration (nq), moved into the joints' limits."""
-    q = model.neutral()
-    for b in model.bodies:
-        if b.kind.nq == b.kind.nv == 1 and not b.mimics:
-            q[b.q] = np.clip(q[b.q], b.joint.limits.lower, b.joint.limits.upper)
-    return q
-
-
 def overlapping(model: Model, pairs: list[Pair]) -> list[Pair]:
-    """Return the pairs whose shapes lie in each other at :func:`rest`, about."""
-    T_W = body_poses(model, rest(model))
+    """Return the pairs whose shapes lie in each other at rest, about: in the neutral configuration, moved into the joints' limits."""
+    T_W = body_poses(model, model.within_limits(model.neutral()))
     known: dict[int, tuple[Array, float]] = {}
 
     def placed(s: Placed) -> tuple[Array, float]:
@@ -59,9 +51,8 @@ def outline(s: Placed) -> tuple[Array, float]:
 
 def about(n: int) -> Array:
     """Return unit vectors (n, 3) that lie evenly all about."""
-    z = 1.0 - (2.0 * np.arange(n) + 1.0) / n
-    a = np.arange(n) * np.pi * (3.0 - np.sqrt(5.0))
-    return np.stack([np.sqrt(1.0 - z * z) * np.cos(a), np.sqrt(1.0 - z * z) * np.sin(a), z], axis=1)
+    half = lattice(n // 2)
+    return np.concatenate([half, -half])
 
 
 def depth(a: Array, r_a: float, b: Array, r_b: float) -> float:

@@ -132,8 +132,8 @@ class Simulator(Fixed):
         control = None if controller is None else Controller(controller, self.parameters)
         if control is not None:
             control.bind(model, self.dt)
-        touch = bound(contacts, driven)
-        self._overlaps = None if touch is None else Overlaps(touch, self.method)
+        touch = bound(contacts, driven, self.method)
+        self._overlaps = None if touch is None else Overlaps(touch)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
                            exact)

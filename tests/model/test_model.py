@@ -606,3 +606,17 @@ def test_random_placements_are_poses(rng):
     for _ in range(30):
         R = random_placement(rng)[:3, :3]
         close(R @ R.T, np.eye(3), 3e-15)
+
+
+def test_a_configuration_is_moved_into_the_limits():
+    """Joints with one coordinate end where they end; attitudes, and what has no limits, stay; q itself is left as it is."""
+    builder = Builder("arm")
+    for name in ("base", "a", "b", "c"):
+        builder.add_link(name)
+    builder.add_joint("low", "revolute", "base", "a", limits=Limits(0.5, 1.0))
+    builder.add_joint("free", "continuous", "a", "b")
+    builder.add_joint("ball", "spherical", "b", "c")
+    model = builder.model()
+    q = np.array([0.0, 9.0, 0.6, 0.0, 0.8, 0.0])
+    np.testing.assert_array_equal(model.within_limits(q), [0.5, 9.0, 0.6, 0.0, 0.8, 0.0])
+    assert q[0] == 0.0

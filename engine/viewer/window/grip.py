@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.model import Model
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Running, Still
@@ -54,12 +53,4 @@ class Grip:
         A = per_metre * camera.axes[:, :2].T @ J[:, v]                                      # pixels to the joint's velocities
         change = np.zeros(model.nv)
         change[v] = np.linalg.lstsq(A.T @ A + 1e-9 * np.trace(A.T @ A) * np.eye(A.shape[1]), A.T @ by, rcond=None)[0]
-        source.q[self.instance] = limited(model, model.integrate(q, change, 1.0))
-
-
-def limited(model: Model, q: Array) -> Array:
-    """Return q (nq) moved into the limits of joints with one coordinate."""
-    for b in model.bodies:
-        if b.kind.nq == 1 and not b.mimics and b.joint.limits is not None:
-            q[b.q] = np.clip(q[b.q], b.joint.limits.lower, b.joint.limits.upper)
-    return q
+        source.q[self.instance] = model.within_limits(model.integrate(q, change, 1.0))
