@@ -63,7 +63,7 @@ def report(motion: engine.Trajectory, boxes: int, hit: float) -> None:
     fallen = int((places[:, -1, 2] < places[:, 0, 2] - 0.5 * EDGE).sum())
     print(f"falls      when the ball hits it after {hit:.2f} s: {fallen} of {boxes - 1} boxes come down from where they were")
     K, U = motion.energy()
-    E = K + U + motion("contacts.energy")
+    E = K + U                                                              # with that of the springs between surfaces
     print(f"energy     {E[0]:.2f} J, {E[-1]:.2f} J at the end")
     print(f"surfaces   give way by at most {-1e3 * motion('contacts.gap').min():.2f} mm")
 
