@@ -20,6 +20,7 @@ from engine.contact.material import STRIBECK
 from engine.contact.pairs import Began, Nearness, Pair, Touch, nearness, touch
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses, path
+from engine.geometry import Plane
 from engine.model import Model
 from engine.spatial import se3, so3
 
@@ -154,10 +155,22 @@ class ContactLaws:
 
     def nearness(self, q: Array, v: Array, h: Any) -> Nearness:
         """Return which pairs are at q (nq) close enough to have met within h at v (nv)."""
+        return nearness(self.model, self.pairs, q, self.reach(v, h))
+
+    def reach(self, v: Array, h: Any) -> list[Any]:
+        """Return about how far each body moves within h at v (nv), the world last."""
         reach: list[Any] = [0.0] * (len(self.model.bodies) + 1)
         for i, body in enumerate(self.model.bodies):
             reach[i] = reach[body.parent] + h * sum(lever * abs(v[j]) for j, lever in self.levers[i])
-        return nearness(self.model, self.pairs, q, reach)
+        return reach
+
+    def passing(self, q: Array, v: Array, h: Any) -> Any:
+        """Return whether shapes that may have met before q (nq) move so far within h at v (nv) that one may have passed through another."""
+        reach = self.reach(v, h)
+        found = nearness(self.model, self.pairs, q, reach)
+        return functools.reduce(ops.logical_or, [
+            ops.logical_and(near, pair.size < reach[pair.a.body] + reach[pair.b.body])
+            for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, Plane)], False)  # fmt: skip
 
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, float]]]:

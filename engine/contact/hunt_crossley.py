@@ -17,7 +17,8 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, gap: Any, before: Any, free: 
 
     Flight ends with the gap x̃ and its rate ũ (``free``), from u₀ (``before``). With a constant impulse the middle of the step is at
     x̃ − h ũ/2 + h (u − u₀)/8, and what a stiffer spring is to meet lies at x̃ − h (u₀ + ũ)/2 + h u; depth and rate are taken between the
-    two by σ (``s``). In the middle is of second order; at the end, damped.
+    two by σ (``s``). In the middle is of second order; at the end, damped. The depth is a mean over the step, :func:`mean_depth`, so that a
+    step in which the contact is made or lost counts by its part in contact.
 
     Parameters
     ----------
@@ -30,6 +31,18 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, gap: Any, before: Any, free: 
     share = 0.125 + 0.875 * s
     depth = -gap - h * (share * u - 0.5 * free - (0.125 * (1.0 - s) + 0.5 * s) * before)
     rate = -0.5 * ((1.0 - s) * before + (1.0 + s) * u)
-    spring, loss = h * k * ops.maximum(depth, 0.0), ops.maximum(1.0 + d * rate, 0.0)
-    slope = ops.where(depth > 0.0, h * k * h * share, 0.0) * loss + ops.where(loss > 0.0, spring * d * 0.5 * (1.0 + s), 0.0)
+    mean, part = mean_depth(depth, 0.25 * (1.0 - s) * h * abs(before + free))
+    spring, loss = h * k * mean, ops.maximum(1.0 + d * rate, 0.0)
+    slope = h * k * h * share * part * loss + ops.where(loss > 0.0, spring * d * 0.5 * (1.0 + s), 0.0)
     return spring * loss, slope
+
+
+def mean_depth(x: Any, r: Any) -> tuple[Any, Any]:
+    """Return the mean of max(y, 0) over y from x − r to x + r (r ≥ 0), and its slope in x: the part of that range above zero.
+
+    >>> [tuple(float(y) for y in mean_depth(x, 2.0)) for x in (0.0, 3.0, -3.0)]
+    [(0.5, 0.5), (3.0, 1.0), (0.0, 0.0)]
+    """
+    within = ops.minimum(ops.maximum(x + r, 0.0), 2.0 * r)                     # how much of the range is above zero
+    part = ops.where(x > r, 1.0, within / ops.maximum(2.0 * r, 1e-300))
+    return ops.where(x > r, x, 0.5 * within * part), part

@@ -1,6 +1,6 @@
 """Integrators on manifolds: a method is data plus flags, one file per family; steps of fixed size, and steps that meet a tolerance."""
 
-from engine.integrate.adaptive import Solution, SolutionError, attempt, solve
+from engine.integrate.adaptive import IMPULSIVE, Solution, SolutionError, attempt, solve
 from engine.integrate.commutator_free import CF4
 from engine.integrate.crouch_grossman import CG3, CG4
 from engine.integrate.euler import LIE_EULER, LIE_EULER_WORLD, SEMI_IMPLICIT_EULER
@@ -13,7 +13,7 @@ from engine.integrate.system import FreeBody, Mechanical, System
 from engine.integrate.variational import DQVI, SUBSTEPS
 
 __all__ = [
-    "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2", "RALSTON3", "RK4", "RKMK4",
-    "RKMK5", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution", "SolutionError",
+    "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "IMPULSIVE", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2", "RALSTON3",
+    "RK4", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution", "SolutionError",
     "System", "attempt", "completed", "conserving", "method_named", "settled_step", "solve", "step",
 ]  # fmt: skip

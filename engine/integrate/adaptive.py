@@ -1,8 +1,9 @@
 """Steps that choose their own size: an estimate of a step's error in the tangent space, and the next step it asks for.
 
 A method with an embedded second solution takes the difference of the two as its error. Any other takes a step h and two of h/2, whose
-difference is 2^p − 1 times the error of the two; the error is taken off (local extrapolation), on the group. It is measured entry by entry
-in the tangent space at the new state, against weights of 1 for angles, 1 + |p| for positions and 1 + |v| for vectors.
+difference is 2^p − 1 times the error of the two; the error is taken off (local extrapolation), on the group. Where impulses act after
+a step it is of order p = 2. The error is measured entry by entry in the tangent space at the new state, against weights of 1 for angles,
+1 + |p| for positions and 1 + |v| for vectors.
 
 Reference: Hairer, Nørsett & Wanner, *Solving Ordinary Differential Equations I*, §II.4; Söderlind, *Digital filters in adaptive
 time-stepping*, ACM TOMS 29 (2003), for the PI controller.
@@ -10,6 +11,7 @@ time-stepping*, ACM TOMS 29 (2003), for the PI controller.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +29,8 @@ from engine.spatial.manifold import MOTION, Manifold
 Array = NDArray[np.float64]
 #: ``advance(t, h, y)`` -> y⁺, error: a compiled :func:`attempt`
 Advance = Callable[[Any, Any, Array], tuple[Array, Any]]
+#: the order of a step with impulses
+IMPULSIVE = 2
 #: the parts of a state y that a user sees, such as (q, v)
 Parts = Callable[[Array], tuple[Array, ...]]
 
@@ -34,15 +38,26 @@ Parts = Callable[[Array], tuple[Array, ...]]
 def attempt(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Any]:
     """Return the state after h, and its estimated error in units of the weights. Traceable."""
     space = system.space
-    if method.embedded is not None:
+    if method.embedded is not None and method.complete is None:
         after, error = method.embedded(system, t, h, x)
     else:
-        whole = method.advance(system, t, h, x)
-        halves = method.advance(system, t + 0.5 * h, 0.5 * h, method.advance(system, t, 0.5 * h, x))
-        error = space.minus(whole, halves) * (1.0 / (2**method.order - 1))
+        whole, first = stepped(method, system, t, h, x)
+        middle, second = stepped(method, system, t, 0.5 * h, x)
+        halves, third = stepped(method, system, t + 0.5 * h, 0.5 * h, middle)
+        acts = functools.reduce(ops.logical_or, (first, second, third))
+        error = space.minus(whole, halves) * ops.where(acts, 1.0 / (2**IMPULSIVE - 1), 1.0 / (2**method.order - 1))
         after = space.plus(halves, error)
     after = settled(method, system, after)
-    return after, ops.largest(error / weights(space, after))
+    return after, ops.largest((error / weights(space, after))[: len(error) - system.notes])
+
+
+def stepped(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Any]:
+    """Return the state after one step, and whether impulses changed it."""
+    if method.complete is None:
+        return method.advance(system, t, h, x), False
+    flown = settled(method, system, method.advance(system, t, h, x))
+    after = method.complete(h, x, flown)
+    return after, ops.largest(after - flown) > 0.0
 
 
 def weights(space: Manifold, x: Array) -> Array:

@@ -27,6 +27,7 @@ class System:
 
     space: Manifold
     field: Callable[[Any, Array], Array]
+    notes: int = 0
 
 
 class Mechanical(System):
@@ -39,15 +40,17 @@ class Mechanical(System):
     configuration : where q lives
     acceleration : K(t, q, w), (nv + states)
     states : number of entries of z
+    notes : how many of its last entries are notes of a run, whose error is of no account
     """
 
-    def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0) -> None:
+    def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0,
+                 notes: int = 0) -> None:  # fmt: skip
         def field(t: Any, x: Array) -> Array:
             q, w = self.split(x)
             return np.concatenate([w[: configuration.nv], acceleration(t, q, w)])
 
         super().__init__(bundle(configuration, states), field)
-        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states)
+        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states, notes=notes)
 
     configuration: Manifold
     acceleration: Callable[[Any, Array, Array], Array]

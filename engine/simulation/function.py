@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.compiler.gufunc import Gufunc, shaped, signature_of
 from engine.compiler.trace import Shape, trace
 from engine.integrate import Method, System, attempt
@@ -50,7 +51,13 @@ def units(manifold: Manifold, q: Array) -> list[Any]:
     return [quaternion.is_unit(q[i][:4]) for m, i, _ in manifold.parts if m.attitude]
 
 
-def compiled_attempt(method: Method, system: System) -> Gufunc:
-    """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt`, compiled."""
+def compiled_attempt(method: Method, system: System, too_long: Callable[[Any, Array], Any] = lambda h, y: False) -> Gufunc:
+    """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt`, compiled; the error of a step of h to y⁺ that is
+    ``too_long`` is infinite."""
     n = system.space.nq
-    return shaped(lambda t, h, y: attempt(method, system, t, h, y), f"(),(),({n})->({n}),()")
+
+    def attempted(t: Any, h: Any, y: Array) -> tuple[Array, Any]:
+        after, error = attempt(method, system, t, h, y)
+        return after, ops.where(too_long(h, after), np.inf, error)
+
+    return shaped(attempted, f"(),(),({n})->({n}),()")

@@ -189,7 +189,7 @@ class Plant:
             return self.external(s, *self.loads(self.effects(s, m)))
 
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n)
+            return Mechanical(model.manifold, field, n, 4 * len(self.conserved))
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
@@ -226,6 +226,11 @@ class Plant:
             return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: moved} if impulses.trees else {}))])
 
         return complete
+
+    def passing(self, h: Any, x: Array) -> Any:
+        """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
+        nq, nv = self.model.nq, self.model.nv
+        return self.contacts.passing(x[:nq], x[nq : nq + nv], h) if self.contacts else False
 
     def resisted(self, acceleration: Callable[..., Any], after: Callable[..., Array], s: Context, h: Any, m: Array, vdot: Array,
                  z: Array, p: Array) -> tuple[Array, dict[str, Any]]:  # fmt: skip

@@ -21,7 +21,7 @@ from engine.compiler.trace import name_of
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
-from engine.integrate import FreeBody, Solution, method_named, solve
+from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
@@ -385,7 +385,7 @@ class Simulator(Fixed):
         Parameters
         ----------
         q0, v0 : initial state (nq) and (nv)
-        tolerance : estimated error of a step, in rad and, relative to 1 + |x|, in the rest; dt is not used
+        tolerance : estimated error of a step, in rad and, relative to 1 + |x|, in the rest; dt is not used. Contacts are followed too
         events : functions ``g(t, q, v)`` (plain Python, not compiled) whose zeros are located; as in SciPy, ``g.terminal = True`` ends the
             motion there, and ``g.direction`` > 0 or < 0 takes only zeros where g rises or falls; or an :class:`~engine.integrate.Event`
             without a callback. Two zeros within one step are not seen: give ``max_step``
@@ -406,9 +406,7 @@ class Simulator(Fixed):
         >>> round(solution.events[0].t, 12)
         1.0
         """
-        if self.plant.contacts is not None:
-            raise SimulationError("contacts act by impulses at fixed steps, and an adaptive run has none; expected run")
-        if self.plant.impulses is not None:
+        if self.plant.impulses is not None and self.plant.impulses.joints is not None:
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         p, x = self._start(q0, v0, parameters or {})
         if x.ndim != 1:
@@ -418,8 +416,9 @@ class Simulator(Fixed):
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
         method, system = self._step.system(np.zeros(0), p)
-        return solve(compiled_attempt(method, system), method.order, x, checked_duration(duration), checked_tolerance(tolerance),
-                     functools.partial(parted, self.model.nq, self.model.nv), events, checked_max_step(max_step))  # fmt: skip
+        order = method.order if method.complete is None else min(method.order, IMPULSIVE)
+        advance, parts = compiled_attempt(method, system, self.plant.passing), functools.partial(parted, self.model.nq, self.model.nv)
+        return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
 
     @functools.cached_property
     def _flying(self) -> Simulator:
