@@ -55,6 +55,7 @@ from engine.simulation import (
     StateTrajectory,
     Trajectory,
     compile,
+    impact,
     load_trajectory,
 )
 from engine.viewer import Viewer, ViewerError, export, render, view
@@ -71,7 +72,7 @@ __all__ = [
     "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError",
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
     "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics",
-    "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "integrate", "inverse_kinematics",
-    "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
+    "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc", "impact", "integrate",
+    "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "recording", "render", "rigid_body", "set_threads",
     "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

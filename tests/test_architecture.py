@@ -39,7 +39,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
-    "simulation": (BELOW, {"pandas", "xarray", "matplotlib"}),
+    "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
@@ -50,7 +50,7 @@ SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header"),
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
-    ("plant", "events", "controllers", "trajectory"),
+    ("plant", "events", "controllers", "impacts", "trajectory"),
     ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
 )  # fmt: skip

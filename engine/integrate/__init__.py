@@ -14,6 +14,6 @@ from engine.integrate.variational import DQVI, SUBSTEPS
 
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "IMPULSIVE", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2", "RALSTON3",
-    "RK4", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution", "SolutionError",
-    "System", "attempt", "completed", "conserving", "method_named", "settled_step", "solve", "step",
+    "RK4", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method", "Solution",
+    "SolutionError", "System", "attempt", "completed", "conserving", "method_named", "settled_step", "solve", "step",
 ]  # fmt: skip

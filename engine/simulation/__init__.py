@@ -7,6 +7,7 @@ from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.component import Component, Context, Effect, Law, SimulationError, SimulationWarning
 from engine.simulation.contacts import Contacts, HalfSpace
+from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
 from engine.simulation.robot import Robot
 from engine.simulation.simulator import Simulator
@@ -16,5 +17,5 @@ from engine.simulation.trajectory import Trajectory, load_trajectory
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "HalfSpace", "Law",
     "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
-    "Trajectory", "actuators", "compile", "controllers", "forces", "load_trajectory",
+    "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory",
 ]  # fmt: skip

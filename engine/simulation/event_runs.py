@@ -83,5 +83,8 @@ def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
     at, values = (watch.values(plant.context(t, *s, p)) for s in ((a["q"], a["v"], a["state"]), (q, v, z)))
     for i in np.flatnonzero(memory["zeros"]):                                  # still at its zero: it does not count again
         values[i] = 0.0 if abs(values[i]) <= abs(at[i]) else values[i]
+    if not np.array_equal(v, a["v"]):                                          # on which side it goes on, however short it stays there
+        soon = watch.values(plant.context(t, plant.model.manifold.plus(q, step.dt * v), v, z, p))
+        values = np.where((values == 0.0) & (memory["zeros"] > 0), soon - watch.values(plant.context(t, q, v, z, p)), values)
     events = watch.memory.join({**memory, "values": values, "stopped": 0.0, "zeros": np.zeros(len(values))})
     return step.layout.join({**a, "q": q, "v": v, "state": z, "events": events})

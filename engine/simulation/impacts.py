@@ -1,0 +1,105 @@
+"""Ideal impacts: an event where shapes meet, and Newton's law for what they rebound with."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from engine import ops
+from engine.checks import number
+from engine.contact import ContactError, ContactLaws, Placed
+from engine.dynamics import crba, forward_kinematics, jacobian
+from engine.integrate import Event
+from engine.model import Model
+from engine.simulation.contacts import Contacts
+from engine.spatial import se3
+
+Array = np.ndarray
+#: m: points no farther apart than this touch, where one of them does
+TOUCHES = 1e-9
+
+
+def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1e-7) -> Event:
+    """Return an event at which shapes of a model meet and rebound without friction, by Newton's law: each point opens at e times the
+    speed at which it closed, unless others throw it off faster.
+
+    Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Of all bounces, which follow each
+    other ever faster, the one after which nothing opens at more than ``rest`` ends the run: what lies still needs contacts. Momentum is
+    kept, and of the energy each impact takes its part.
+
+    Parameters
+    ----------
+    contacts : what may meet: ground and pairs
+    restitution : e, from 0 to 1
+    rest : m/s
+
+    Raises
+    ------
+    ContactError : a restitution that is none, and what :meth:`Contacts.bind` refuses
+
+    Examples
+    --------
+    A ball let fall from 1 m comes to rest after √(2h/g) (1 + e)/(1 − e):
+
+    >>> import engine
+    >>> ball = engine.Builder("ball")
+    >>> _ = ball.add_link("ball", inertia=engine.spatial.inertia.sphere(1.0, 0.1), collisions=[engine.Geometry("sphere", (0.1,))])
+    >>> ball = ball.model(floating_base=True)
+    >>> bounce = engine.impact(ball, engine.Contacts(engine.HalfSpace()), restitution=0.5)
+    >>> run = engine.Simulator(ball, events=[bounce]).run([1, 0, 0, 0, 0, 0, 1.1], np.zeros(6), 5.0)
+    >>> bool(abs(run.t[-1] - 3.0 * np.sqrt(2.0 / 9.81)) < 1e-6), len(run.events)
+    (True, 26)
+
+    Reference: Moreau, *Unilateral contact and dry friction in finite freedom dynamics*, 1988, §3.
+    """
+    number("restitution of an impact", restitution, "a number from 0 to 1", least=0.0, most=1.0, error=ContactError)
+    number("rest of an impact", rest, "a number above 0, m/s", above=0.0, error=ContactError)
+    if not isinstance(contacts, Contacts):
+        raise ContactError(f"contacts of an impact is {contacts!r}; expected engine.Contacts(...)")
+    laws = contacts.bind(model)
+
+    def least_gap(t: float, q: Array, v: Array) -> Array:
+        return functools.reduce(ops.minimum, laws.gaps(q))
+
+    def rebound(t: float, q: Array, v: Array) -> tuple[Array, Array] | bool:
+        J = normal_rows(laws, q)
+        after = rebounding(crba(model, q), J, v, restitution)
+        return False if np.max(J @ after) < rest else (q, after)
+
+    return Event(least_gap, direction=-1, action=rebound)
+
+
+def normal_rows(laws: ContactLaws, q: Array) -> Array:
+    """Return the rows J (points, nv) of the rates J v at which the gaps of points that touch at q (nq) open."""
+    model, none = laws.model, np.zeros(laws.model.nv)
+    found = laws.nearness(q, none, 0.0)
+    rows = []
+    for t in laws.touches(q, none, found, np.zeros(3)):
+        for x, n, gap in zip(t.position, t.normal, t.gap, strict=True):
+            if gap <= TOUCHES:
+                rows.append(n @ (point_rows(model, q, t.pair.b, x) - point_rows(model, q, t.pair.a, x)))
+    return np.array(rows)
+
+
+def point_rows(model: Model, q: Array, shape: Placed, x: Array) -> Array:
+    """Return the Jacobian J (3, nv) of the velocity of a point x (3) of the world that moves with a shape."""
+    if shape.body < 0:
+        return np.zeros((3, model.nv))
+    T_WL = forward_kinematics(model, q)[model.link_index(shape.link)]
+    return jacobian(model, q, shape.link, "world_aligned", se3.inv(T_WL)[:3] @ [*x, 1.0])[3:]
+
+
+def rebounding(M: Array, J: Array, v: Array, e: float) -> Array:
+    """Return v⁺ = v + M⁻¹ Jᵀ γ with 0 ≤ γ ⊥ J v⁺ + e J v ≥ 0.
+
+    γ is the least of ½ |A γ + (1 + e) Lᵀ v|² with M = L Lᵀ and A = L⁻¹ Jᵀ.
+
+    >>> float(rebounding(np.eye(1), np.eye(1), np.array([-1.0]), 0.5)[0])
+    0.5
+    """
+    from scipy.optimize import nnls
+
+    L = np.linalg.cholesky(M)
+    A = np.linalg.solve(L, J.T)
+    return v + np.linalg.solve(L.T, A @ nnls(A, -(1.0 + e) * (L.T @ v))[0])

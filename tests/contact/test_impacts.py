@@ -1,0 +1,49 @@
+"""Ideal impacts: bounces that follow each other ever faster, collisions in a plane, corners, and what cannot be."""
+
+import numpy as np
+import pytest
+
+import engine
+from tests.contact.scenes import UPRIGHT, ball, block
+
+GROUND = engine.Contacts(engine.HalfSpace())
+
+
+@pytest.mark.parametrize(("dt", "compiled"), [(1e-3, True), (1e-2, True), (0.05, False)])
+def test_a_ball_let_fall_from_a_metre_comes_to_rest(dt, compiled):
+    """After √(2h/g) (1 + e)/(1 − e) = 4.063713 s: some seventy bounces, most of which are shorter than a step."""
+    bounce = engine.impact(ball(), GROUND, 0.8)
+    run = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run([*UPRIGHT, 0, 0, 1.05], np.zeros(6), 6.0)
+    assert abs(run.t[-1] - 4.063713) < 1e-6 and len(run.events) > 60
+    speeds = np.array([e.v[5] for e in run.events])
+    assert np.abs(speeds[1:20] / speeds[:19] - 0.8).max() < 1e-9 and run.q[:, 6].min() > 0.05 - 1e-9
+
+
+def test_balls_that_meet_exchange_what_newton_says():
+    """Off centre: along the line of centres (m₁ u₁ + m₂ u₂ − e m₂ (u₁ − u₂))/(m₁ + m₂), across it nothing."""
+    model = engine.combine(a=ball(0.1, 1.0, "a"), b=ball(0.1, 3.0, "b"))
+    sim = engine.Simulator(model, gravity=(0, 0, 0), events=[engine.impact(model, engine.Contacts(), 0.5)])
+    run = sim.run([*UPRIGHT, -1.0, 0.12, 0, *UPRIGHT, 0, 0, 0], [0, 0, 0, 2.0, 0, 0, *np.zeros(6)], 1.0)
+    n = np.array([0.16, -0.12, 0.0]) / 0.2
+    impulse = 1.5 * 2.0 * n[0] / (1 / 1.0 + 1 / 3.0)
+    assert np.abs(run.v[-1, 3:6] - ([2.0, 0, 0] - impulse * n)).max() < 1e-12
+    assert np.abs(run.v[-1, 9:12] - impulse / 3.0 * n).max() < 1e-12 and np.abs(run.v[-1, [0, 1, 2, 6, 7, 8]]).max() < 1e-15
+    assert np.abs(run.momentum() - run.momentum()[0]).max() < 1e-12
+
+
+def test_a_box_that_lands_flat_rises_as_it_fell_and_a_corner_turns_it():
+    sim = engine.Simulator(block(), events=[engine.impact(block(), GROUND, 1.0)])
+    run = sim.run([*UPRIGHT, 0, 0, 0.55], np.zeros(6), 2.0, record_every=10)
+    K, U = run.energy()
+    assert len(run.events) == 3 and np.abs(K + U - (K + U)[0]).max() < 1e-11 and np.abs(run.v[:, :3]).max() < 1e-10
+    tilted = [*engine.spatial.quaternion.exp([0.3, 0.2, 0.0]), 0, 0, 0.5]
+    run = sim.run(tilted, np.zeros(6), 0.5)
+    K, U = run.energy()
+    assert np.abs(K + U - (K + U)[0]).max() < 1e-9 and np.abs(run.v[-1, :3]).max() > 1.0
+
+
+def test_what_no_impact_can_be_is_said():
+    with pytest.raises(engine.ContactError, match="restitution of an impact is 1.2; expected a number from 0 to 1"):
+        engine.impact(ball(), GROUND, 1.2)
+    with pytest.raises(engine.ContactError, match=r"contacts of an impact is None; expected engine.Contacts\(...\)"):
+        engine.impact(ball(), None, 0.5)
