@@ -36,7 +36,7 @@ MEET, CLOSE, GRIP, WHEELS, END = 14.0, 2.5, 17.5, 28.0, 50.0                   #
 SPRING, DAMPING, HOLDS = 3000.0, 150.0, 20.0                                   # N/m, N·s/m: of a finger's motor; N: it has something
 BANDWIDTH, BRAKE, WHEEL = 1.5, 0.7, 600.0                                      # rad/s; 1/s; N·m·s/rad: wheels against the bus's rate
 RUBBER, STEEL = engine.ContactMaterial(5e4, 1.0, 0.8), engine.ContactMaterial(1e6, 1.0, 0.6)
-LINK, HANDLE = "servicer/gripper", "target/handle"
+BUS, LINK, HANDLE = "servicer/bus", "servicer/gripper", "target/handle"
 
 
 def gripper() -> engine.Model:
@@ -126,7 +126,7 @@ def controller_of(model: engine.Model, alone: engine.Model, pair: engine.Model, 
     def brake(t, q, v, moment):
         """Torques of the arm by which its joints' rates die out, with the target in its grip and the wheels' moment on the bus."""
         a = -BRAKE * blend(t, 2.0, GRIP)[0] * v[6:]
-        wrenches = np.concatenate([[np.concatenate([moment, np.zeros(3)])], np.zeros((len(pair.links) - 1, 6))])
+        wrenches = np.stack([np.concatenate([moment if link.name == BUS else np.zeros(3), np.zeros(3)]) for link in pair.links])
         return dynamics.floating_inverse_dynamics(pair, q, v, a, (0, 0, 0), wrenches=wrenches)[0][:-2]
 
     def controller(t, q, v, pose, states):
@@ -225,7 +225,7 @@ def main() -> None:
 
     model, alone, pair, q0, v0 = scene()
     contacts = engine.Contacts(pairs=[("hand/left", HANDLE), ("hand/right", HANDLE)], material=RUBBER, materials={HANDLE: STEEL})
-    actuators = [ReactionWheels("servicer/bus", torque=4.0, momentum=30.0)] if options.wheels else []
+    actuators = [ReactionWheels(BUS, torque=4.0, momentum=30.0)] if options.wheels else []
     simulator = engine.Simulator(model, dt=options.dt, integrator="rkmk4", gravity=(0, 0, 0), actuators=actuators, contacts=contacts,
                                  controller=controller_of(model, alone, pair, options.wheels), constraints=[engine.Grip(LINK, HANDLE)])  # fmt: skip
     begun = time.perf_counter()
