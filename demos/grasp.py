@@ -32,12 +32,12 @@ GAP = np.array([0.2, 0.3, -0.3, 0.2, -0.25, 0.5])                              #
 SPIN, DRIFT = np.radians([-2.6, -1.3, 0.6]), np.array([0.001, 0.023, 0.009])   # rad/s, m/s: of the target
 MASS, SIZE, OFFSET = 180.0, (0.8, 0.8, 0.9), np.array([0.05, 0.05, 0.65])      # kg, m; m: from its handle to its centre
 TUMBLER = inertia.transformed(se3.pose(np.eye(3), OFFSET), inertia.box(MASS, SIZE))
-BAR, OPEN, PRESSED = 0.012, 0.07, 0.002                                        # m: handle's radius; fingers at first, and where they press to
+BAR, OPEN, PRESSED = 0.012, 0.07, 0.002                                        # m: handle's radius; fingers at first, and where they press
 MEET, CLOSE, GRIP, WHEELS, END = 14.0, 2.5, 17.5, 28.0, 50.0                   # s: at the handle, fingers' time, grip, wheels, end
 SPRING, DAMPING, HOLDS = 3000.0, 150.0, 20.0                                   # N/m, N·s/m: of a finger; N: it has something
 BANDWIDTH, BRAKE, WHEEL = 1.5, 0.7, 600.0                                      # rad/s, 1/s, N·m·s/rad
 RUBBER, STEEL = engine.ContactMaterial(5e4, 1.0, 0.8), engine.ContactMaterial(1e6, 1.0, 0.6)
-WHITE, GREY, DARK, CELLS, FOIL = (0.88, 0.88, 0.86), (0.66, 0.68, 0.71), (0.15, 0.16, 0.18), (0.05, 0.10, 0.33), (0.72, 0.74, 0.78)
+WHITE, GREY, DARK, CELLS, FOIL = (0.80, 0.80, 0.79), (0.66, 0.68, 0.71), (0.15, 0.16, 0.18), (0.05, 0.10, 0.33), (0.70, 0.40, 0.15)
 
 
 def servicer(fingers: str) -> dict[str, engine.Model | engine.Mounted]:
@@ -63,9 +63,9 @@ def target(floating_base: bool) -> engine.Model:
     """A satellite in the frame of its handle, a bar along y."""
     x, y, z = SIZE
     bar = show.shape("capsule", (BAR, 0.2), GREY, along="y")
-    looks = [bar, show.shape("box", SIZE, FOIL, at=OFFSET), show.shape("box", (0.08, 0.3, 0.02), DARK, at=(0.0, 0.0, OFFSET[2] - z / 2)),
-             show.shape("box", (0.75 * x, 1.02 * y, 0.75 * z), WHITE, at=OFFSET),
-             show.shape("box", (1.02 * x, 0.75 * y, 0.75 * z), DARK, at=OFFSET),
+    looks = [bar, show.shape("box", SIZE, WHITE, at=OFFSET), show.shape("box", (0.08, 0.3, 0.02), DARK, at=(0.0, 0.0, OFFSET[2] - z / 2)),
+             show.shape("box", (0.8 * x, 1.01 * y, 0.8 * z), FOIL, at=OFFSET),
+             show.shape("box", (1.01 * x, 0.8 * y, 0.8 * z), FOIL, at=OFFSET),
              show.shape("cylinder", (0.3, 0.1), GREY, at=OFFSET + [0.0, 0.0, z / 2]),
              show.shape("cylinder", (0.02, 2.8), GREY, at=OFFSET, along="y"),
              *(show.shape("cylinder", (0.01, 0.2), GREY, at=(0.0, side, 0.1)) for side in (-0.1, 0.1)),
@@ -197,7 +197,7 @@ def main() -> None:
     data = motion.save(options.out / "grasp.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, speed=3.0, view=(-1.75, 0.25), shown=engine.viewer.Shown(contacts=True))
+    show.show(options, motion, speed=3.0, view=(-1.6, 0.35), shown=engine.viewer.Shown(contacts=True))
 
 
 if __name__ == "__main__":
