@@ -31,6 +31,7 @@ START = [0.3, -0.2, 0.2, 1.4, 0.1, 0.6, 0.2]                                   #
 GAP = np.array([0.2, 0.3, -0.3, 0.2, -0.25, 0.5])                              # rad, m: to the handle from the gripper, at first
 SPIN, DRIFT = np.radians([-2.6, -1.3, 0.6]), np.array([0.001, 0.023, 0.009])   # rad/s, m/s: of the target
 MASS, SIZE, OFFSET = 180.0, (0.8, 0.8, 0.9), np.array([0.05, 0.05, 0.65])      # kg, m; m: from its handle to its centre
+FINGER = inertia.box(0.5, (0.03, 0.05, 0.13))[:3, :3]
 TUMBLER = inertia.transformed(se3.pose(np.eye(3), OFFSET), inertia.box(MASS, SIZE))
 BAR, OPEN, PRESSED = 0.012, 0.07, 0.002                                        # m: handle's radius; fingers at first, and where they press
 MEET, CLOSE, GRIP, WHEELS, END = 14.0, 2.5, 17.5, 28.0, 50.0                   # s: at the handle, fingers' time, grip, wheels, end
@@ -42,18 +43,16 @@ WHITE, GREY, DARK, CELLS, FOIL = (0.80, 0.80, 0.79), (0.66, 0.68, 0.71), (0.15, 
 
 def servicer(fingers: str) -> dict[str, engine.Model | engine.Mounted]:
     """The example robot, whose gripper does not move, without its fingers; and on it a hand with fingers on joints of that kind."""
-    graph = engine.load_urdf(engine.example("free_flyer")).graph.copy()
+    graph, hand = engine.load_urdf(engine.example("free_flyer")).graph.copy(), engine.Builder("hand")
     link = graph.nodes["gripper"]["link"]
     graph.nodes["gripper"]["link"] = replace(link, visuals=[g for g in link.visuals if "white" in g.uri], collisions=())
-    hand = engine.Builder("hand")
     hand.add_link("palm", visuals=[show.shape("cylinder", (0.062, 0.03), GREY, at=(0.0, 0.0, -0.205)),
                                    show.shape("box", (0.24, 0.05, 0.02), DARK, at=(0.0, 0.0, -0.1))])  # fmt: skip
     for name, side in (("left", 1.0), ("right", -1.0)):
         pad = show.shape("box", (0.012, 0.05, 0.06), DARK, at=(0.006 * side, 0.0, 0.0))
         looks = [pad, show.shape("box", (0.02, 0.04, 0.13), GREY, at=(0.022 * side, 0.0, -0.03)),
                  show.shape("box", (0.05, 0.06, 0.03), DARK, at=(0.03 * side, 0.0, -0.085))]  # fmt: skip
-        G = inertia.transformed(se3.pose(np.eye(3), np.array([0.02 * side, 0.0, -0.03])), inertia.box(0.5, (0.03, 0.05, 0.13)))
-        hand.add_link(name, inertia=G, visuals=looks, collisions=[pad])
+        hand.add_link(name, inertia=inertia.from_mass(0.5, [0.02 * side, 0.0, -0.03], FINGER), visuals=looks, collisions=[pad])
         moves = {"limits": engine.Limits(0.0, 0.08, effort=80.0), "damping": DAMPING} if fingers == "prismatic" else {}
         hand.add_joint(f"{name}_finger", fingers, "palm", name, axis=[side, 0.0, 0.0], **moves)
     return {"servicer": engine.Model.from_graph(graph, floating_base=True), "hand": engine.Mounted(hand.model(), on=GRIPPER)}
@@ -64,15 +63,13 @@ def target(floating_base: bool) -> engine.Model:
     x, y, z = SIZE
     bar = show.shape("capsule", (BAR, 0.2), GREY, along="y")
     looks = [bar, show.shape("box", SIZE, WHITE, at=OFFSET), show.shape("box", (0.08, 0.3, 0.02), DARK, at=(0.0, 0.0, OFFSET[2] - z / 2)),
-             show.shape("box", (0.8 * x, 1.01 * y, 0.8 * z), FOIL, at=OFFSET),
-             show.shape("box", (1.01 * x, 0.8 * y, 0.8 * z), FOIL, at=OFFSET),
-             show.shape("cylinder", (0.3, 0.1), GREY, at=OFFSET + [0.0, 0.0, z / 2]),
+             *(show.shape("box", size, FOIL, at=OFFSET) for size in ((0.8 * x, 1.01 * y, 0.8 * z), (1.01 * x, 0.8 * y, 0.8 * z))),
              show.shape("cylinder", (0.02, 2.8), GREY, at=OFFSET, along="y"),
              *(show.shape("cylinder", (0.01, 0.2), GREY, at=(0.0, side, 0.1)) for side in (-0.1, 0.1)),
              *(show.shape("box", (0.6, 0.42, 0.015), CELLS, at=OFFSET + [0.0, y, 0.0]) for y in (-1.22, -0.76, 0.76, 1.22))]  # fmt: skip
-    builder = engine.Builder("target")
-    builder.add_link("handle", inertia=TUMBLER, visuals=looks, collisions=[bar])
-    return builder.model(floating_base)
+    body = engine.Builder("target")
+    body.add_link("handle", inertia=TUMBLER, visuals=looks, collisions=[bar])
+    return body.model(floating_base)
 
 
 def scene() -> tuple[engine.Model, np.ndarray, np.ndarray]:
@@ -81,9 +78,8 @@ def scene() -> tuple[engine.Model, np.ndarray, np.ndarray]:
     q, v = model.neutral(), np.zeros(model.nv)
     q[7:14], q[14:16] = START, OPEN
     T = dynamics.forward_kinematics(model, q)[model.link_index(GRIPPER)] @ se3.exp(GAP)
-    spin = T[:3, :3].T @ SPIN
-    q[16:] = np.concatenate([quaternion.from_matrix(T[:3, :3]), T[:3, 3]])
-    v[15:] = np.concatenate([spin, T[:3, :3].T @ DRIFT - np.cross(spin, OFFSET)])
+    q[16:20], q[20:] = quaternion.from_matrix(T[:3, :3]), T[:3, 3]
+    v[15:18], v[18:] = T[:3, :3].T @ SPIN, T[:3, :3].T @ (DRIFT - np.cross(SPIN, T[:3, :3] @ OFFSET))
     return model, q, v
 
 
@@ -117,7 +113,7 @@ def controller_of(wheels: bool):
         push = SPRING * (OPEN + s * (PRESSED - OPEN) - q[14:16]) + DAMPING * rate * (PRESSED - OPEN)
         holds = ops.logical_and(t >= GRIP, ops.maximum(*push) < -HOLDS)
         torque = -WHEEL * blend(t, 2.0, WHEELS)[0] * v[:3] if wheels else np.zeros(3)
-        moment = torque - ops.cross(v[:3], states["wheels"]) if wheels else torque
+        moment = torque - ops.cross(v[:3], states["wheels"]) if wheels else torque         # what the bus feels of them
         arm = ops.where(holds, brake(t, q[:14], v[:13], moment), follow(t, q[:14], v[:13], pose, jacobian, pose(HANDLE), v[15:]))
         commands = {"tau": np.concatenate([np.zeros(6), arm, push, np.zeros(6)]), "grip": ops.where(holds, 1.0, 0.0)}
         return {**commands, "wheels": torque} if wheels else commands
@@ -128,8 +124,8 @@ def controller_of(wheels: bool):
 def seen(motion: engine.Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The handle's distance from the gripper's frame (T), m, its twist beside it (T, 6), and each finger's force (T, 2), N."""
     a, b = motion.model.link_index(GRIPPER), motion.model.link_index(HANDLE)
-    T, V = motion.poses(), motion.robot.twists(motion.q, motion.v)
-    beside = V[:, b] - np.einsum("tij,tj->ti", se3.Ad(se3.inv(T[:, b]) @ T[:, a]), V[:, a])
+    T, V = motion.poses(), motion.robot.twists(motion.q, motion.v)[..., None]
+    beside = (V[:, b] - se3.Ad(se3.inv(T[:, b]) @ T[:, a]) @ V[:, a])[..., 0]
     force = motion("contacts.force").reshape(len(motion), 2, -1, 3).sum(axis=2)                # points of a pair are together
     return np.linalg.norm(T[:, b, :3, 3] - T[:, a, :3, 3], axis=1), beside, np.linalg.norm(force, axis=-1)
 
@@ -148,10 +144,9 @@ def report(motion: engine.Trajectory, wheels: bool) -> None:
     print(f"grip       closes after {t[k]:.2f} s: the handle moves in it by at most {np.abs(beside[k + 1 :]).max():.0e} rad/s, m/s")
     print(f"brake      from {rates[k]:.3f} rad/s to {rates[last]:.0e} rad/s, by at most {np.abs(motion.tau[k:, 6:13]).max():.1f} N·m")
     print(f"momentum   {L[0]:.9f} N·m·s about the centre of mass, {L[last]:.9f} N·m·s with the joints at rest;"
-          f" all changes by at most {change[:3].max():.0e} N·m·s, {change[3:].max():.0e} N·s")  # fmt: skip
-    print(f"spin       of both as one {spin[last]:.3f} deg/s, {spin[-1]:.4f} deg/s at the end")
-    if wheels:
-        print(f"wheels     hold {np.linalg.norm(motion('wheels.momentum')[-1]):.3f} N·m·s at the end")
+          f" the whole's changes by at most {change[:3].max():.0e} N·m·s, {change[3:].max():.0e} N·s")  # fmt: skip
+    held = f"; wheels hold {np.linalg.norm(motion('wheels.momentum')[-1]):.3f} N·m·s" if wheels else ""
+    print(f"spin       of both as one {spin[last]:.3f} deg/s, {spin[-1]:.4f} deg/s at the end{held}")
     print(f"drift      {1e3 * speed[0]:.3f} mm/s of the centre of mass, {1e3 * speed[-1]:.3f} mm/s at the end")
 
 
@@ -171,8 +166,8 @@ def plot(motion: engine.Trajectory, path: Path) -> None:
     for axis, title in ((a, "handle from gripper"), (b, "fingers on the handle, N"), (c, "arm's torques, N·m"), (d, "bus turns, deg/s")):
         axis.set_title(title)
         axis.grid(alpha=0.3)
-        if axis is not c:
-            axis.legend()
+    for axis in (a, b, d):
+        axis.legend()
     figure.suptitle("grasp of a tumbling target")
     figure.savefig(path, dpi=110)
 

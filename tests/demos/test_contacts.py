@@ -123,7 +123,8 @@ def test_a_quadruped_that_is_not_there_says_what_to_install(demo, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "option", "x", "message"), [("cradle", "--gap", -0.1, "overlap by 0.1 m"),
-                                                              ("stack", "--dt", -1, "dt is -1"), ("quadruped", "--dt", 0, "dt is 0")])
+                                                              ("stack", "--dt", -1, "dt is -1"), ("quadruped", "--dt", 0, "dt is 0"),
+                                                              ("grasp", "--dt", 0, "dt is 0")])
 def test_bad_input_is_one_sentence(demo, name, option, x, message):
     with pytest.raises(SystemExit, match=f"^error: .*{message}"):
         demo(name, option, x)
