@@ -86,6 +86,14 @@ def flight(path: Path) -> None:
     animated(motion[::6], path.with_suffix(".gif"), (360, 360), 8, 4.0, environment="ground", view=(-1.2, 0.1))
 
 
+def grasp(path: Path) -> None:
+    """python demos/grasp.py, beside the gripper"""
+    source = shown_by("grasp")[0][200:1300]
+    beside = source.pose("servicer/gripper")[0, :3, 3] + [0.1, 0.0, -0.25]
+    camera = engine.viewer.Camera(beside, distance=3.4, azimuth=-1.75, elevation=0.3, radius=5.0)
+    animated(source, path.with_suffix(".gif"), (400, 225), 6, 4.0, camera=camera, follow="servicer/gripper")
+
+
 def window(path: Path) -> None:
     """engine view run.h5"""
     source, look = shown_by("capture")
@@ -102,7 +110,7 @@ def window(path: Path) -> None:
     viewer.close()
 
 
-PICTURES = (capture, flight, window)
+PICTURES = (capture, flight, grasp, window)
 
 
 # ---------------------------------------------------------------- the contact sheet

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.spatial import quaternion
+from engine import dynamics
+from engine.spatial import quaternion, se3
 
 
 def numbers(pattern, text):
@@ -64,6 +65,57 @@ def test_stack(demo, tmp_path):
     assert left < begun
 
 
+def as_one(motion, k):
+    """The angular velocity, in world axes, at which all of a robot turns that has the angular momentum of record k and bends no more."""
+    model, q, v = motion.model, motion.q[k], motion.v[k]
+    P, c, I = dynamics.momentum(model, q, v), dynamics.center_of_mass(model, q), np.zeros((3, 3))
+    for link, T in zip(model.links, dynamics.forward_kinematics(model, q), strict=True):
+        center = se3.pose(np.eye(3), T[:3, :3].T @ (c - T[:3, 3]))
+        X = se3.Ad(center)                                                     # from the centre of mass of all to the link
+        I += T[:3, :3] @ (X.T @ link.inertia @ X)[:3, :3] @ T[:3, :3].T
+    return np.linalg.solve(I, P[:3] - np.cross(c, P[3:]))
+
+
+def conserved(motion, until):
+    """Momentum at most a rounding a step away from what it was."""
+    P = motion.momentum()[motion.t < until]
+    bound = until / 2e-3 * np.finfo(float).eps * np.abs(P).max()
+    return np.abs(P - P[0]).max() < bound
+
+
+def test_grasp(demo, tmp_path):
+    said = demo("grasp", "--no-wheels")
+    motion = engine.load_trajectory(tmp_path / "grasp.h5")
+    t, q, force = motion.t, motion.q, motion("contacts.force").reshape(len(motion), 2, 2, 3).sum(axis=2)
+    closed = motion("grip.closed") > 0.5
+    k, touch = int(closed.argmax()), int(force.any(axis=(1, 2)).argmax())
+    assert closed[k:].all() and 15.0 < t[touch] < t[k] == 17.5 and not motion.warnings
+    assert conserved(motion, 50.0)                                             # through touch, grip and brake, to the end
+    twists = motion.robot.twists(q[k + 1 :], motion.v[k + 1 :])
+    T, a, b = motion.poses()[k + 1 :], motion.model.link_index("servicer/gripper"), motion.model.link_index("target/handle")
+    beside = twists[:, b] - np.einsum("tij,tj->ti", se3.Ad(se3.inv(T[:, b]) @ T[:, a]), twists[:, a])
+    assert np.abs(beside).max() < 1e-9
+    rests = t > 40.0                                                           # a finger's motor, a spring, against that of two points
+    flight = 3000.0 * 2e-3**2 / (6.0 * 0.5)                                    # K h²/6m: what it loses where nothing else pushes yet
+    pushes, depth = 3000.0 * (q[rests, 14:16] - 0.002), -motion("contacts.gap")[rests].reshape(-1, 2, 2).sum(axis=2)
+    assert np.abs(np.linalg.norm(force[rests], axis=-1) / pushes - 1.0).max() < 1.5 * flight
+    assert np.abs(pushes / (depth * 5e4 * 1e6 / (5e4 + 1e6)) - 1.0).max() < 1e-2
+    assert numbers(r"press with (\S+) N and (\S+) N", said) == pytest.approx([29.0, 29.0], abs=0.1)
+    R = quaternion.to_matrix(q[-1, :4])
+    assert np.abs(R @ motion.v[-1, :3] - as_one(motion, -1)).max() < 1e-7 and np.abs(motion.v[-1, 6:13]).max() < 1e-5
+    assert np.degrees(np.linalg.norm(motion.v[-1, :3])) > 0.2                  # the spin that no arm can take away
+
+
+def test_wheels_take_the_spin_in(demo, tmp_path):
+    before, left = numbers(r"as one (\S+) deg/s, (\S+) deg/s", demo("grasp", looks=False))
+    assert left < 0.01 * before
+    motion = engine.load_trajectory(tmp_path / "grasp.h5")
+    assert conserved(motion, 28.0)
+    P, held = motion.momentum(), motion("wheels.angular_momentum")[-1]
+    L = P[-1, :3] - np.cross(dynamics.center_of_mass(motion.model, motion.q[-1]), P[-1, 3:])
+    assert np.abs(held - L).max() < 0.01 * np.linalg.norm(L) and np.abs(P - P[0]).max() < 1e-6 * np.abs(P).max()
+
+
 def test_a_quadruped_that_is_not_there_says_what_to_install(demo, monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: "/nowhere")
     with pytest.raises(SystemExit, match=r"^error: .*; expected it: pip install example-robot-data$"):
@@ -71,7 +123,8 @@ def test_a_quadruped_that_is_not_there_says_what_to_install(demo, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "option", "x", "message"), [("cradle", "--gap", -0.1, "overlap by 0.1 m"),
-                                                              ("stack", "--dt", -1, "dt is -1"), ("quadruped", "--dt", 0, "dt is 0")])
+                                                              ("stack", "--dt", -1, "dt is -1"), ("quadruped", "--dt", 0, "dt is 0"),
+                                                              ("grasp", "--dt", 0, "dt is 0")])
 def test_bad_input_is_one_sentence(demo, name, option, x, message):
     with pytest.raises(SystemExit, match=f"^error: .*{message}"):
         demo(name, option, x)
