@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.contact.hunt_crossley import normal_impulse, weight
+from engine.contact.hunt_crossley import lasts, normal_impulse, weight
 from engine.contact.material import STRIBECK
 from engine.contact.pairs import Began, Nearness, Pair, Touch, nearness, touch
 from engine.contact.world_axes import WorldAxes
@@ -86,10 +86,12 @@ def lagged(spring: Array, surface: Array, n: Array, x: Array, W: Array) -> Array
 
 
 def impulse(spring: Array, friction: Array, n: Array, x: Array, W: Array) -> Array:
-    """Return g (3) at a twist."""
+    """Return g (3) at a twist, and as much of it as lasts: g or, where the contact opens within the next step, zero."""
     u, (rubs, slow) = velocity(W, x), friction
-    ut = u - (n @ u) * n
-    return pushed(spring, n @ u) * n - drag(rubs, slow, ut)[0] * ut
+    un, (_, _, h, _, gap, _, free) = n @ u, spring
+    ut = u - un * n
+    g = pushed(spring, un) * n - drag(rubs, slow, ut)[0] * ut
+    return np.concatenate([g, ops.where(lasts(h, gap, free, un), 1.0, 0.0) * g])
 
 
 def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
@@ -301,7 +303,7 @@ class Touching:
                 G[j, i] = G[j, i] + g
 
     def impulses(self, x: Array) -> list[Array]:
-        """Return the impulses (n, 3) of every pair's points, on the second, in world axes."""
+        """Return the impulses (n, 6) of every pair's points, on the second, in world axes, and what of them lasts."""
         V, found = self.axes.twists(x), []
         for t, points in zip(self.found, self.points, strict=True):
             def look(t: Touch = t, points: list[Point] = points) -> Array:
@@ -309,8 +311,17 @@ class Touching:
                 return np.concatenate([ops.shared(impulse, p.spring, p.friction, p.normal, x, W)
                                        for p, x in zip(points, t.position, strict=True)])  # fmt: skip
 
-            found.append(ops.when(t.near, look, np.zeros(3 * len(points))).reshape(-1, 3))
+            found.append(ops.when(t.near, look, np.zeros(6 * len(points))).reshape(-1, 6))
         return found
+
+    def lasting(self, impulses: list[Array]) -> Array:
+        """Return the generalized impulse (nv), on velocities of the model, of what lasts of impulses."""
+        F: list[Any] = [np.zeros(6)] * (len(self.axes.model.bodies) + 1)
+        for t, some in zip(self.found, impulses, strict=True):
+            a, b, g = t.pair.a.body, t.pair.b.body, some[:, 3:]
+            f = np.concatenate([sum(ops.cross(x, y) for x, y in zip(t.position, g, strict=True)), sum(g)])
+            F[a], F[b] = F[a] - f, F[b] + f
+        return self.axes.force_back(self.axes.forces(F))
 
 
 def relative(t: Touch, V: list[Any]) -> Array:

@@ -28,16 +28,11 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
     return ops.where(found, 1.0, np.nan) * after
 
 
-def corrected(model: Model, h: Any, q: Array, free: Array, after: Array,
-              settle: Callable[[Array, Array], tuple[Array, Array]]) -> tuple[Array, Array]:  # fmt: skip
-    """Return q (nq) and v (nv) at the end of a step of h whose flight ends at q and ``free`` (nv), and whose impulses leave ``after`` (nv).
+def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle: Callable[[Array, Array], Array], still: Array) -> Array:
+    """Return ``settle(q, v)`` of q (nq) and v (nv) at the end of a step of h whose flight ends at q and ``free`` (nv), and whose impulses
+    leave ``after`` (nv).
 
-    The impulses act evenly over the step, so that q goes on by half of what they change of v, times h; ``settle(q, v)`` puts both onto
-    invariants. Where nothing changes, q stays to the bit.
+    The impulses act evenly over the step, so that q goes on by half of what they change of v, times h. Where nothing changes, it is
+    ``still``, to the bit.
     """
-
-    def go_on() -> Array:
-        return np.concatenate(settle(model.manifold.plus(q, 0.5 * h * (after - free)), after))
-
-    x = ops.when(ops.largest(after - free) > 0.0, go_on, np.concatenate([q, after]))
-    return x[: model.nq], x[model.nq :]
+    return ops.when(ops.largest(after - free) > 0.0, lambda: settle(model.manifold.plus(q, 0.5 * h * (after - free)), after), still)

@@ -37,6 +37,11 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, gap: Any, before: Any, free: 
     return spring * loss, slope
 
 
+def lasts(h: Any, gap: Any, free: Any, u: Any) -> Any:
+    """Return whether a contact that opens at u after a step of h is not open a step later, if flight ended with a gap and its rate."""
+    return gap + 0.5 * h * (u - free) + h * u < 0.0
+
+
 def mean_depth(x: Any, r: Any) -> tuple[Any, Any]:
     """Return the mean of max(y, 0) over y from x − r to x + r (r ≥ 0), and its slope in x: the part of that range above zero.
 

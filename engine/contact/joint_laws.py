@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.contact.hunt_crossley import normal_impulse, weight
+from engine.contact.hunt_crossley import lasts, normal_impulse, weight
 from engine.dynamics.crba import crba
 from engine.model import Model
 
@@ -108,6 +108,11 @@ class Rub(NamedTuple):
         push, slope = normal_impulse(k, self.dissipation, self.h, s, gap, -into * self.before, -into * self.free, -into * u)
         return -into * push, slope
 
+    def lasting_stop(self, u: Any, end: float, into: float) -> Any:
+        """What of a stop's impulse lasts: zero where it is left within the next step."""
+        gap = -into * (self.x - end)
+        return ops.where(lasts(self.h, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
+
     def governor(self, u: Any) -> tuple[Any, Any]:
         """γ = −h c (u − u_max) beyond a speed limit: what is beyond decays in about the time 1/(c w)."""
         c, h, most = 1.0 / (self.row.mobility * GOVERNED), self.h, self.row.speed
@@ -115,6 +120,12 @@ class Rub(NamedTuple):
         mean = 0.5 * ((1.0 - s) * self.before + (1.0 + s) * u)
         over = ops.maximum(mean - most, 0.0) + ops.minimum(mean + most, 0.0)
         return -h * c * over, ops.where(abs(mean) > most, 0.5 * h * c * (1.0 + s), 0.0)
+
+    def lasting(self, u: Any) -> Any:
+        """Return what of γ goes on in the next step, about."""
+        ends = [(self.row.low, -1.0), (self.row.high, 1.0)]
+        steady = sum(law(u)[0] for name, law in self.laws if name != "stop")
+        return steady + sum(self.lasting_stop(u, end, into) for end, into in ends if np.isfinite(end))
 
     @property
     def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
@@ -183,6 +194,14 @@ class Rubbing:
             g, slope = rub.impulse(r.ratio * v[r.j])
             total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
         return ops.array(total), np.diag(ops.array(slopes))
+
+    def lasting(self, v: Array) -> Array:
+        """Return what of the impulses (nv) goes on in the next step, about."""
+        total = [0.0] * self.nv
+        for rub in self.rubs:
+            r = rub.row
+            total[r.j] = total[r.j] + r.ratio * rub.lasting(r.ratio * v[r.j])
+        return ops.array(total)
 
     def parts(self, v: Array) -> dict[str, Array]:
         """Return the impulses (nv) of friction, with damping and speed limits, and of stops, where there are any."""

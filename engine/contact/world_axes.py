@@ -54,6 +54,14 @@ class WorldAxes:
             v[self.model.bodies[i].v] = se3.twist_to_child(self.poses[i], x[self.model.bodies[i].v])
         return np.array(v)
 
+    def force_back(self, tau: Array) -> Array:
+        """Return the generalized forces (nv) on v of those on x: Sᵀ tau."""
+        back = list(tau)
+        for i in self.roots:
+            own = self.model.bodies[i].v
+            back[own] = se3.wrench_to_parent(se3.inv(self.poses[i]), tau[own])
+        return np.array(back)
+
     def inertia(self, M: Array) -> Array:
         """Return S⁻ᵀ M S⁻¹ (nv, nv)."""
         M = M.astype(np.result_type(M, *self.poses))            # traced, if a pose is

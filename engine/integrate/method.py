@@ -81,6 +81,15 @@ def completed(method: Method, complete: Callable[[Any, Array, Array], Array]) ->
     return replace(method, complete=complete)
 
 
+def relieving(method: Method, relieve: Callable[[Any, Array], Array]) -> Method:
+    """Return the method with each flight freed of a force that it took along: ``relieve(h, after)`` of the state (nx) after a step of h."""
+
+    def advance(system: System, t: Any, h: Any, x: Array) -> Array:
+        return relieve(h, method.advance(system, t, h, x))
+
+    return replace(method, advance=advance)
+
+
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """Return the state after one step of size h from (t, x), as the method gives it.
 

@@ -31,7 +31,9 @@ class Impulses:
     ----------
     conserved : the trees whose momentum is a state of its own
 
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), and their forces (points, 3).
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), and the
+    generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such as
+    motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again.
     """
 
     def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...]) -> None:
@@ -39,7 +41,6 @@ class Impulses:
         self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
-        self.extra = 9 * self.trees + 3 * self.points
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
               inertia: Callable[[Model, Array], Array] = crba) -> Array:  # fmt: skip
@@ -48,7 +49,13 @@ class Impulses:
         joints = self.joints.step(h, before, q, free) if self.joints else None
         if self.contacts is None:
             assert joints is not None
-            return ops.when(joints.acts, lambda: velocity_after(inertia(model, q), joints, before, free), free)
+            rubbing = joints
+
+            def rub() -> Array:
+                v = velocity_after(inertia(model, q), rubbing, before, free)
+                return np.concatenate([v, rubbing.lasting(v) / h])
+
+            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(model.nv)]))
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
@@ -60,37 +67,46 @@ class Impulses:
                 flown = axes.seen(free)
                 x = velocity_after(axes.inertia(inertia(model, q)), law, axes.seen(before), flown)
                 impulses = touching.impulses(x)
-                changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
-                return np.concatenate([axes.back(x), changes.ravel(), *(f / h for pair in impulses for f in pair)])
+                changes = momentum_changes(model, self.conserved, momenta, touching, flown, [f[:, :3] for f in impulses])
+                v, lasting = axes.back(x), touching.lasting(impulses)
+                lasting = lasting if joints is None else lasting + joints.lasting(v)
+                return np.concatenate([v, changes.ravel(), *(f[:3] / h for pair in impulses for f in pair), lasting / h])
 
             return ops.when(law.acts, corrected, nothing)
 
-        nothing = np.concatenate([free, np.zeros(self.extra)])
+        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + model.nv)])
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
 
-    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array]:
-        """Return v⁺ (nv), changes of momenta (trees, 9) and forces (points, 3)."""
-        v, P, f = np.split(after, [nv, nv + 9 * self.trees])
-        return v, P.reshape(-1, 9), f.reshape(-1, 3)
+    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array]:
+        """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), and what lasts (nv)."""
+        v, P, f, lasting = np.split(after, np.cumsum([nv, 9 * self.trees, 3 * self.points]))
+        return v, P.reshape(-1, 9), f.reshape(-1, 3), lasting
 
     def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
-                 held: Callable[[Array, Array], tuple[Array, Array]]) -> tuple[Array, Array, Array]:  # fmt: skip
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h; ``held(q, v)`` puts both on constraints."""
-        v, changes, _ = self.split(solved(after, free), len(free))
+                 held: Callable[[Array, Array], tuple[Array, Array]],
+                 turned: Callable[[Array, Array], Array]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, and the force (nv) that lasts.
+
+        ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q.
+        """
+        v, changes, _, lasting = self.split(solved(after, free), len(free))
         momenta = momenta + changes if self.trees else momenta
 
-        def settle(q: Array, v: Array) -> tuple[Array, Array]:
-            q, v = held(q, v)
-            for tree, P in zip(self.conserved, momenta, strict=True):
-                q, v, _ = with_momentum(model, tree, q, v, P)
-            return q, v
+        def settle(q_moved: Array, v: Array) -> Array:
+            x, v = held(q_moved, v)
+            P = turned(momenta, x)
+            for tree, own in zip(self.conserved, P, strict=True):
+                x, v, _ = with_momentum(model, tree, x, v, own)
+            return np.concatenate([x, v, P.ravel()])
 
-        return *corrected(model, h, q, free, v, settle), momenta
+        end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]))
+        x, v, P = np.split(end, [model.nq, model.nq + model.nv])
+        return x, v, P.reshape(momenta.shape), lasting
 
     def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, dict[str, Any]]:
         """Return v̇ (nv) with the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, and signals."""
-        v_after, _, forces = self.split(solved(after, free), len(v))
+        v_after, _, forces, _ = self.split(solved(after, free), len(v))
         signals: dict[str, Any] = {}
         if self.joints:
             for name, impulse in self.joints.step(h, v, flown, free).parts(v_after).items():

@@ -19,7 +19,7 @@ from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
-from engine.simulation.actuators import Drive, Motor
+from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.component import Component, Context, Effect, SimulationWarning
 from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
@@ -32,6 +32,10 @@ Array = np.ndarray
 #: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
 #: of momentum and the largest momentum, squared, angular and linear (trees, 4)
 MOMENTUM, DEFECT = "momentum", "defect"
+#: the generalized force (nv) of impulses that last from a step to the next: see :class:`~engine.simulation.impulses.Impulses`
+LASTING = "lasting"
+#: states that are no component's
+OWN = MOMENTUM, DEFECT, LASTING
 
 
 class Plant:
@@ -70,6 +74,8 @@ class Plant:
                              | ({MOMENTUM: (len(conserved), 9), DEFECT: (len(conserved), 4)} if conserved else {}))  # fmt: skip
         alone = [b.kind.floats for b in model.bodies] == [True] and not self.states.n and constraints is None
         self.kind: type[System] = FreeBody if alone else Mechanical
+        if impulses is not None and not alone:
+            self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
         if controller is not None and controller.period is not None:
             controller.hold(self._commanded(controller, compiled))
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
@@ -101,7 +107,7 @@ class Plant:
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""
         own = {c.name: c.state for c in self.acting if c.state.size}
-        return self.states.join(own | {n: np.zeros(shape) for n, shape in self.states.shapes.items() if n in (MOMENTUM, DEFECT)})
+        return self.states.join(own | {n: np.zeros(shape) for n, shape in self.states.shapes.items() if n in OWN})
 
     def initial_memories(self) -> Array:
         """Return m at first."""
@@ -160,13 +166,13 @@ class Plant:
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
+        moving = tau + s.states[LASTING] if LASTING in s.states else tau
         if self.constraints is None:
-            vdot = dynamics.aba(s.model, q, v, tau, s.gravity, F)
+            vdot = dynamics.aba(s.model, q, v, moving, s.gravity, F)
         else:
-            vdot, *forces = self.constraints.accelerations(s, tau, F, self.memories.split(m))
-        rates = {n: effects[n].rate for n in self.states.shapes if n not in (MOMENTUM, DEFECT)}
+            vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
+        rates = {n: effects[n].rate if n not in OWN else np.zeros(shape) for n, shape in self.states.shapes.items()}
         if self.conserved:
-            rates[DEFECT] = np.zeros(self.states.shapes[DEFECT])
             outside = self.external(s, tau, F)
             rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
                                         for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
@@ -189,7 +195,8 @@ class Plant:
             return self.external(s, *self.loads(self.effects(s, m)))
 
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n, 4 * len(self.conserved))
+            notes = sum(np.zeros(shape).size for name, shape in self.states.shapes.items() if name in (DEFECT, LASTING))
+            return Mechanical(model.manifold, field, n, notes)
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
@@ -211,6 +218,50 @@ class Plant:
         inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
         return self.impulses.after(model, h, q0, before, q, free, momenta, inertia)
 
+    def relieved(self, m: Array, p: Array) -> Callable[[Any, Array], Array]:
+        """Return the map of x = (q, v, z) after a flight of h to where it would be without the force that lasts."""
+        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
+
+        def relieve(h: Any, x: Array) -> Array:
+            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(x[nq + nv :])
+
+            def off() -> Array:
+                a = self.yielding(model, q, z[LASTING], m)
+                to = model.manifold.plus(q, (-0.5 * h * h) * a)
+                w, P = v - h * a, z.get(MOMENTUM, np.zeros((0, 9)))
+                P = self.turned(P, q, to, x[nq + nv :], p)
+                for tree, own in zip(self.conserved, P, strict=True):          # here, as the projection would count it as an error
+                    to, w, _ = with_momentum(model, tree, to, w, own)
+                return np.concatenate([to, w, P.ravel()])
+
+            still = np.concatenate([q, v, z.get(MOMENTUM, np.zeros(0)).ravel()])
+            q, v, P = np.split(ops.when(ops.largest(z[LASTING]) > 0.0, off, still), [nq, nq + nv])
+            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: P.reshape(-1, 9)} if self.conserved else {}))])
+
+        return relieve
+
+    def yielding(self, model: Model, q: Array, force: Array, m: Array) -> Array:
+        """Return M⁻¹ f (nv): how a model at rest yields to a generalized force alone."""
+        if self.constraints is None:
+            return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
+        return ops.solve(self.constraints.inertia(model, q, self.memories.split(m)), force)
+
+    @property
+    def wheels(self) -> list[ReactionWheels]:
+        """The components that hold angular momentum."""
+        return [c for c in self.components if isinstance(c, ReactionWheels)]
+
+    def turned(self, P: Array, q: Array, to: Array, z: Array, p: Array) -> Array:
+        """Return the momenta P (trees, 9) after something turned the trees from q (nq) to another configuration at once: they take the
+        difference of the angular momenta that wheels hold on them."""
+        changes = list(P)
+        at, after = (self.context(0.0, x, np.zeros(self.model.nv), z, p) for x in (q, to))
+        for c in self.wheels:
+            body, state = self.model.carrier[self.model.link_index(c.link)][0], at.states[c.name]
+            difference = np.concatenate([c.stored(after, state) - c.stored(at, state), np.zeros(6)])
+            changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
+        return np.array(changes).reshape(P.shape)
+
     def completion(self, after: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``after`` is the plant's own, or
         a call of it."""
@@ -221,9 +272,11 @@ class Plant:
         def complete(h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
-            q, v, moved = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
-                                          lambda q, v: self.held(model, q, v, m))  # fmt: skip
-            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: moved} if impulses.trees else {}))])
+            q, v, moved, lasting = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
+                                                     lambda q, v: self.held(model, q, v, m),
+                                                     lambda P, to: self.turned(P, q, to, flown[nq + nv :], p))  # fmt: skip
+            own = {MOMENTUM: moved, LASTING: lasting}
+            return np.concatenate([q, v, self.states.join(z | {n: y for n, y in own.items() if n in z})])
 
         return complete
 
@@ -240,9 +293,12 @@ class Plant:
         """
         if self.impulses is None:
             return vdot, {}
-        plus, v = s.model.manifold.plus, s.v + 0.5 * h * vdot
+        plus = s.model.manifold.plus
         if self.impulses.contacts:
-            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), v, z, m, p)
+            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z, m, p)
+        if LASTING in s.states:
+            vdot = vdot - self.yielding(s.model, s.q, s.states[LASTING], m)
+        v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
         return self.impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
 

@@ -21,7 +21,7 @@ from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
-from engine.simulation.plant import DEFECT, MOMENTUM
+from engine.simulation.plant import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, times
 from engine.simulation.run_header import checked_path, header_in, header_of, outcome, parameter_in, robot_in, too_short
 from engine.simulation.step import Step
@@ -59,7 +59,7 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
     """Run from p and x into a new file, and return its path."""
     require_free(checked_path(path), overwrite)                               # said before anything is computed
     batch, watch, layout = x.shape[:-1], step.watch, step.layout
-    states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}
+    states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in OWN}
     states |= {DEFECT: ()} if step.plant.conserved else {}
     signals = {n: s for n, s in step.process.record.shapes.items() if n not in ("t", "x")}
     zeros = {"events": (len(watch.events),)} if watch and not batch else {}

@@ -12,11 +12,11 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
-from engine.integrate import Mechanical, Method, completed, conserving, settled_step
+from engine.integrate import Mechanical, Method, completed, conserving, relieving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
-from engine.simulation.plant import DEFECT, MOMENTUM, Plant
+from engine.simulation.plant import DEFECT, LASTING, OWN, Plant
 from engine.simulation.run import Process
 from engine.simulation.surroundings import fingerprint
 
@@ -66,7 +66,7 @@ class Step:
         return {"state": plant.states.shapes, "memory": plant.memories.shapes, "parameters": plant.parameters.shapes}
 
     def __repr__(self) -> str:
-        more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in (MOMENTUM, DEFECT))
+        more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in OWN)
         return f"'{self.plant.model.name}'" + (f" with {more}" if more else "")
 
     def __reduce__(self) -> Any:
@@ -81,7 +81,10 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        method = self.method if self.plant.impulses is None else completed(self.method, self.plant.completion(self.after, m, p))
+        method = self.method
+        if LASTING in self.plant.states.shapes:
+            method = relieving(method, self.plant.relieved(m, p))
+        method = method if self.plant.impulses is None else completed(method, self.plant.completion(self.after, m, p))
         method = conserving(method, self.plant.projection(m, p)) if self.plant.conserved or self.plant.constraints else method
         return method, self.plant.system(self.acceleration, m, p)
 
@@ -203,7 +206,7 @@ class Step:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
         signals = self.process.record.split(records)
         x = self.layout.split(signals.pop("x"))
-        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n not in (MOMENTUM, DEFECT)}
+        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n not in OWN}
         if self.plant.conserved:
             states[DEFECT] = self.plant.defect(x["state"])
         del signals["t"]

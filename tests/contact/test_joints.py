@@ -47,7 +47,8 @@ def stepped(model, laws, h, before, q, free):
     """q and v after the impulses of a step of h from the velocity ``before``, whose flight ends at q and ``free``."""
     law = laws.step(h, before, q, free)
     after = ops.when(law.acts, lambda: velocity_after(dynamics.crba(model, q), law, before, free), free)
-    return corrected(model, h, q, free, after, lambda q, v: (q, v))
+    x = corrected(model, h, q, free, after, lambda q, v: np.concatenate([q, v]), np.concatenate([q, free]))
+    return x[: model.nq], x[model.nq :]
 
 
 # ---------------------------------------------------------------- laws
