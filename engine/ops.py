@@ -174,6 +174,8 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     >>> when(False, lambda: sqrt(np.array([-1.0, 4.0])), np.zeros(2))
     array([0., 0.])
     """
+    if isinstance(condition, (bool, np.bool_)):
+        return fn() if condition else np.array(otherwise)
     return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
 
 

@@ -28,9 +28,10 @@ SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i
 INSIDE = ("ptr noalias readonly %in.0, ptr noalias %out.0, ptr noalias %work.0, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s, "
           "ptr noalias readonly %constants")  # fmt: skip
 #: a segment serves one group after another, and all of them before the next segment is fetched
-FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.n, %group]",
-         *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %group]" for p in ("in", "out", "work"))]  # fmt: skip
-NEXT = [*(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
+FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.n, %served]",
+         *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %served]" for p in ("in", "out", "work"))]  # fmt: skip
+NEXT = ["  br label %served", "served:",
+        *(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
         "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
 
 
@@ -240,16 +241,33 @@ class Body:
         x = self.nodes[i][1]
         return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
 
+    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int) -> None:
+        """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
+        k, kept = self.count, (dict(self.have), dict(self.pairs))
+        left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
+        self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
+        for at, j in enumerate(given[n:], n):
+            self.store(self.number(j), "%work", arguments + at)
+        self.lines += [f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)", f"  br label %after{k}", f"leave{k}:",
+                       f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
+                       f"  br label %after{k}", f"after{k}:"]  # fmt: skip
+        self.have, self.pairs = kept                                           # what was loaded within is not known after it
+
     def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
         node = self.nodes[i]
         op = node[0]
         if op in CALLS:
-            for k, j in enumerate(operands(node)):
+            given, n = operands(node), len(program.functions[node[1]].outputs)
+            once = op == "loop" and node[2] == 1
+            for k, j in enumerate(given[:n] if once else given):
                 self.store(self.number(j), "%work", arguments + k)
             if op == "loop":
-                places = [self.at("%work", arguments), self.at("%work", self.place[i]), self.at("%work", callee_work)]
-                f = self.module.loop(callees[node[1]][0], len(program.functions[node[1]].outputs))
-                self.lines.append(f"  call void {f}({', '.join(f'ptr {p}' for p in places)}, i64 {node[2]})")
+                places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
+                if once:
+                    self.branch(callees[node[1]][0], places, n, given, arguments)
+                else:
+                    f = self.module.loop(callees[node[1]][0], n)
+                    self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
         if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
             return

@@ -159,6 +159,49 @@ class ContactLaws:
         """Return which pairs are at q (nq) close enough to have met within h at v (nv)."""
         return nearness(self.model, self.pairs, q, self.reach(v, h))
 
+    def distant(self, q: Array, v: Array, h: Any) -> Any:
+        """Return whether all that may meet belongs to trees that float, and is within h at v (nv) from q (nq) too far apart to have met,
+        whatever the joints do: for most of a flight this is known without the poses of the bodies."""
+        if self.bounds is None:
+            return False
+        T_W, ways, near, bodies = {-1: np.eye(4)}, {-1: self.bounds[-1]}, False, self.model.bodies
+        for r in self.bounds.keys() - {-1}:
+            slides = sum(abs(b.ratio * q[b.q][0] + b.offset) + h * abs(b.ratio * v[b.v][0]) for b in (bodies[i] for i in self.sliding[r]))
+            far, V = self.bounds[r] + slides, v[bodies[r].v]
+            T_W[r], ways[r] = bodies[r].pose(q), far + h * (ops.norm(V[3:]) + far * ops.norm(V[:3]))
+        for a, b, plane in self.meetings:
+            d = se3.position(T_W[b]) - se3.position(T_W[a])
+            apart = ops.norm(d) - ways[a] if plane is None else plane[:3, 2] @ (d - plane[:3, 3])
+            near = ops.logical_or(near, apart <= ways[b])
+        return ops.logical_not(near)
+
+    @functools.cached_property
+    def bounds(self) -> dict[int, float] | None:
+        """How far from its root's origin a shape of each floating tree can be, but for what its joints slide, and from the world's one that
+        stands still (−1); None where one that may touch does not float, or has other joints that translate."""
+        bodies, far = self.model.bodies, [0.0] * (len(self.model.bodies) + 1)
+        for shape in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, Plane)):
+            far[shape.body] = max(far[shape.body], float(np.linalg.norm(shape.center)) + shape.shape.bounding_radius)
+        for i, body in reversed(list(enumerate(bodies))):
+            if body.parent >= 0 and far[i]:
+                far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
+        roots = {r for a, b, _ in self.meetings for r in (a, b)} - {-1}
+        turning = all(i in self.sliding[r] or not bodies[i].subspace(self.model.neutral())[3:].any()
+                      for r in roots for tree in self.model.trees if tree[0] == r for i in tree[1:])  # fmt: skip
+        return {-1: far[-1]} | {r: far[r] for r in sorted(roots)} if turning and all(bodies[r].kind.floats for r in roots) else None
+
+    @functools.cached_property
+    def sliding(self) -> dict[int, list[int]]:
+        """The prismatic joints' bodies of each tree, by its root."""
+        return {tree[0]: [i for i in tree if self.model.bodies[i].joint.kind == "prismatic"] for tree in self.model.trees}
+
+    @functools.cached_property
+    def meetings(self) -> list[tuple[int, int, Array | None]]:
+        """The roots of trees that may meet, and T_WG where the first is a half-space; what does not move has −1."""
+        root = {-1: -1} | {i: tree[0] for tree in self.model.trees for i in tree}
+        found = {(root[p.a.body], root[p.b.body], isinstance(p.a.shape, Plane)): p.a.pose for p in self.pairs}
+        return [(a, b, pose if plane else None) for (a, b, plane), pose in found.items()]
+
     def reach(self, v: Array, h: Any) -> list[Any]:
         """Return about how far each body moves within h at v (nv), the world last."""
         reach: list[Any] = [0.0] * (len(self.model.bodies) + 1)
@@ -234,20 +277,27 @@ class Touching:
         for k, t in enumerate(found):
             self.bodies.setdefault((t.pair.a.body, t.pair.b.body), []).append(k)
 
-    def lag(self, x: Array) -> bool:
-        """Take the friction that goes with the normal impulses at x (nv)."""
-        V = self.axes.twists(x)
-        for i, t in enumerate(self.found):
-            points = self.points[i]
+    @property
+    def known(self) -> Array:
+        """The friction (2) of every point."""
+        return np.concatenate([p.friction for points in self.points for p in points])
 
+    def know(self, known: Array) -> None:
+        """Take the friction (2) of every point as known."""
+        left = iter(known.reshape(-1, 2))
+        self.points = [[p._replace(friction=next(left)) for p in points] for points in self.points]
+
+    def lagged(self, x: Array) -> Array:
+        """Return the friction (2) of every point that goes with the normal impulses at x (nv)."""
+        V, found = self.axes.twists(x), []
+        for t, points in zip(self.found, self.points, strict=True):
             def look(t: Touch = t, points: list[Point] = points) -> Array:
                 W = relative(t, V)
                 return np.concatenate([ops.shared(lagged, p.spring, surface(t.pair, self.slow), p.normal, x, W)
                                        for p, x in zip(points, t.position, strict=True)])  # fmt: skip
 
-            rows = ops.when(t.near, look, np.array([0.0, self.slow] * len(points)))
-            self.points[i] = [p._replace(friction=rows[2 * k : 2 * k + 2]) for k, p in enumerate(points)]
-        return True
+            found.append(ops.when(t.near, look, np.array([0.0, self.slow] * len(points))))
+        return np.concatenate(found)
 
     @property
     def acts(self) -> Any:

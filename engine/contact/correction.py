@@ -14,18 +14,34 @@ from engine.model import Model
 Array = np.ndarray
 
 
+#: passes, after which friction goes with the normal impulses of the pass before; and the difference at which it agrees
+PASSES, AGREES = 10, 1e-3
+
+
 def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
     """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at ``free`` (nv), with the inertia M
     there.
 
-    Friction is found twice: with the normal impulses of ``before``, and with those that this leads to. NaN where Newton's method does not
-    converge.
+    Friction is found with the normal impulses of ``before``, and with those that this leads to, until they agree. NaN where Newton's method
+    does not converge.
     """
-    after, found = minimum(M, free, law, before)
-    if law.lag(after):
-        after, again = minimum(M, free, law, after)
-        found = ops.logical_and(found, again)
-    return ops.where(found, 1.0, np.nan) * after
+    n = len(before)
+    if not len(law.known):
+        after, found = minimum(M, free, law, before)
+        return ops.where(found, 1.0, np.nan) * after
+
+    def again(z: Array) -> tuple[Array, Any]:
+        law.know(z[n:-1])
+        after, found = minimum(M, free, law, z[:n])
+        known = law.lagged(after)
+        agrees = ops.largest(known - z[n:-1]) <= AGREES * ops.largest(known)
+        failed = ops.logical_not(found)
+        return np.concatenate([after, known, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
+
+    known = law.known
+    z, _ = ops.while_loop(again, np.concatenate([before, known, [0.0]]), PASSES)
+    law.know(z[n:-1])
+    return ops.where(z[-1] > 0.5, np.nan, 1.0) * z[:n]
 
 
 def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle: Callable[[Array, Array], Array], still: Array) -> Array:

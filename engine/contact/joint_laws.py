@@ -182,9 +182,14 @@ class Rubbing:
         """Whether there is an impulse where flight leads."""
         return ops.largest(np.array([rub.impulse(rub.free)[0] for rub in self.rubs])) > 0.0
 
-    def lag(self, v: Array) -> bool:
-        """Joints know nothing beforehand."""
-        return False
+    known = np.zeros(0)                                         # joints know nothing beforehand
+
+    def know(self, known: Array) -> None:
+        """Nothing is known."""
+
+    def lagged(self, v: Array) -> Array:
+        """Nothing is known."""
+        return self.known
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""

@@ -31,8 +31,15 @@ class Law(Protocol):
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite."""
 
-    def lag(self, v: Array) -> bool:
-        """Take what the law knows of v⁺ beforehand (the normal impulse of friction) from v; False where there is nothing of that kind."""
+    @property
+    def known(self) -> Array:
+        """What the law takes as known of v⁺ (the normal impulses of friction): any numbers, or none."""
+
+    def know(self, known: Array) -> None:
+        """Take that as known."""
+
+    def lagged(self, v: Array) -> Array:
+        """Return what goes with v (nv) of that."""
 
 
 def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:

@@ -26,9 +26,19 @@ class Together:
             acts = ops.logical_or(acts, law.acts)
         return acts
 
-    def lag(self, v: Array) -> bool:
-        """Let each take what it knows beforehand from v (nv); return whether there is such a one."""
-        return max(law.lag(v) for law in self.laws)        # each of them is asked
+    @property
+    def known(self) -> Array:
+        """What each of them takes as known, together."""
+        return np.concatenate([law.known for law in self.laws])
+
+    def know(self, known: Array) -> None:
+        """Let each take its own."""
+        for law, own in zip(self.laws, np.split(known, np.cumsum([len(law.known) for law in self.laws])[:-1]), strict=True):
+            law.know(own)
+
+    def lagged(self, v: Array) -> Array:
+        """Return what goes with v (nv) of that."""
+        return np.concatenate([law.lagged(v) for law in self.laws])
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""

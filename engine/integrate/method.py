@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.checks import EngineError, nearest
 from engine.integrate.system import System
 
@@ -81,11 +82,21 @@ def completed(method: Method, complete: Callable[[Any, Array, Array], Array]) ->
     return replace(method, complete=complete)
 
 
-def relieving(method: Method, relieve: Callable[[Any, Array], Array]) -> Method:
-    """Return the method with each flight freed of a force that it took along: ``relieve(h, after)`` of the state (nx) after a step of h."""
+def carrying(method: Method, n: int, flight: Callable[[Array | None], System], relieve: Callable[[Any, Array, Array], Array]) -> Method:
+    """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
-    def advance(system: System, t: Any, h: Any, x: Array) -> Array:
-        return relieve(h, method.advance(system, t, h, x))
+    Parameters
+    ----------
+    flight : the system of the states without the force, under it or, for None, not
+    relieve : ``relieve(h, after, force)`` of such a state after a step of h with the force
+    """
+
+    def advance(_: System, t: Any, h: Any, x: Array) -> Array:
+        y, force = x[:-n], x[-n:]
+        lasts = ops.largest(force) > 0.0
+        free = ops.when(ops.logical_not(lasts), lambda: method.advance(flight(None), t, h, y), np.zeros(len(y)))
+        held = ops.when(lasts, lambda: relieve(h, method.advance(flight(force), t, h, y), force), free)
+        return np.concatenate([held, force])
 
     return replace(method, advance=advance)
 

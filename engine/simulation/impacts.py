@@ -31,7 +31,7 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
     Parameters
     ----------
     contacts : what may meet: ground and pairs
-    restitution : e, from 0 to 1
+    restitution : e, above 0, up to 1: what does not rebound needs contacts
     rest : m/s
 
     Raises
@@ -53,7 +53,8 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     Reference: Moreau, *Unilateral contact and dry friction in finite freedom dynamics*, 1988, §3.
     """
-    number("restitution of an impact", restitution, "a number from 0 to 1", least=0.0, most=1.0, error=ContactError)
+    number("restitution of an impact", restitution, "a number above 0, up to 1: what does not rebound needs Contacts", above=0.0, most=1.0,
+           error=ContactError)  # fmt: skip
     number("rest of an impact", rest, "a number above 0, m/s", above=0.0, error=ContactError)
     if not isinstance(contacts, Contacts):
         raise ContactError(f"contacts of an impact is {contacts!r}; expected engine.Contacts(...)")

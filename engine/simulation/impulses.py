@@ -31,9 +31,9 @@ class Impulses:
     ----------
     conserved : the trees whose momentum is a state of its own
 
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), and the
-    generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such as
-    motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again.
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), and
+    the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
+    as motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again.
     """
 
     def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...]) -> None:
@@ -77,6 +77,13 @@ class Impulses:
         nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + model.nv)])
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
+
+    def pass_by(self, h: Any, before: Array, q: Array, free: Array) -> Any:
+        """Return whether it is plain from q (nq) and v = ``free`` (nv), where the flight of a step of h ends, that nothing acts."""
+        if self.contacts is None:
+            return False
+        rubs = self.joints.step(h, before, q, free).acts if self.joints else False
+        return ops.logical_and(self.contacts.distant(q, free, h), ops.logical_not(rubs))
 
     def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array]:
         """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), and what lasts (nv)."""

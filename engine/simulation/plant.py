@@ -160,42 +160,44 @@ class Plant:
 
     # ------------------------------------------------------------ the field
 
-    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, ...]:
-        """Return v̇ (nv) and ż, and the forces of constraints where there are any."""
-        s = self.context(t, q, v, z, p)
+    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, lasting: Array | None = None) -> tuple[Array, ...]:
+        """Return v̇ (nv) under a force (nv) that lasts, ż but for the notes at the end of z, whose rates are zero, and the forces of
+        constraints where there are any."""
+        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
-        moving = tau + s.states[LASTING] if LASTING in s.states else tau
+        moving = tau if lasting is None else tau + lasting
         if self.constraints is None:
             vdot = dynamics.aba(s.model, q, v, moving, s.gravity, F)
         else:
             vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
-        rates = {n: effects[n].rate if n not in OWN else np.zeros(shape) for n, shape in self.states.shapes.items()}
+        rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
         if self.conserved:
             outside = self.external(s, tau, F)
             rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
                                         for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
-        return vdot, self.states.join(rates), *forces
+        return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
         """Return the generalized forces (nv) of all loads and of the weight, at rest."""
         rest = np.zeros(self.model.nv)
         return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
 
-    def system(self, acceleration: Callable[..., Any], m: Array, p: Array) -> Mechanical:
-        """Return what an integrator steps, with memories m and parameters p held; ``acceleration`` is the plant's own, or a call of it."""
-        model, n = self.model, self.states.n
+    def system(self, acceleration: Callable[..., Any], m: Array, p: Array, lasting: Array | None = None) -> Mechanical:
+        """Return what an integrator steps, with memories m and parameters p held, under a force (nv) that lasts; ``acceleration`` is the
+        plant's own, or a call of it. The note of that force is no part of its states."""
+        model, n, notes = self.model, self.flown, 4 * len(self.conserved)
+        given = () if lasting is None else (lasting,)
 
         def field(t: Any, q: Array, w: Array) -> Array:
-            return np.concatenate(acceleration(t, q, w[: model.nv], w[model.nv :], m, p)[:2])
+            return np.concatenate([*acceleration(t, q, w[: model.nv], w[model.nv :], m, p, *given)[:2], np.zeros(notes)])
 
         def wrench(t: Any, q: Array, v: Array) -> Array:
             s = self.context(t, q, v, np.zeros(0), p)
             return self.external(s, *self.loads(self.effects(s, m)))
 
         if self.kind is not FreeBody:
-            notes = sum(np.zeros(shape).size for name, shape in self.states.shapes.items() if name in (DEFECT, LASTING))
             return Mechanical(model.manifold, field, n, notes)
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
@@ -203,6 +205,16 @@ class Plant:
         return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench)
 
     # ------------------------------------------------------------ what acts after flight
+
+    @property
+    def lasts(self) -> int:
+        """How many numbers at the end of z are the force of impulses that lasts."""
+        return self.model.nv if LASTING in self.states.shapes else 0
+
+    @property
+    def flown(self) -> int:
+        """How many of z are states in flight."""
+        return self.states.n - self.lasts
 
     @property
     def limited(self) -> bool:
@@ -218,25 +230,20 @@ class Plant:
         inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
         return self.impulses.after(model, h, q0, before, q, free, momenta, inertia)
 
-    def relieved(self, m: Array, p: Array) -> Callable[[Any, Array], Array]:
-        """Return the map of x = (q, v, z) after a flight of h to where it would be without the force that lasts."""
+    def relieved(self, m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
+        force."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
-        def relieve(h: Any, x: Array) -> Array:
-            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(x[nq + nv :])
-
-            def off() -> Array:
-                a = self.yielding(model, q, z[LASTING], m)
-                to = model.manifold.plus(q, (-0.5 * h * h) * a)
-                w, P = v - h * a, z.get(MOMENTUM, np.zeros((0, 9)))
-                P = self.turned(P, q, to, x[nq + nv :], p)
-                for tree, own in zip(self.conserved, P, strict=True):          # here, as the projection would count it as an error
-                    to, w, _ = with_momentum(model, tree, to, w, own)
-                return np.concatenate([to, w, P.ravel()])
-
-            still = np.concatenate([q, v, z.get(MOMENTUM, np.zeros(0)).ravel()])
-            q, v, P = np.split(ops.when(ops.largest(z[LASTING]) > 0.0, off, still), [nq, nq + nv])
-            return np.concatenate([q, v, self.states.join(z | ({MOMENTUM: P.reshape(-1, 9)} if self.conserved else {}))])
+        def relieve(h: Any, x: Array, force: Array) -> Array:
+            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
+            a = self.yielding(model, q, force, m)
+            to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
+            if self.conserved:
+                z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
+                for tree, own in zip(self.conserved, z[MOMENTUM], strict=True):    # here, as the projection would count it as an error
+                    to, v, _ = with_momentum(model, tree, to, v, own)
+            return np.concatenate([to, v, self.states.join(z)[: self.flown]])
 
         return relieve
 
@@ -270,6 +277,11 @@ class Plant:
         assert impulses is not None
 
         def complete(h: Any, x: Array, flown: Array) -> Array:
+            idle = np.concatenate([flown[: len(flown) - self.lasts], np.zeros(self.lasts)])
+            by = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+            return ops.when(ops.logical_not(by), lambda: meet(h, x, flown), idle)
+
+        def meet(h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
             q, v, moved, lasting = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
@@ -293,10 +305,10 @@ class Plant:
         """
         if self.impulses is None:
             return vdot, {}
-        plus = s.model.manifold.plus
+        plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
         if self.impulses.contacts:
-            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z, m, p)
-        if LASTING in s.states:
+            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
+        if self.lasts:
             vdot = vdot - self.yielding(s.model, s.q, s.states[LASTING], m)
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))

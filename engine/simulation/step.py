@@ -12,7 +12,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
-from engine.integrate import Mechanical, Method, completed, conserving, relieving, settled_step
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
@@ -47,11 +47,14 @@ class Step:
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
-        self.acceleration: Callable[..., Any] = plant.acceleration
+        self.acceleration: Callable[..., Any] = plant.acceleration              # under a force that lasts: pressed
+        self.pressed: Callable[..., Any] = plant.acceleration
         self.after: Callable[..., Any] = plant.after
         if compiled:
-            shapes = [(), (model.nq,), (model.nv,), (states,), (memories,), (plant.parameters.n,)]
-            self.acceleration = calling(trace(plant.acceleration, shapes))
+            shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
+            self.acceleration = self.pressed = calling(trace(plant.acceleration, shapes))
+            if plant.lasts:
+                self.pressed = calling(trace(plant.acceleration, [*shapes, (model.nv,)]))
         if compiled and plant.impulses is not None:
             shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
                       (plant.parameters.n,)]  # fmt: skip
@@ -81,12 +84,16 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        method = self.method
-        if LASTING in self.plant.states.shapes:
-            method = relieving(method, self.plant.relieved(m, p))
-        method = method if self.plant.impulses is None else completed(method, self.plant.completion(self.after, m, p))
-        method = conserving(method, self.plant.projection(m, p)) if self.plant.conserved or self.plant.constraints else method
-        return method, self.plant.system(self.acceleration, m, p)
+        plant, method, system = self.plant, self.method, self.plant.system(self.acceleration, m, p)
+        if plant.lasts:
+            def flight(force: Array | None) -> Mechanical:
+                return system if force is None else plant.system(self.pressed, m, p, force)
+
+            method = carrying(method, plant.lasts, flight, plant.relieved(m, p))
+            whole = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
+        method = method if plant.impulses is None else completed(method, plant.completion(self.after, m, p))
+        method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
+        return method, whole if plant.lasts else system
 
     def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
         """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""
@@ -113,8 +120,9 @@ class Step:
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"], m, p)
-        vdot, rubbed = self.plant.resisted(self.acceleration, self.after, s, dt, m, flight, a["state"], p)
+        given = (s.states[LASTING],) if self.plant.lasts else ()
+        flight, _, *forces = self.pressed(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
+        vdot, rubbed = self.plant.resisted(self.pressed, self.after, s, dt, m, flight, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, flight, vdot, rubbed, forces)}
 
     @functools.cached_property

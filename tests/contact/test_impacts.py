@@ -43,7 +43,7 @@ def test_a_box_that_lands_flat_rises_as_it_fell_and_a_corner_turns_it():
 
 
 def test_what_no_impact_can_be_is_said():
-    with pytest.raises(engine.ContactError, match=r"restitution of an impact is 1\.2; expected a number from 0 to 1"):
+    with pytest.raises(engine.ContactError, match=r"restitution of an impact is 1\.2; expected a number above 0, up to 1"):
         engine.impact(ball(), GROUND, 1.2)
     with pytest.raises(engine.ContactError, match=r"contacts of an impact is None; expected engine\.Contacts"):
         engine.impact(ball(), None, 0.5)
