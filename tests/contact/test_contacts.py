@@ -281,3 +281,47 @@ def test_a_ball_that_may_pass_through_a_wall_is_noted():
         sim.run(*start, 0.1)
     v = sim.solve(*start, 0.1)(0.1)[1]                                         # steps that choose their size do not pass
     assert abs(v[4] + 50.0 * 0.196980) < 1e-3                                  # d v = 5
+
+
+# ---------------------------------------------------------------- what is held, and what depends on velocities
+
+
+@pytest.mark.parametrize("damping", [0.0, 20.0, 60.0])
+@pytest.mark.parametrize("integrator", ["cg4", "ralston2"])
+def test_what_is_pressed_on_the_ground_stands_still_however_its_motor_damps(damping, integrator):
+    """10 N on 50 g: without the ground the motor would see 0.2 m/s at the end of a step."""
+    builder = engine.Builder("press")
+    builder.add_link("base")
+    builder.add_link("tip", inertia=inertia.sphere(0.05, 0.01), collisions=[engine.Geometry("sphere", (0.01,))])
+    builder.add_joint("slide", "prismatic", "base", "tip", axis=[0, 0, 1])
+    given = {"gravity": (0, 0, 0), "controller": lambda t, q, v: -10.0 - damping * v}
+    for surface in (material(1e4, 1.0), material(1e5, 1.0)):
+        run = simulator(builder.model(), surface, integrator=integrator, **given).run([0.01], [0.0], 2.0)
+        assert abs(run("contacts.force")[-1, 0, 2] - 10.0) < 1e-9 and abs(run.v[-1, 0]) < 1e-12 and abs(run.vdot[-1, 0]) < 1e-9
+    found = simulator(builder.model(), material(1e4, 1.0), **given).solve([0.01], [0.0], 1.0, 1e-8)
+    assert len(found) < 2000 and abs(found(1.0)[0][0] - 0.01 + 10.0 / 1e4) < 1e-7
+
+
+@pytest.mark.parametrize("what", ["stop", "friction"])
+def test_joints_that_are_held_stand_still_however_their_motors_damp(what):
+    builder = engine.Builder("held")
+    builder.add_link("base")
+    builder.add_link("block", inertia=inertia.sphere(0.05, 0.01))
+    builder.add_joint("slide", "prismatic", "base", "block", friction=20.0 * (what == "friction"),
+                      limits=engine.Limits(-0.01, 1.0) if what == "stop" else engine.Limits())  # fmt: skip
+    sim = engine.Simulator(builder.model(), gravity=(0, 0, 0), joint_dynamics="implicit",
+                           controller=lambda t, q, v: -10.0 - 20.0 * v)  # fmt: skip
+    run = sim.run([0.0], [0.0], 2.0)
+    force = run("stops.force" if what == "stop" else "friction.force")[-1, 0]
+    assert abs(force - 10.0) < 1e-3
+    assert abs(run.q[-1, 0] - run.q[-1001, 0]) < 6e-6                          # sticking creeps at half of 1e-5 m/s
+
+
+def test_a_sliding_contact_obeys_coulomb_at_every_blow():
+    """A stick that falls on an end, and on the other: |friction| ≤ μ N of each record, up to what the passes agree by."""
+    stick = body("stick", inertia.box(0.5, (0.2, 0.02, 0.02)), "box", (0.2, 0.02, 0.02))
+    run = simulator(stick, material(5e4, 1.0, 0.8)).run([*quaternion.exp([0.0, 1.2, 0.3]), 0, 0, 0.1], np.zeros(6), 1.0)
+    force = run("contacts.force")
+    across, along = np.linalg.norm(force[..., :2], axis=-1), force[..., 2]
+    assert along.max() > 50.0 and (across <= 0.8 * along * (1.0 + 2e-3) + 1e-3).all()
+    assert np.diff(sum(run.energy())).max() < 1e-3 * 0.5

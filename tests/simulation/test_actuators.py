@@ -362,3 +362,22 @@ def test_bad_actuators(make, message):
 def test_bad_commands(actuators, controller, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         engine.Simulator(pendulum(), actuators=actuators, controller=controller)
+
+
+@pytest.mark.parametrize("losses", [{"limits": engine.Limits(-1.0, 0.2)}, {"friction": 5.0}, {"damping": 5000.0}], ids=lambda x: next(iter(x)))
+def test_wheels_keep_their_momentum_where_impulses_turn_what_carries_them(losses):
+    """A joint that is pressed into its stop, sticks, or is damped: what impulses turn turns the wheels' 10 N·m·s with it."""
+    builder = engine.Builder("bus and arm")
+    builder.add_link("bus", inertia=inertia.box(100.0, (1, 1, 1)))
+    builder.add_link("arm", inertia=inertia.transformed(se3.pose(np.eye(3), np.array([0, 0, 0.5])), inertia.box(10.0, (0.1, 0.1, 1))))
+    builder.add_joint("turn", "revolute", "bus", "arm", axis=[1, 0, 0], **losses)
+    wheels = ReactionWheels("bus", initial=[0.0, 0.0, 10.0])
+    drift = []
+    for dt in (1e-2, 5e-3):
+        simulator = engine.Simulator(builder.model(floating_base=True), dt=dt, gravity=(0, 0, 0), actuators=[wheels], integrator="rkmk4",
+                                     controller=lambda t, q, v: {"tau": np.array([0, 0, 0, 0, 0, 0, 5.0 - 20.0 * v[6]]),
+                                                                 "wheels": np.array([0.1, 0.2, 0.05])})  # fmt: skip
+        run = simulator.run([1, 0, 0, 0, 0, 0, 0, 0], [0.02, 0.01, 0.03, 0, 0, 0, 0], 20.0, record_every=10)
+        drift.append(np.abs(run.momentum() - run.momentum()[0]).max())
+        assert run.defect[-1] < 1e-5 and not run.warnings
+    assert drift[0] < 1e-7 and drift[1] < max(0.2 * drift[0], 1e-12)           # what wheels and bus exchange is of the method's order
