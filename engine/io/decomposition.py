@@ -114,7 +114,7 @@ def decomposed(mesh: Trimesh) -> list[Array]:
     closed = mesh.copy()
     if not mesh.is_watertight:                                                 # one with holes takes ten times as long
         closed.fill_holes()
-        with np.errstate(all="ignore"):                                        # of a volume that is zero: loose triangles, closed by their backs
+        with np.errstate(all="ignore"):                                        # loose triangles are closed by their backs
             sound = closed.is_volume and closed.volume > HOLLOW * closed.convex_hull.volume
         closed = closed if sound else mesh
     with tempfile.TemporaryDirectory(prefix=cache.TEMPORARY) as folder:

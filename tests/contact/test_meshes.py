@@ -34,8 +34,7 @@ def test_a_ball_falls_into_a_cup_and_rests_on_its_bottom(tmp_path):
     run = sim.run([0.0, *UPRIGHT, 0.01, 0.0, 0.14], np.zeros(7), 1.5, record_every=100)
     names = run("contacts.names")
     assert 2 <= len(names) <= 12 and all(n.startswith("cup/cup:ball/ball#") for n in names)
-    print(run.q[-1], run.v[-1])
-    assert abs(run.q[-1, 7] - (bottom + r - m * 9.81 / k)) < 1e-3
+    assert abs(run.q[-1, 7] - (bottom + r - m * 9.81 / k)) < 2e-4             # its bottom is cut as fine
     assert np.abs(run.v[-1]).max() < 1e-2
     assert np.abs(run("contacts.force")[-1].sum(axis=0) - [0.0, 0.0, m * 9.81]).max() < 0.02 * m * 9.81
 
