@@ -17,12 +17,13 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body", "compiler", "io",
+BELOW = {"cache", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body", "compiler", "io",
          "inverse_kinematics", "recording"}  # fmt: skip
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
+    "cache": (set(), set()),
     "progress": (set(), {"rich"}),
     "ops": ({"checks"}, set()),
     "spatial": ({"checks", "ops"}, set()),
@@ -34,8 +35,8 @@ ROOMS = {
     "contact": ({*PHYSICS, "dynamics", "geometry"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
-    "compiler": ({"checks", "ops"}, {"llvmlite"}),
-    "io": ({"checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),
+    "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),

@@ -6,7 +6,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - programs: ``refusals`` (what cannot be traced), ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs),
   ``rewrite`` (the rules that fold a graph);
 - transformations: ``loop`` (a loop as one node), ``autodiff`` (derivatives), ``trace`` (the program of a function);
-- running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``cache`` (files), ``machine`` (the processor), ``llvm`` (a program
+- running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``machine`` (the processor), ``llvm`` (a program
   in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``gufunc``, ``derivative``.
 """

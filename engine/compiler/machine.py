@@ -16,15 +16,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from engine import cache
 from engine.checks import EngineError
-from engine.compiler import cache, vecmath
+from engine.compiler import vecmath
 
 
 def texts() -> bytes:
-    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports, checks and ops."""
+    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports: cache, checks and ops."""
     here = Path(__file__).parent
     try:
-        files = [*here.iterdir(), *(file for file in here.parent.iterdir() if file.stem in ("checks", "ops"))]
+        files = [*here.iterdir(), *(file for file in here.parent.iterdir() if file.stem in ("cache", "checks", "ops"))]
         return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
     except OSError:  # in an archive, say: what this process keeps is found by no other
         return os.urandom(32)

@@ -225,7 +225,7 @@ def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
 def of_shapes(reader: Reader, e: Any, link: Link, meshes: bool) -> Iterator[Finding]:
     """Yield findings about shapes without extent; meshes that are not there, lie outside or cannot be read."""
     for at, g in zip([*e.findall("visual"), *e.findall("collision")], [*link.visuals, *link.collisions], strict=True):
-        if 0 in g.size or (g.kind != "mesh" and min(g.size) < 0):
+        if 0 in g.size:
             size = " ".join(f"{x:g}" for x in g.size)
             yield finding("warning", at, f"the {g.kind} of a <{at.tag}> has the size {size}; expected positive numbers")
         if g.kind == "mesh":

@@ -40,8 +40,7 @@ def load_mesh(geometry: Geometry) -> Trimesh:
 
     Raises
     ------
-    RobotFileError : the file is not there, lies outside of the robot's folders, or holds no triangles or unsound ones; or the shape has a
-        negative size
+    RobotFileError : the file is not there, lies outside of the robot's folders, or holds no triangles or unsound ones
     """
     from trimesh import Trimesh
 
@@ -66,8 +65,6 @@ def primitive(geometry: Geometry) -> tuple[Array, Array, Array]:
     from trimesh import creation
 
     size = np.array(geometry.size)
-    if (size < 0).any():
-        raise RobotFileError(f"a {geometry.kind} has the size {geometry.size}; expected numbers from zero")
     if geometry.kind == "capsule":
         largest = max(*size, 1e-300)
         unit, scale = creation.capsule(size[1] / largest, size[0] / largest), np.full(3, largest)

@@ -220,7 +220,10 @@ class Reader:
             size = self.numbers(shape, "size", 3)
         else:
             size = [self.number(shape, k) for k in (("radius",) if shape.tag == "sphere" else ("radius", "length"))]
-        return Geometry(shape.tag, tuple(size), self.pose(e), mesh, self.material(e), e.get("name", ""), uri, fault)
+        try:
+            return Geometry(shape.tag, tuple(size), self.pose(e), mesh, self.material(e), e.get("name", ""), uri, fault)
+        except ModelError as problem:
+            raise self.error(shape, str(problem)) from None
 
     # ------------------------------------------------------------ looks
 

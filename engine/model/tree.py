@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import nearest, number
+from engine.checks import nearest, number, path_of
 from engine.model.errors import ModelError
 from engine.model.joint_types import KINDS, Kind, Limits
 
@@ -34,6 +34,15 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
     return a
 
 
+def frozen_pose(T: Any, what: str) -> Array:
+    """Return a pose (4, 4) as a read-only array; refuse what is no rigid motion."""
+    T = frozen(T, (4, 4), what)
+    R = T[:3, :3]
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0 or (T[3] != [0, 0, 0, 1]).any():
+        raise ModelError(f"{what} is no pose; expected a rotation, a position and the last row 0 0 0 1")
+    return T
+
+
 class ReadOnly:
     """Whoever's arrays are read-only, also after pickle, which forgets that."""
 
@@ -54,12 +63,13 @@ class Material:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(ReadOnly):
     """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere or mesh.
 
     ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere and the scale (x, y, z)
-    of a mesh, in metres; ``placement`` is its pose in the link's frame. A mesh's file is read when someone asks for it
-    (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies, and where it was not found ``fault`` says why.
+    of a mesh, in metres, none of them negative but a scale's; ``placement`` is its pose in the link's frame. A mesh's file is read when
+    someone asks for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where it was not
+    found ``fault`` says why.
     """
 
     kind: str
@@ -80,9 +90,12 @@ class Geometry:
             size = ()
         if len(size) != SIZES[self.kind] or not all(map(isfinite, size)):
             raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected {SIZES[self.kind]} finite numbers")
-        if np.shape(self.placement) != (4, 4) or not np.isfinite(self.placement).all():
-            raise ModelError(f"the placement of a {self.kind} is {self.placement!r}; expected a pose (4, 4)")
+        if self.kind != "mesh" and min(size) < 0.0:
+            raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected numbers from zero")
         object.__setattr__(self, "size", size)
+        object.__setattr__(self, "placement", frozen_pose(self.placement, f"the placement of a {self.kind}"))
+        if self.mesh is not None:
+            object.__setattr__(self, "mesh", path_of(self.mesh, ModelError))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,11 +177,7 @@ class Joint(ReadOnly):
             raise ModelError(f"a joint is named {self.name!r}; expected a text")
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ModelError(f"{here}: kind is {self.kind!r}{nearest(str(self.kind), KINDS)}; expected one of {', '.join(KINDS)}")
-        T = frozen(self.placement, (4, 4), f"{here}: placement")
-        R = T[:3, :3]
-        if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0 or (T[3] != [0, 0, 0, 1]).any():
-            raise ModelError(f"{here}: placement is no pose; expected a rotation, a position and the last row 0 0 0 1")
-        object.__setattr__(self, "placement", T)
+        object.__setattr__(self, "placement", frozen_pose(self.placement, f"{here}: placement"))
         for which in ("axis", "axis2"):
             a = frozen(getattr(self, which), (3,), f"{here}: {which}")
             length = float(np.linalg.norm(a))

@@ -15,7 +15,8 @@ from engine.dynamics import crba, jacobian
 from engine.geometry import Box, Capsule, Cylinder, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
 from engine.integrate import Method
-from engine.io import load_mesh
+from engine.io import convex_parts, load_mesh
+from engine.io.decomposition import HULL, library
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
 from engine.simulation.component import SimulationWarning
@@ -23,8 +24,8 @@ from engine.simulation.resting_overlaps import overlapping
 from engine.spatial import se3
 
 Array = np.ndarray
-#: of a hull's radius: what may be lost of it without a word; and of its volume, what a mesh must fill
-COARSE, CONVEX = 0.01, 0.9
+#: of a hull's radius: what may be lost of it without a word
+COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
 
@@ -211,23 +212,31 @@ def shapes_of(link: str, g: Geometry) -> list[Shape]:
             return [Cylinder(*g.size)]
         if g.kind == "box":
             return [Box((g.size[0], g.size[1], g.size[2]))]
-        return [mesh_hull(link, g)]
+        return mesh_hulls(link, g)
     except ValueError as error:
         raise ContactError(f"link '{link}': a collision shape cannot touch: {error}") from error
 
 
-def mesh_hull(link: str, g: Geometry) -> Shape:
-    """Return the convex hull of a mesh, with a warning where it is much more, or much less."""
+def mesh_hulls(link: str, g: Geometry) -> list[Shape]:
+    """Return the hulls of a mesh's convex parts, with a warning where they are much more than the mesh, or much less."""
     mesh = load_mesh(g)
-    hull, lost = hull_of(mesh.vertices)
-    filled = mesh.volume / mesh.convex_hull.volume if mesh.is_volume else 1.0
+    hull_of(mesh.vertices)                                                     # which says so where it has none
+    parts = convex_parts(mesh)
+    made = [hull_of(points) for points in parts.points]
+    hull, lost = max(made, key=lambda x: x[1])
     if lost > COARSE * hull.bounding_radius:
         warn(f"link '{link}': the convex hull of a mesh is {lost:.2g} m smaller with {len(hull.vertices)} vertices, the most there may be; "
              "expected a simpler mesh", SimulationWarning)  # fmt: skip
-    if filled < CONVEX:
-        warn(f"link '{link}': a mesh is not convex; its convex hull counts, which is {1.0 / filled:.2g} times as large; expected several "
-             "convex shapes, where that matters", SimulationWarning)  # fmt: skip
-    return hull
+    if not parts.close and len(made) == 1:
+        expected = "a closed surface, for coacd to take it apart, or " if library() else "coacd to take it apart (pip install coacd), or "
+        expected = expected if parts.beyond > HULL * parts.size else ""
+        warn(f"link '{link}': a mesh of {parts.size:.2g} m is not convex; its convex hull counts, which reaches up to {parts.beyond:.2g} m "
+             f"beyond it; expected {expected}several convex shapes, where that matters", SimulationWarning)  # fmt: skip
+    elif not parts.close:
+        warn(f"link '{link}': a mesh of {parts.size:.2g} m is not convex; its {len(made)} convex parts count, which reach up to "
+             f"{parts.beyond:.2g} m beyond it and leave up to {parts.outside:.2g} m of it out; expected several convex shapes, where that "
+             "matters", SimulationWarning)  # fmt: skip
+    return [hull for hull, _ in made]
 
 
 def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:

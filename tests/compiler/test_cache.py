@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine import ops
-from engine.compiler import cache, entry, machine, trace, vecmath
+from engine import cache, ops
+from engine.compiler import entry, machine, trace, vecmath
 from engine.compiler.gufunc import numpy_ufunc
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")

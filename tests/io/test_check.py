@@ -68,7 +68,7 @@ INERTIAL = {  # of the moving link b, in line 3
     "missing mesh": (shape('<mesh filename="x.stl"/>'), "warning", "mesh 'x.stl' is not there; looked for"),
     "escaping mesh": (shape('<mesh filename="../../../../etc/passwd"/>'), "error", "expected a file inside"),
     "flat box": (shape('<box size="1 0 1"/>'), "warning", "the box of a <visual> has the size 1 0 1; expected positive numbers"),
-    "inside out": (shape('<sphere radius="-1"/>'), "warning", "the sphere of a <visual> has the size -1"),
+    "inside out": (shape('<sphere radius="-1"/>'), "error", "the size of a sphere is (-1.0,); expected numbers from zero"),
     "undefined material": (shape(BALL, '<material name="m"/>'), "warning", "material 'm' is not defined"),
     "colours of 255": (shape(BALL, '<material name="m"><color rgba="255 0 0 1"/></material>'), "warning", "colour is '255 0 0 1'"),
     "texture": (shape(BALL, '<material name="m"><texture filename="t.png"/></material>'), "warning", "texture 't.png' is not there"),

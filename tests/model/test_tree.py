@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from engine.spatial import inertia, se3, so3
 from tests.numeric import ROUNDED
 
 TURN = se3.pose(so3.about(np.array([0.36, 0.48, 0.8]), 0.7), np.array([1.0, 2.0, 3.0]))
+SHEARED, MIRRORED, NO_ROW = np.eye(4), np.diag([1.0, 1, -1, 1]), np.eye(4)
+SHEARED[0, 1], NO_ROW[3, 0] = 1e-6, 1e-6
 
 
 def told(words, make, *args, **named):
@@ -91,6 +94,37 @@ def test_they_survive_a_trip_through_a_file():
 # ---------------------------------------------------------------- what bad ones are told
 
 
+@pytest.mark.parametrize(("kind", "given", "text"), [
+    ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, mesh"),
+    ("spere", {"size": (1.0,)}, "a shape is of the kind 'spere' (did you mean 'sphere'?)"),
+    ("box", {"size": (1.0, 1.0)}, "the size of a box is (1.0, 1.0); expected 3 finite numbers"),
+    ("box", {"size": (1.0, np.nan, 1.0)}, "expected 3 finite numbers"),
+    ("box", {"size": (1.0, -1.0, 1.0)}, "the size of a box is (1.0, -1.0, 1.0); expected numbers from zero"),
+    ("sphere", {"size": (-0.1,)}, "the size of a sphere is (-0.1,); expected numbers from zero"),
+    ("sphere", {"size": (0.1,), "placement": np.eye(3)}, "the placement of a sphere has shape (3, 3); expected (4, 4)"),
+    ("sphere", {"size": (0.1,), "placement": "here"}, "the placement of a sphere is 'here'; expected an array of (4, 4) numbers"),
+    ("sphere", {"size": (0.1,), "placement": np.full((4, 4), np.nan)}, "the placement of a sphere[0, 0] is nan; expected finite numbers"),
+    *(("sphere", {"size": (0.1,), "placement": T}, "the placement of a sphere is no pose; expected a rotation, a position and the last row")
+      for T in (SHEARED, MIRRORED, NO_ROW, 2.0 * np.eye(4))),
+    ("mesh", {"size": (1.0, 1.0, 1.0), "mesh": 3}, "a file is 3; expected its path"),
+])  # fmt: skip
+def test_bad_shapes(kind, given, text):
+    told(text, Geometry, kind, **given)
+
+
+def test_shapes_are_as_they_are_given():
+    """A mesh may be mirrored, a shape flat; a path may be a text; the caller's array stays the caller's."""
+    T = np.eye(4)
+    shape = Geometry("mesh", (1.0, -1.0, 1.0), T, mesh="meshes/part.stl")
+    T[0, 3] = 1.0
+    assert shape.mesh == Path("meshes/part.stl") and shape.placement[0, 3] == 0.0
+    assert Geometry("box", (1, 0, 1)).size == (1.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        shape.placement[0, 0] = 3
+    with pytest.raises(ValueError, match="read-only"):
+        pickle.loads(pickle.dumps(shape)).placement[0, 0] = 3
+
+
 def test_bad_links():
     for name in ("", None, 7):
         told(f"a link is named {name!r}", Link, name)
@@ -104,10 +138,6 @@ def test_bad_links():
 
 def joint_with(**named):
     return Joint(**{"name": "elbow", "kind": "revolute", "parent": "a", "child": "b", **named})
-
-
-SHEARED, MIRRORED, NO_ROW = np.eye(4), np.diag([1.0, 1, -1, 1]), np.eye(4)
-SHEARED[0, 1], NO_ROW[3, 0] = 1e-6, 1e-6
 
 
 @pytest.mark.parametrize(("named", "words"), [

@@ -1,9 +1,10 @@
-"""Machine code on disk: compile once per user, program and machine.
+"""What takes long to make, on disk: once per user and machine, machine code and the convex parts of meshes.
 
-A file holds a header line, the SHA-256 of the key and the object code, then the object code. The key names everything that the code
-depends on: the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that
-make code, and their library of elementary functions. A file that is damaged, belongs to another key or to another user, is a link, or may
-be written by others, itself or its folder, is ignored, never executed. Files of other names are left alone.
+A file holds a header line, the SHA-256 of the key and the object, then the object. The key names everything that the object depends on: of
+machine code the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that
+make code, and their library of elementary functions; of parts see :mod:`engine.io.decomposition`. A file that is damaged, belongs to
+another key or to another user, is a link, or may be written by others, itself or its folder, is ignored, never executed. Files of other
+names are left alone.
 
 Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.machine`.)
 """
@@ -52,16 +53,18 @@ def usual() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "articulated-engine"
 
 
-def digest(key: str, code: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + b"\0" + code).digest()
+def digest(key: str, made: bytes) -> bytes:
+    """Return the SHA-256 that a file of an object under a key is known by."""
+    return hashlib.sha256(key.encode() + b"\0" + made).digest()
 
 
 def name(key: str) -> str:
+    """Return the name of the file of a key."""
     return hashlib.sha256(key.encode()).hexdigest() + ".o"
 
 
 def load(key: str) -> bytes | None:
-    """Return the object code kept for a key, or None."""
+    """Return the object kept for a key, or None."""
     where = folder()
     if where is None:
         return None
@@ -91,8 +94,8 @@ def content(path: Path) -> bytes:
         os.close(handle)
 
 
-def store(key: str, code: bytes) -> None:
-    """Keep object code for a key; a disk that is full or read-only is no error."""
+def store(key: str, made: bytes) -> None:
+    """Keep an object for a key; a disk that is full or read-only is no error."""
     where = folder()
     if where is None:
         return
@@ -100,7 +103,7 @@ def store(key: str, code: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=where, prefix=TEMPORARY)  # what a crash leaves behind is pruned like the rest
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(HEADER + digest(key, code) + code)
+                file.write(HEADER + digest(key, made) + made)
             os.replace(temporary, where / name(key))  # whole or not at all
         except OSError:
             os.unlink(temporary)
