@@ -74,7 +74,7 @@ def test_without_the_library_a_warning_says_what_to_install(tmp_path, monkeypatc
     monkeypatch.setattr(decomposition, "library", lambda: "")
     monkeypatch.setattr("engine.simulation.contacts.library", lambda: "")
     said = (r"link 'hook': a mesh of 0\.29 m is not convex; its convex hull counts, which reaches up to 0\.07\d* m beyond it; expected "
-            r"coacd, which takes it apart \(pip install coacd\), or several convex shapes")  # fmt: skip
+            r"coacd to take it apart \(pip install coacd\), or several convex shapes")  # fmt: skip
     with pytest.warns(engine.SimulationWarning, match=said):
         assert len(shapes(l_shape(), tmp_path / "l.stl")) == 1
 

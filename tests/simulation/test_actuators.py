@@ -364,7 +364,10 @@ def test_bad_commands(actuators, controller, message):
         engine.Simulator(pendulum(), actuators=actuators, controller=controller)
 
 
-@pytest.mark.parametrize("losses", [{"limits": engine.Limits(-1.0, 0.2)}, {"friction": 5.0}, {"damping": 5000.0}], ids=["stop", "dry", "wet"])
+LOSSES = {"limits": engine.Limits(-1.0, 0.2)}, {"friction": 5.0}, {"damping": 5000.0}
+
+
+@pytest.mark.parametrize("losses", LOSSES, ids=["stop", "dry", "wet"])
 def test_wheels_keep_their_momentum_where_impulses_turn_what_carries_them(losses):
     """A joint that is pressed into its stop, sticks, or is damped: what impulses turn turns the wheels' 10 N·m·s with it."""
     builder = engine.Builder("bus and arm")
