@@ -7,6 +7,7 @@ order, towards the end where it is stiffer than the step, which damps it. The we
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,10 @@ from engine.model import Model
 Array = np.ndarray
 #: the time in which a speed beyond its limit decays, s
 GOVERNED = 5e-3
+#: configurations, within the joints' limits, that are looked at besides the neutral one
+SOME = 16
+#: what was found of models
+MOBILITIES: weakref.WeakKeyDictionary[Model, tuple[Array, Array]] = weakref.WeakKeyDictionary()
 
 
 class Row(NamedTuple):
@@ -30,6 +35,7 @@ class Row(NamedTuple):
     damping, friction : N·m·s/rad and N·m (N·s/m and N)
     low, high, speed, effort : limits of x, u and what drives it, infinite where there are none
     mobility : w, the velocity that a unit impulse leaves it with, at the neutral configuration
+    agility : the largest of w in some configurations: near postures in which axes are in line, it is a hundred times as large
     """
 
     joint: str
@@ -44,6 +50,7 @@ class Row(NamedTuple):
     speed: float
     effort: float
     mobility: float
+    agility: float
 
     @property
     def acts(self) -> bool:
@@ -64,18 +71,28 @@ def rows_of(model: Model) -> list[Row]:
     >>> [(row.joint, row.friction, row.mobility) for row in rows_of(arm.model())]
     [('slide', 3.0, 0.5)]
     """
-    M = crba(model, model.neutral())
-    w = np.abs(np.diag(np.linalg.pinv(M, hermitian=True)))
+    w, most = mobilities(model)
     rows = []
     for b in model.bodies:
         limits, flat = b.joint.limits, b.kind.manifold.flat
         for k in range(b.kind.nv):
             low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
             row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
-                      limits.velocity or np.inf, limits.effort or np.inf, b.ratio**2 * float(w[b.v.start + k]))  # fmt: skip
+                      limits.velocity or np.inf, limits.effort or np.inf,
+                      *(b.ratio**2 * float(x[b.v.start + k]) for x in (w, most)))  # fmt: skip
             if row.acts and row.mobility > 0.0:
                 rows.append(row)
     return rows
+
+
+def mobilities(model: Model) -> tuple[Array, Array]:
+    """Return diag M⁻¹ (nv) at the neutral configuration, and the largest entries in some configurations."""
+    if model not in MOBILITIES:
+        rng = np.random.default_rng(0)
+        some = [model.neutral(), *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+        every = np.array([np.abs(np.diag(np.linalg.pinv(crba(model, q), hermitian=True))) for q in some])
+        MOBILITIES[model] = every[0], every.max(axis=0)
+    return MOBILITIES[model]
 
 
 class Rub(NamedTuple):
@@ -93,7 +110,7 @@ class Rub(NamedTuple):
     def damper(self, u: Any) -> tuple[Any, Any]:
         """γ = −h c u, with u at the middle of the step or its end."""
         c, h = self.row.damping, self.h
-        s = weight((h * c * self.row.mobility) ** 2)
+        s = weight((h * c * self.row.agility) ** 2)
         return -0.5 * h * c * ((1.0 - s) * self.before + (1.0 + s) * u), 0.5 * h * c * (1.0 + s)
 
     def dry(self, u: Any) -> tuple[Any, Any]:
@@ -103,7 +120,7 @@ class Rub(NamedTuple):
 
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
-        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.mobility)
+        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.agility)
         gap = -into * (self.x - end)
         push, slope = normal_impulse(k, self.dissipation, self.h, s, gap, -into * self.before, -into * self.free, -into * u)
         return -into * push, slope
@@ -154,7 +171,7 @@ class JointLaws:
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
-    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5)
+    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
     >>> law = JointLaws([row], 1e-5, [0.0], 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
     >>> law.impulse(np.ones(1))[0].round(9)
     array([-0.003])

@@ -72,7 +72,7 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -
         damping[r.j] += r.ratio**2 * (r.damping - late.damping)
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
     for r in rows if mode == "explicit" else ():
-        if dt * r.mobility * (r.damping + r.friction / SMOOTHED) > UNSTABLE:
+        if dt * r.agility * (r.damping + r.friction / SMOOTHED) > UNSTABLE:
             warn(f"damping and friction of joint '{r.joint}' are too stiff for explicit steps of {dt:g} s, and may drive it; expected "
                  "joint_dynamics='auto', or a smaller dt", SimulationWarning)  # fmt: skip
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
@@ -87,8 +87,8 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -
 
 def stiff(r: Row, dt: float) -> Row:
     """Return what of a row is too stiff for steps of dt; speed limits are held where all is asked to be implicit."""
-    hard = dt * dt * stiffness(r) * r.mobility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
-    return r._replace(speed=np.inf, damping=r.damping if dt * r.damping * r.mobility > STIFF_DAMPER else 0.0,
+    hard = dt * dt * stiffness(r) * r.agility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
+    return r._replace(speed=np.inf, damping=r.damping if dt * r.damping * r.agility > STIFF_DAMPER else 0.0,
                       low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
 
 

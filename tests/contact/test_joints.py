@@ -289,3 +289,20 @@ def test_what_is_no_mode_is_said(given, text):
     with pytest.raises(engine.SimulationError) as caught:
         engine.Simulator(slider(), joint_dynamics=given)
     assert text in str(caught.value)
+
+
+def test_losses_are_stiff_where_any_posture_makes_them_so():
+    """A wrist whose three axes meet: where two of them are in line, the damping of the first is a hundred times as stiff."""
+    builder = engine.Builder("wrist")
+    builder.add_link("base")
+    for k, (parent, child, axis) in enumerate((("base", "a", [0, 0, 1]), ("a", "b", [0, 1, 0]), ("b", "c", [0, 0, 1]))):
+        builder.add_link(child, inertia=inertia.box(1e-3 if k < 2 else 0.5, (0.02, 0.02, 0.02) if k < 2 else (0.05, 0.05, 0.3)))
+        builder.add_joint(f"turn{k}", "revolute", parent, child, axis=axis, damping=1.0, limits=engine.Limits(-1.5, 1.5))
+    model = builder.model()
+    rows = {r.joint: r for r in rows_of(model)}
+    assert rows["turn0"].agility > 20.0 * rows["turn1"].agility
+    q, v = np.array([[0.3, 0.02, -0.2], [0.5, 1.2, 0.5]]), np.array([[5.0, -3, -5], [1, 2, 3]])
+    run = engine.Simulator(model, gravity=(0, 0, 0)).run(q, v, 2.0)
+    K, U = run.energy()
+    assert run.reason is None or not any(run.reason)
+    assert ((K + U)[:, 1:].max(axis=1) < (K + U)[:, 0]).all()
