@@ -1,6 +1,6 @@
 """What rubs and touches: after a step's free flight, one strongly convex problem for the velocity that its impulses leave."""
 
-from engine.contact.contact_laws import ContactLaws, Touching
+from engine.contact.contact_laws import ContactLaws
 from engine.contact.correction import corrected, velocity_after
 from engine.contact.joint_laws import JointLaws, Row, rows_of
 from engine.contact.material import ContactError, ContactMaterial
@@ -8,6 +8,7 @@ from engine.contact.momenta import momentum_changes
 from engine.contact.newton import Law, minimum
 from engine.contact.pairs import Pair, Placed, number_of_points
 from engine.contact.together import Together
+from engine.contact.touching import Touching
 
 __all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching",
            "corrected", "minimum", "momentum_changes", "number_of_points", "rows_of", "velocity_after"]  # fmt: skip

@@ -14,8 +14,8 @@ from engine.model import Model
 Array = np.ndarray
 
 
-#: passes, after which friction goes with the normal impulses of the pass before; and the difference at which it agrees
-PASSES, AGREES = 10, 1e-3
+#: passes, after which friction goes with the normal impulses of the pass before
+PASSES = 10
 
 
 def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
@@ -33,8 +33,7 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
     def again(z: Array) -> tuple[Array, Any]:
         law.know(z[n:-1])
         after, found = minimum(M, free, law, z[:n])
-        known = law.lagged(after)
-        agrees = ops.largest(known - z[n:-1]) <= AGREES * ops.largest(known)
+        known, agrees = law.lagged(after)
         failed = ops.logical_not(found)
         return np.concatenate([after, known, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
 

@@ -204,9 +204,9 @@ class Rubbing:
     def know(self, known: Array) -> None:
         """Nothing is known."""
 
-    def lagged(self, v: Array) -> Array:
+    def lagged(self, v: Array) -> tuple[Array, Any]:
         """Nothing is known."""
-        return self.known
+        return self.known, True
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""

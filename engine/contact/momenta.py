@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.contact_laws import Touching, velocity
-from engine.contact.pairs import Touch, placed
+from engine.contact.pairs import placed
+from engine.contact.point_law import velocity
+from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.geometry import HeightField, Plane, Shape
 from engine.model import Model
@@ -36,7 +37,7 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     V = law.axes.twists(free)
     mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
-    for t, g in zip(law.found, impulses, strict=True):
+    for t, g in zip(law.patches, impulses, strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:
             continue
@@ -51,7 +52,7 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     return np.array(changes).reshape(len(trees), 9)
 
 
-def path_velocity(t: Touch, law: Touching, V: list[Any]) -> Array:
+def path_velocity(t: Patch, law: Touching, V: list[Any]) -> Array:
     """Return the velocity ẋ (3) of the place where two shapes touch, for balls of the radii R: (R_b v_a + R_a v_b)/(R_a + R_b)."""
     (R_a, v_a), (R_b, v_b) = ((roundness(s.shape), velocity(V[s.body], placed(law.axes.poses[s.body], s.center)))
                               for s in (t.pair.a, t.pair.b))  # fmt: skip

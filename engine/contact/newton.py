@@ -38,8 +38,8 @@ class Law(Protocol):
     def know(self, known: Array) -> None:
         """Take that as known."""
 
-    def lagged(self, v: Array) -> Array:
-        """Return what goes with v (nv) of that."""
+    def lagged(self, v: Array) -> tuple[Array, Any]:
+        """Return what goes with v (nv) of that, and whether both agree."""
 
 
 def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:

@@ -118,47 +118,55 @@ class Began(NamedTuple):
 
 def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, began: Began) -> Touch:
     """Return where a pair is, with the bodies at T_WB (``poses``), seen from a point (3) in the world."""
-    a, b, n = pair.a, pair.b, pair.points
-
-    def rate(s: Placed, y: Array) -> Array:
-        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
-        R, V, c = se3.rotation(began.poses[s.body]), began.twists[s.body], placed(poses[s.body], s.center)
-        return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ s.center)   # so that a rolling ball is asked where it touched then
-
-    def look() -> Array:
-        T_a, T_b = poses[a.body] @ a.pose, poses[b.body] @ b.pose
-        p = points_between(a.shape, b.shape, se3.inv(T_a) @ T_b)
-        R, o = se3.rotation(T_a), se3.position(T_a)
-        places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
-        rates = [x @ (rate(b, y) - rate(a, y)) for x, y in zip(normals, places, strict=True)]
-        return np.concatenate([*(y - about for y in places), *normals, p.gap, rates])
-
+    n = pair.points
     nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(n)])
-    position, normal, gap, before = np.split(ops.when(near, look, nowhere), [3 * n, 6 * n, 7 * n])
+    found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)]), nowhere)
+    position, normal, gap, before = np.split(found, [3 * n, 6 * n, 7 * n])
     return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before)
 
 
-def points_between(a: Shape, b: Shape, T_AB: Array) -> geometry.Points:
-    """Return the contact points of two shapes, by one program for equal shapes, and for all hulls of as many vertices."""
-    given = [geometry.numbers_of(s) for s in (a, b) if isinstance(s, geometry.Hull)]
-    return geometry.Points(*ops.shared(points_of(kind(a), kind(b)), T_AB, *given))
+def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, Array, Array, Array]:
+    """Return position and normal (n, 3), gap and its rate before (n) of the points of a pair, as in :class:`Touch`.
+
+    One program serves equal pairs of shapes, and all hulls of as many vertices.
+    """
+    places = [np.concatenate([T[:3].ravel(), se3.rotation(began.poses[s.body]).ravel(), began.twists[s.body], s.pose[:3].ravel(), s.center])
+              for s in (pair.a, pair.b) for T in [poses[s.body]]]  # fmt: skip
+    shapes = [s.shape for s in (pair.a, pair.b)]
+    given = [geometry.numbers_of(shape) for shape in shapes if isinstance(shape, geometry.Hull)]
+    return ops.shared(looking(kind(shapes[0]), kind(shapes[1])), *places, about, *given)
+
+
+@functools.cache
+def looking(*kinds: Shape | int) -> Callable[..., tuple[Array, Array, Array, Array]]:
+    """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
+    and centre, of the point to see it from, and of the numbers of hulls."""
+
+    def rate(place: Array, c: Array, y: Array) -> Array:
+        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
+        R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]
+        return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
+
+    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
+        left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
+        one, two = (geometry.HullOfNumbers(next(left)) if isinstance(k, int) else k for k in kinds)
+        p = geometry.points(one, two, se3.inv(T_a) @ T_b)
+        R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
+        places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
+        rates = [n @ (rate(b, centers[1], y) - rate(a, centers[0], y)) for n, y in zip(normals, places, strict=True)]
+        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates)
+
+    return looks
+
+
+def whole(T: Array) -> Array:
+    """Return the pose (4, 4) of its upper three rows, flattened."""
+    return np.vstack([T.reshape(3, 4), [[0.0, 0.0, 0.0, 1.0]]])
 
 
 def kind(shape: Shape) -> Shape | int:
     """Return what a program of contact points is made for: a shape, or of hulls in how many numbers one is given."""
     return len(geometry.numbers_of(shape)) if isinstance(shape, geometry.Hull) else shape
-
-
-@functools.cache
-def points_of(*kinds: Shape | int) -> Callable[..., geometry.Points]:
-    """Return the function of T_AB, and of the numbers of hulls, that gives the contact points of two shapes."""
-
-    def points(T_AB: Array, *given: Array) -> geometry.Points:
-        left = iter(given)
-        a, b = (geometry.HullOfNumbers(next(left)) if isinstance(k, int) else k for k in kinds)
-        return geometry.points(a, b, T_AB)
-
-    return points
 
 
 def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,10 @@ class Together:
         for law, own in zip(self.laws, np.split(known, np.cumsum([len(law.known) for law in self.laws])[:-1]), strict=True):
             law.know(own)
 
-    def lagged(self, v: Array) -> Array:
-        """Return what goes with v (nv) of that."""
-        return np.concatenate([law.lagged(v) for law in self.laws])
+    def lagged(self, v: Array) -> tuple[Array, Any]:
+        """Return what goes with v (nv) of that, and whether all agree."""
+        known, agree = zip(*(law.lagged(v) for law in self.laws), strict=True)
+        return np.concatenate(known), functools.reduce(ops.logical_and, agree)
 
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""

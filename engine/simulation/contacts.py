@@ -255,7 +255,8 @@ def mobility(model: Model, inverse: Array, s: Placed) -> float:
         return 0.0
     link = next(n.name for n, (body, T) in zip(model.links, model.carrier, strict=True) if body == s.body and (np.eye(4) == T).all())
     J = jacobian(model, model.neutral(), link, "world_aligned", s.center)[3:]
-    return float(np.trace(J @ inverse @ J.T)) / 3.0
+    w = float(np.trace(J @ inverse @ J.T)) / 3.0
+    return 2.0 ** np.round(np.log2(w)) if w > 0.0 else 0.0                     # about: so that few programs serve many pairs
 
 
 def neighbours(model: Model, a: str, b: str) -> bool:

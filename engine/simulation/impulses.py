@@ -66,11 +66,10 @@ class Impulses:
             def corrected() -> Array:
                 flown = axes.seen(free)
                 x = velocity_after(axes.inertia(inertia(model, q)), law, axes.seen(before), flown)
-                impulses = touching.impulses(x)
-                changes = momentum_changes(model, self.conserved, momenta, touching, flown, [f[:, :3] for f in impulses])
-                v, lasting = axes.back(x), touching.lasting(impulses)
+                (impulses, lasting), v = touching.impulses(x), axes.back(x)
+                changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                return np.concatenate([v, changes.ravel(), *(f[:3] / h for pair in impulses for f in pair), lasting / h])
+                return np.concatenate([v, changes.ravel(), *(f / h for pair in impulses for f in pair), lasting / h])
 
             return ops.when(law.acts, corrected, nothing)
 

@@ -1,0 +1,134 @@
+"""The law of a contact's points: at each a spring that pushes and loses, and Coulomb's friction.
+
+The normal impulse is a function of the velocity after the step, as :mod:`engine.contact.hunt_crossley` has it. Friction is that of a
+normal impulse that is known, of the velocity before the step at first, and then of what this leads to: so both are gradients of one convex
+function. It is regularised: below a speed v_s a contact sticks, and creeps at less.
+
+All points of a pair are asked at once, by functions that are compiled once for each number of points. They take what holds for the pair,
+c (8) of :func:`constants`, and for its points
+
+    rows : (n, 10), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c
+    friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
+    W : (6), the twist of the second body relative to the first, in world axes about c
+
+Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.03908.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.contact.hunt_crossley import lasts, normal_impulse, weight
+from engine.contact.material import STRIBECK
+from engine.contact.pairs import Pair
+from engine.spatial import so3
+
+Array = np.ndarray
+#: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
+STIFFEST = 1e-3
+#: numbers of a point
+ROW = 10
+UPPER = np.triu_indices(6)
+
+
+def constants(pair: Pair, h: Any, stiction: float) -> Array:
+    """Return c (8): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
+    counts as rest."""
+    m = pair.material
+    return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * min(pair.points, 4), m.friction, m.static, pair.mobility,
+                      stiction])  # fmt: skip
+
+
+def velocity(W: Array, x: Array) -> Array:
+    """Return the velocity (3) of a point x (3) of what moves with the twist W (6) in world axes."""
+    return W[3:] + ops.cross(W[:3], x)
+
+
+def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
+    """Return the normal (3), the normal velocity, and the slip (3) of a point."""
+    n, u = row[4:7], velocity(W, row[7:])
+    un = n @ u
+    return n, un, u - un * n
+
+
+def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
+    """Return the normal impulse of a point and its slope at a normal velocity."""
+    return normal_impulse(c[0], c[1], c[2], row[0], row[1], row[2], row[3], un)
+
+
+def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
+    """Return what friction there is (2), by a normal impulse and a slip, squared, that are known."""
+    kinetic, static, mobility, stiction = c[4:]
+    mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
+    return ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
+
+
+def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
+    """Return b = μ γ/max(|uₜ|, v_s), and 1/|uₜ|² where it slides, else 0."""
+    slip2, slow2 = ut @ ut, slow * slow
+    most = ops.maximum(slip2, slow2)
+    return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
+
+
+def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, was: Array, flown: Array) -> Array:
+    """Return the rows and the friction of points, flattened, and the largest normal impulse where flight leads.
+
+    ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap and its rate before (n).
+    """
+    rows, friction, acts = [], [], []
+    for x, n, g, u0 in zip(position, normal, gap, before, strict=True):
+        s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
+        row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x])
+        ut = split(row, was)[2]
+        rows.append(row)
+        friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
+        acts.append(pushed(c, row, row[3])[0])
+    return np.concatenate([*rows, *friction, [ops.largest(acts)]])
+
+
+def lagged(c: Array, rows: Array, friction: Array, W: Array) -> Array:
+    """Return the friction (n, 2), flattened, that goes with a twist, the largest difference from what it was taken for, and the largest."""
+    found = []
+    for row in rows:
+        _, un, ut = split(row, W)
+        found.append(rubbing(c, pushed(c, row, un)[0], ut @ ut))
+    now = np.array(found)
+    return np.concatenate([*found, [ops.largest((now - friction).ravel()), ops.largest(now.ravel())]])
+
+
+def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
+    """Return the impulses (n, 3) on the second body, flattened, and the wrench (6) of as much of them as lasts: of points that do not open
+    within the next step."""
+    found: list[Array] = []
+    lasting: Any = np.zeros(6)
+    for row, (rubs, slow) in zip(rows, friction, strict=True):
+        n, un, ut = split(row, W)
+        g = pushed(c, row, un)[0] * n - drag(rubs, slow, ut)[0] * ut
+        found.append(g)
+        lasting = lasting + ops.where(lasts(c[2], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:], g), g])
+    return np.concatenate([*found, lasting])
+
+
+def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
+    """Return F = Σ Cᵀ g (6) and the upper triangle of K = Σ Cᵀ G C (21) of points at x, with u = C W.
+
+    With G = b 1 + (a − b) n nᵀ − b uₜ uₜᵀ/|uₜ|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ uₜ.
+    """
+    total: Any = np.zeros(27)
+    for row, (rubs, slow) in zip(rows, friction, strict=True):
+        n, un, ut = split(row, W)
+        push, slope = pushed(c, row, un)
+
+        def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
+                   slope: Any = slope) -> Array:  # fmt: skip
+            b, slides = drag(rubs, slow, ut)
+            X = so3.hat(row[7:])
+            m, w = np.concatenate([X @ n, n]), np.concatenate([X @ ut, ut])
+            K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
+            return np.concatenate([push * m - b * w, K[UPPER]])
+
+        total = total + ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
+    return total

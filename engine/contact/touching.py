@@ -1,0 +1,174 @@
+"""The contacts of one step as a law of velocities: what :mod:`engine.contact.newton` finds the impulses of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.contact import point_law
+from engine.contact.pairs import Began, Nearness, Pair, look
+from engine.contact.point_law import ROW, UPPER
+from engine.contact.world_axes import WorldAxes
+from engine.dynamics.kinematics import path
+
+Array = np.ndarray
+#: of the largest friction: a difference at which what was known agrees with what it leads to
+AGREES = 1e-3
+#: pairs of bodies that are asked one by one whether anything of them is near; of more, blocks of so many are asked first
+BLOCK = 8
+
+
+class Patch(NamedTuple):
+    """A pair of shapes in a step: c (8) and rows (n, 10) of :mod:`engine.contact.point_law`, zeros where it is not near."""
+
+    pair: Pair
+    near: Any
+    constants: Array
+    rows: Array
+
+    @property
+    def position(self) -> Array:
+        """The points' places (n, 3) from c, in world axes."""
+        return self.rows[:, 7:]
+
+
+class Touching:
+    """The laws of a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
+
+    Parameters
+    ----------
+    before, free : the velocities (nv), in those axes, before the step and after its flight
+    slow : the speed that counts as rest, m/s
+    """
+
+    def __init__(self, axes: WorldAxes, pairs: list[Pair], found: Nearness, began: Began, h: Any, before: Array, free: Array,
+                 slow: float) -> None:  # fmt: skip
+        self.axes, self.h, self.slow = axes, h, slow
+        self.patches: list[Patch] = []
+        self.friction: list[Array] = []
+        self.acts: Any = False
+        was, flown = axes.twists(before), axes.twists(free)
+        for pair, near in zip(pairs, found.near, strict=True):
+            c, n = point_law.constants(pair, h, slow), pair.points
+
+            def begin(pair: Pair = pair, c: Array = c) -> Array:
+                seen = look(pair, found.poses, axes.about, began)
+                return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown))
+
+            nothing = np.array([*[0.0] * (ROW * n), *[0.0, slow] * n, 0.0])
+            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [ROW * n, (ROW + 2) * n])
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, ROW)))
+            self.friction.append(friction.reshape(n, 2))
+            self.acts = ops.logical_or(self.acts, push > 0.0)
+        #: pairs of bodies, with their pairs of shapes
+        self.bodies: dict[tuple[int, int], list[int]] = {}
+        for k, p in enumerate(self.patches):
+            self.bodies.setdefault((p.pair.a.body, p.pair.b.body), []).append(k)
+
+    @property
+    def known(self) -> Array:
+        """The friction (2) of every point."""
+        return np.concatenate([f.ravel() for f in self.friction])
+
+    def know(self, known: Array) -> None:
+        """Take the friction (2) of every point as known."""
+        ends = np.cumsum([f.size for f in self.friction])[:-1]
+        self.friction = [f.reshape(-1, 2) for f in np.split(known, ends)]
+
+    def asked(self, kernel: Callable[..., Array], p: Patch, f: Array, V: list[Any], nothing: Array) -> Array:
+        """Return what a function of :mod:`engine.contact.point_law` says of a patch with its friction, or ``nothing`` where it is not
+        near."""
+        return ops.when(p.near, lambda: ops.shared(kernel, p.constants, p.rows, f, relative(p.pair, V)), nothing)
+
+    def lagged(self, x: Array) -> tuple[Array, Any]:
+        """Return the friction (2) of every point that goes with the normal impulses at x (nv), and whether it is what was known, about."""
+        V, found = self.axes.twists(x), []
+        changes: Any = 0.0
+        largest: Any = self.slow
+        for p, f in zip(self.patches, self.friction, strict=True):
+            *now, change, most = self.asked(point_law.lagged, p, f, V, np.array([*[0.0, self.slow] * len(f), 0.0, 0.0]))
+            found += now
+            changes, largest = ops.maximum(changes, change), ops.maximum(largest, most)
+        return ops.array(found), changes <= AGREES * largest
+
+    def impulses(self, x: Array) -> tuple[list[Array], Array]:
+        """Return the impulses (n, 3) of every pair's points, on the second, in world axes, and the generalized impulse (nv), on velocities
+        of the model, of what lasts of them."""
+        V, found = self.axes.twists(x), []
+        F: list[Any] = [np.zeros(6)] * len(V)
+        for p, f in zip(self.patches, self.friction, strict=True):
+            g, lasting = np.split(self.asked(point_law.impulses, p, f, V, np.zeros(3 * len(f) + 6)), [3 * len(f)])
+            a, b = p.pair.a.body, p.pair.b.body
+            F[a], F[b] = F[a] - lasting, F[b] + lasting
+            found.append(g.reshape(-1, 3))
+        return found, self.axes.force_back(self.axes.forces(F))
+
+    # ------------------------------------------------------------ what Newton's method asks
+
+    def impulse(self, x: Array) -> tuple[Array, Array]:
+        """Return γ (nv) and G (nv, nv)."""
+        V, nv = self.axes.twists(x), len(x)
+        forces, stiffness = self.parts(list(self.bodies), V)
+        F: list[Any] = [forces.get(i, np.zeros(6)) for i in range(len(V) - 1)] + [np.zeros(6)]
+        G = np.zeros((nv, nv), dtype=object if x.dtype == object else float)
+        for (i, j), g in stiffness.items():
+            G[i, j] = G[j, i] = g
+        return self.axes.forces(F), G
+
+    def parts(self, bodies: list[tuple[int, int]], V: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
+        """Return the wrenches (6) on bodies, in world axes about c, and the entries of G, by pairs of bodies."""
+        blocks = [[pair] for pair in bodies]
+        while len(blocks) > BLOCK:
+            blocks = [[pair for block in blocks[k : k + BLOCK] for pair in block] for k in range(0, len(blocks), BLOCK)]
+        F: dict[int, Any] = {}
+        G: dict[tuple[int, int], Any] = {}
+        for block in blocks:
+            moved = sorted({i for pair in block for i in pair} - {-1})
+            entries = sorted({entry for pair in block for entry in self.entries(*pair)})
+
+            def own(block: list[tuple[int, int]] = block, moved: list[int] = moved, entries: list[tuple[int, int]] = entries) -> Array:
+                f, g = self.pair_of_bodies(*block[0], V) if len(block) == 1 else self.parts(block, V)
+                return np.concatenate([*(f[i] for i in moved), [g[entry] for entry in entries]])
+
+            near = functools.reduce(ops.logical_or, [self.patches[k].near for pair in block for k in self.bodies[pair]])
+            found = ops.when(near, own, np.zeros(6 * len(moved) + len(entries)))
+            for i, f in zip(moved, found[: 6 * len(moved)].reshape(-1, 6), strict=True):
+                F[i] = F[i] + f if i in F else f
+            for entry, g in zip(entries, found[6 * len(moved) :], strict=True):
+                G[entry] = G[entry] + g if entry in G else g
+        return F, G
+
+    def jacobian(self, a: int, b: int) -> dict[int, Array]:
+        """Return the columns of J (6, nv), the twist of a body b relative to a, by velocities that move one of them alone."""
+        above_a, above_b = path(self.axes.model, a), path(self.axes.model, b)
+        J: dict[int, Array] = {}
+        for sign, own, other in ((-1.0, above_a, above_b), (1.0, above_b, above_a)):
+            for i in (i for i in own if i not in other):
+                for j, column in self.axes.columns[i]:
+                    J[j] = J[j] + sign * column if j in J else sign * column
+        return J
+
+    def entries(self, a: int, b: int) -> list[tuple[int, int]]:
+        """Return where in the upper triangle of G a pair of bodies adds something."""
+        dofs = sorted(self.jacobian(a, b))
+        return [(i, j) for i in dofs for j in dofs if i <= j]
+
+    def pair_of_bodies(self, a: int, b: int, V: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
+        """Return the wrenches on two bodies, and the entries of Jᵀ K J with J (6, nv) of the second relative to the first."""
+        total: Any = np.zeros(27)
+        for p, f in ((self.patches[k], self.friction[k]) for k in self.bodies[a, b]):
+            total = total + self.asked(point_law.wrench, p, f, V, np.zeros(27))
+        K = np.empty((6, 6), dtype=total.dtype)
+        K[UPPER], K.T[UPPER] = total[6:], total[6:]
+        J = self.jacobian(a, b)
+        KJ = {j: K @ column for j, column in J.items()}
+        return {a: -total[:6], b: total[:6]}, {(i, j): J[i] @ KJ[j] for i, j in self.entries(a, b)}
+
+
+def relative(pair: Pair, V: list[Any]) -> Array:
+    """Return the twist (6) of the second of a pair relative to the first, in world axes."""
+    return V[pair.b.body] - V[pair.a.body]
