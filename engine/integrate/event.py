@@ -25,6 +25,7 @@ class Event:
     direction : > 0 counts only zeros where it rises, < 0 only where it falls, 0 all
     action : "stop" ends the motion there; None notes the zero and goes on; a callback ``action(t, q, v)`` returns None to go on, (q, v) to
         go on from there, or False to stop
+    check : ``check(q0)`` refuses configurations from which no run can start; None where all will do
 
     A plain function will do as well: its attributes ``direction`` and ``callback``, as far as it has them, say the same; without a callback
     it stops a run at fixed steps, and an adaptive one where its attribute ``terminal`` is true.
@@ -37,6 +38,7 @@ class Event:
     function: Callable[..., Any]
     direction: float = 0
     action: Any = "stop"
+    check: Callable[[Any], None] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):

@@ -13,6 +13,8 @@ from engine.simulation.step import Step
 Array = np.ndarray
 #: events in one step, after which a run gives up
 MOST = 1000
+#: of 1 + |q|: a change of an event function's value that is no rounding
+CHANGE = 1e-13
 
 
 def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_every: int, start: int = 0,
@@ -84,7 +86,17 @@ def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
     for i in np.flatnonzero(memory["zeros"]):                                  # still at its zero: it does not count again
         values[i] = 0.0 if abs(values[i]) <= abs(at[i]) else values[i]
     if not np.array_equal(v, a["v"]):                                          # on which side it goes on, however short it stays there
-        soon = watch.values(plant.context(t, plant.model.manifold.plus(q, step.dt * v), v, z, p))
-        values = np.where((values == 0.0) & (memory["zeros"] > 0), soon - watch.values(plant.context(t, q, v, z, p)), values)
+        values = np.where((values == 0.0) & (memory["zeros"] > 0), onward(step, t, p, q, v, z), values)
     events = watch.memory.join({**memory, "values": values, "stopped": 0.0, "zeros": np.zeros(len(values))})
     return step.layout.join({**a, "q": q, "v": v, "state": z, "events": events})
+
+
+def onward(step: Step, t: float, p: Array, q: Array, v: Array, z: Array) -> Array:
+    """Return how the event functions' values (n) change at first from q on at v: over as short a time as shows it."""
+    plant, watch = step.plant, step.watch
+    now = watch.values(plant.context(t, q, v, z, p))
+    change = np.zeros(len(now))
+    for part in (1e-8, 1e-6, 1e-4, 1e-2, 1.0):
+        soon = watch.values(plant.context(t, plant.model.manifold.plus(q, part * step.dt * v), v, z, p))
+        change = np.where(change == 0.0, np.where(np.abs(soon - now) > CHANGE * (1.0 + np.abs(q).max()), soon - now, 0.0), change)
+    return change

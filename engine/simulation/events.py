@@ -103,6 +103,12 @@ class Watch:
         """Return when each rollout stopped (...), infinite where it did not."""
         return np.where(memory["stopped"] > 0, memory["time"], np.inf)
 
+    def require_start(self, q: Array) -> None:
+        """Refuse configurations (..., nq) that an event refuses."""
+        for e in self.events:
+            if e.check is not None:
+                e.check(q)
+
     def require_stops(self, where: str) -> None:
         """Refuse events that go on, where every event stops."""
         for e in self.events:

@@ -7,26 +7,30 @@ import functools
 import numpy as np
 
 from engine import ops
-from engine.checks import number
+from engine.checks import number, warn
 from engine.contact import ContactError, ContactLaws, Placed
 from engine.dynamics import crba, forward_kinematics, jacobian
 from engine.integrate import Event
 from engine.model import Model
+from engine.simulation.component import SimulationWarning
 from engine.simulation.contacts import Contacts
 from engine.spatial import se3
 
 Array = np.ndarray
-#: m: points no farther apart than this touch, where one of them does
-TOUCHES = 1e-9
+#: m: points no farther apart than this touch, where one of them does; and how deep the first is then, so that what touches at first counts
+TOUCHES, FIRST = 1e-9, 1e-12
+#: impacts that follow each other at once, at the most; and of the speeds, one that is rounding
+MOST, ROUNDED = 1000, 1e-12
 
 
 def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1e-7) -> Event:
     """Return an event at which shapes of a model meet and rebound without friction, by Newton's law: each point opens at e times the
-    speed at which it closed, unless others throw it off faster.
+    speed at which it closed, unless others throw it off faster. Points that close at the same time act together, and what closes by that,
+    as in a cradle whose balls touch, after them.
 
     Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Of all bounces, which follow each
-    other ever faster, the one after which nothing opens at more than ``rest`` ends the run: what lies still needs contacts. Momentum is
-    kept, and of the energy each impact takes its part.
+    other ever faster, the one after which nothing opens at more than ``rest`` ends the run, with a warning: what lies still needs contacts.
+    Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed.
 
     Parameters
     ----------
@@ -36,18 +40,20 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     Raises
     ------
-    ContactError : a restitution that is none, and what :meth:`Contacts.bind` refuses
+    ContactError : a restitution that is none, and what :meth:`Contacts.bind` refuses; at the start of a run, shapes in each other
 
     Examples
     --------
     A ball let fall from 1 m comes to rest after √(2h/g) (1 + e)/(1 − e):
 
-    >>> import engine
+    >>> import engine, warnings
     >>> ball = engine.Builder("ball")
     >>> _ = ball.add_link("ball", inertia=engine.spatial.inertia.sphere(1.0, 0.1), collisions=[engine.Geometry("sphere", (0.1,))])
     >>> ball = ball.model(floating_base=True)
     >>> bounce = engine.impact(ball, engine.Contacts(engine.HalfSpace()), restitution=0.5)
-    >>> run = engine.Simulator(ball, events=[bounce]).run([1, 0, 0, 0, 0, 0, 1.1], np.zeros(6), 5.0)
+    >>> with warnings.catch_warnings():                                        # that it comes to rest
+    ...     warnings.simplefilter("ignore")
+    ...     run = engine.Simulator(ball, events=[bounce]).run([1, 0, 0, 0, 0, 0, 1.1], np.zeros(6), 5.0)
     >>> bool(abs(run.t[-1] - 3.0 * np.sqrt(2.0 / 9.81)) < 1e-6), len(run.events)
     (True, 26)
 
@@ -61,14 +67,29 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
     laws = contacts.bind(model)
 
     def least_gap(t: float, q: Array, v: Array) -> Array:
-        return functools.reduce(ops.minimum, laws.gaps(q))
+        return functools.reduce(ops.minimum, laws.gaps(q)) + FIRST
+
+    def require_apart(q: Array) -> None:
+        for row in q.reshape(-1, model.nq):
+            gaps = np.asarray(laws.gaps(row), dtype=float)
+            if gaps.min() < -TOUCHES:
+                raise ContactError(f"'{laws.names[int(gaps.argmin())]}' overlap by {-gaps.min():.3g} m at the start; expected shapes that "
+                                   "touch at most, as an impact happens where they meet")  # fmt: skip
 
     def rebound(t: float, q: Array, v: Array) -> tuple[Array, Array] | bool:
-        J = normal_rows(laws, q)
-        after = rebounding(crba(model, q), J, v, restitution)
-        return False if np.max(J @ after) < rest else (q, after)
+        J, M, after = normal_rows(laws, q), crba(model, q), v
+        for _ in range(MOST):
+            closing = J @ after < -ROUNDED * np.abs(v).max(initial=0.0)
+            if not closing.any():
+                break
+            after = rebounding(M, J[closing], after, restitution)
+        if np.max(J @ after) >= rest:
+            return q, after
+        warn(f"'{model.name}': at t = {t:.6g} s a body comes to rest on another, and the run ends; expected contacts, for what lies still",
+             SimulationWarning)  # fmt: skip
+        return False
 
-    return Event(least_gap, direction=-1, action=rebound)
+    return Event(least_gap, direction=-1, action=rebound, check=require_apart)
 
 
 def normal_rows(laws: ContactLaws, q: Array) -> Array:

@@ -111,7 +111,7 @@ class Impulses:
         return x, v, P.reshape(momenta.shape), lasting
 
     def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, dict[str, Any]]:
-        """Return v̇ (nv) with the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, and signals."""
+        """Return what the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, add to v̇ (nv), and signals."""
         v_after, _, forces, _ = self.split(solved(after, free), len(v))
         signals: dict[str, Any] = {}
         if self.joints:
@@ -119,7 +119,7 @@ class Impulses:
                 signals |= {f"{name}.force": impulse / h, f"{name}.power": (impulse / h) @ (0.5 * (v + v_after))}
         if self.contacts:
             signals |= self.contacts.observed(q, v, forces, h)
-        return (v_after - v) / h, signals
+        return (v_after - free) / h, signals
 
 
 class Overlaps:

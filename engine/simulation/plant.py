@@ -305,14 +305,16 @@ class Plant:
         """
         if self.impulses is None:
             return vdot, {}
+        flight = vdot
         plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
         if self.impulses.contacts:
             vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
-        if self.lasts:
-            vdot = vdot - self.yielding(s.model, s.q, s.states[LASTING], m)
+        lasting = self.yielding(s.model, s.q, s.states[LASTING], m) if self.lasts else np.zeros(self.model.nv)
+        vdot = vdot - lasting
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        return self.impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        changed, signals = self.impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        return flight + (changed - lasting), signals                           # what lasts is in both
 
     # ------------------------------------------------------------ momentum
 

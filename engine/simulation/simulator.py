@@ -239,6 +239,7 @@ class Simulator(Fixed):
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
+        self.watch.require_start(q0)
         if self.limited:
             require_within(self.model, q0)
         if self._overlaps is not None:

@@ -298,3 +298,29 @@ def test_nonsense_is_refused():
         engine.Simulator(model, constraints=[engine.Coupling("a/floating_base", "b/floating_base")])
     with pytest.raises(engine.SimulationError, match="commands 'grib' \\(did you mean 'grip'\\?\\)"):
         engine.Simulator(model, controller=lambda t, q, v: {"grib": 1.0}, constraints=[engine.Grip("a/base", "b/base")])
+
+
+@pytest.mark.parametrize("dt", [4e-3, 1e-3])
+def test_the_force_of_a_grip_is_recorded_whatever_might_touch(dt):
+    """Off centre and turning, with a joint that pushes: what is held is moved by the grip alone, and nothing touches."""
+    place, ball = np.eye(4), engine.Geometry("sphere", (0.03,))
+    place[2, 3] = -0.7
+    arm = engine.Builder("arm")
+    arm.add_link("bus", inertia=inertia.box(100.0, (0.8, 0.8, 0.8)))
+    arm.add_link("probe", inertia=inertia.box(2.0, (0.05, 0.05, 0.4)), collisions=[ball])
+    arm.add_joint("slide", "prismatic", "bus", "probe", placement=place, axis=[0, 0, 1])
+    target = engine.Builder("target")
+    target.add_link("target", inertia=inertia.box(200.0, (1, 1, 1)), collisions=[ball])
+    model = engine.combine(a=arm.model(floating_base=True), b=target.model(floating_base=True))
+    q, v = model.neutral(), np.array([0.02, 0.01, 0.03, 0, 0, -0.15, 0, 0.05, -0.1, 0.2, 0, 0, 0])
+    q[4:7] = 0.12, 0.03, 1.35
+
+    def control(t, q, v):
+        spring = np.stack([-200.0 * q[7] - 20.0 * v[6]])
+        return {"grip": ops.where(t >= 0.5, 1.0, 0.0), "tau": np.concatenate([np.zeros(6), spring, np.zeros(6)])}
+
+    sim = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), controller=control, constraints=[engine.Grip("a/probe", "b/target")],
+                           contacts=engine.Contacts(pairs=[("a/probe", "b/target")]))  # fmt: skip
+    run = sim.run(q, v, 1.0)
+    last = run.vdot[-1, 10:] + np.cross(run.v[-1, 7:10], run.v[-1, 10:])
+    assert abs(np.linalg.norm(run("constraints.force")[-1, 3:]) - 200.0 * np.linalg.norm(last)) < 1e-9
