@@ -46,13 +46,17 @@ class Gripper(Component):
     command = ()
 
     def __init__(self, grip: Grip, loops: Loops) -> None:
-        self.name, self.loops, self.memory = grip.name, loops, loops.open()[grip.name]
+        self.name, self.loops, self.memory, self.commanded = grip.name, loops, loops.open()[grip.name], True
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         return Effect(signals={"closed": memory[0]})
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if command is None:
+            if self.commanded:                                                 # said once
+                self.commanded = False
+                warn(f"nothing commands the grip '{self.name}', and it stays open; expected a controller that returns "
+                     f"{{'{self.name}': 1.0}} while it is to be closed", SimulationWarning)  # fmt: skip
             return memory
         command = np.asarray(command)[()]                                      # held ones are arrays of one
         held = ops.where(memory[0] > CLOSES, memory, self.loops.closing(s.q)[self.name])

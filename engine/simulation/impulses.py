@@ -140,12 +140,14 @@ class Overlaps:
         ------
         ContactError : names the deepest pair, with its depth
         """
-        depth = (-self.gaps(q).reshape(-1, len(self.sizes))).max(axis=0)
+        depths = -self.gaps(q).reshape(-1, len(self.sizes))
+        depth = depths.max(axis=0)
         worst = int(np.argmax(depth / self.sizes))
+        row = f" of rollout {[int(i) for i in np.unravel_index(depths[:, worst].argmax(), q.shape[:-1])]}" if q.ndim > 1 else ""
         if depth[worst] > OVERLAP * self.sizes[worst]:
             others = int((depth > OVERLAP * self.sizes).sum()) - 1
             more = f" ({others} other points too)" if others else ""
-            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{more}; expected shapes "
+            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{row}{more}; expected shapes "
                                "that touch at most, or pairs=[...] without these")  # fmt: skip
         self.warn_of_springs(depth)
 

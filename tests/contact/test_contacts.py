@@ -264,6 +264,8 @@ def test_what_cannot_touch_or_lies_in_another_is_said():
     sim = simulator(block(), material())
     with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.03 m at the start"):
         sim.run([*UPRIGHT, 0, 0, 0.02], np.zeros(6), 0.1)
+    with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.03 m at the start of rollout \[2\]"):
+        sim.run([[*UPRIGHT, 0, 0, z] for z in (0.06, 0.05, 0.02)], np.zeros(6), 0.1)
     with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, and are thrown apart"):
         simulator(block(), material(1e6)).run([*UPRIGHT, 0, 0, 0.046], np.zeros(6), 0.001)
     with pytest.warns(engine.SimulationWarning, match="contacts with the integrator 'lie_euler', whose order is 1"):

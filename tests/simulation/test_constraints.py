@@ -324,3 +324,10 @@ def test_the_force_of_a_grip_is_recorded_whatever_might_touch(dt):
     run = sim.run(q, v, 1.0)
     last = run.vdot[-1, 10:] + np.cross(run.v[-1, 7:10], run.v[-1, 10:])
     assert abs(np.linalg.norm(run("constraints.force")[-1, 3:]) - 200.0 * np.linalg.norm(last)) < 1e-9
+
+
+def test_a_grip_that_nothing_commands_is_warned_of():
+    model, q, v = two()
+    sim = engine.Simulator(model, gravity=(0, 0, 0), constraints=[engine.Grip("a/base", "b/base", name="hand")])
+    with pytest.warns(engine.SimulationWarning, match="nothing commands the grip 'hand', and it stays open; expected a controller that"):
+        sim.run(q, v, 0.01)
