@@ -328,6 +328,5 @@ def test_the_force_of_a_grip_is_recorded_whatever_might_touch(dt):
 
 def test_a_grip_that_nothing_commands_is_warned_of():
     model, q, v = two()
-    sim = engine.Simulator(model, gravity=(0, 0, 0), constraints=[engine.Grip("a/base", "b/base", name="hand")])
     with pytest.warns(engine.SimulationWarning, match="nothing commands the grip 'hand', and it stays open; expected a controller that"):
-        sim.run(q, v, 0.01)
+        engine.Simulator(model, gravity=(0, 0, 0), constraints=[engine.Grip("a/base", "b/base", name="hand")]).run(q, v, 0.01)
