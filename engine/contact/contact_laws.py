@@ -144,7 +144,8 @@ class ContactLaws:
         for t in self.touches(q, v, found, axes.about):
             at += list(t.position)
             gap += list(t.gap)
-            energy = energy + 0.5 * t.pair.material.stiffness * sum(ops.minimum(g, 0.0) ** 2 for g in t.gap)
+            energy = energy + 0.5 * t.pair.material.stiffness * sum(
+                part * ops.minimum(g, 0.0) ** 2 for g, part in zip(t.gap, t.share, strict=True))
             slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
         return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip

@@ -77,6 +77,7 @@ class Touch(NamedTuple):
     position, normal : (n, 3) midway between the surfaces, out of the first
     gap : (n), m, below zero where they overlap
     before : (n), the rate of the gap at the beginning of the step, m/s
+    share : (n), how many points each counts as
     """
 
     pair: Pair
@@ -85,6 +86,7 @@ class Touch(NamedTuple):
     normal: Array
     gap: Array
     before: Array
+    share: Array
 
 
 class Nearness(NamedTuple):
@@ -119,14 +121,14 @@ class Began(NamedTuple):
 def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, began: Began) -> Touch:
     """Return where a pair is, with the bodies at T_WB (``poses``), seen from a point (3) in the world."""
     n = pair.points
-    nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(n)])
+    nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(2 * n)])
     found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)]), nowhere)
-    position, normal, gap, before = np.split(found, [3 * n, 6 * n, 7 * n])
-    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before)
+    position, normal, gap, before, share = np.split(found, [3 * n, 6 * n, 7 * n, 8 * n])
+    return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before, share)
 
 
-def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, Array, Array, Array]:
-    """Return position and normal (n, 3), gap and its rate before (n) of the points of a pair, as in :class:`Touch`.
+def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, Array, Array, Array, Array]:
+    """Return position and normal (n, 3), gap, its rate before, and share (n) of the points of a pair, as in :class:`Touch`.
 
     One program serves equal pairs of shapes, and all hulls of as many vertices.
     """
@@ -138,7 +140,7 @@ def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Ar
 
 
 @functools.cache
-def looking(*kinds: Shape | int) -> Callable[..., tuple[Array, Array, Array, Array]]:
+def looking(*kinds: Shape | int) -> Callable[..., tuple[Array, Array, Array, Array, Array]]:
     """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
     and centre, of the point to see it from, and of the numbers of hulls."""
 
@@ -147,14 +149,14 @@ def looking(*kinds: Shape | int) -> Callable[..., tuple[Array, Array, Array, Arr
         R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]
         return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
 
-    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
+    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, Array, Array, Array, Array]:
         left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
         one, two = (geometry.HullOfNumbers(next(left)) if isinstance(k, int) else k for k in kinds)
         p = geometry.points(one, two, se3.inv(T_a) @ T_b)
         R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         rates = [n @ (rate(b, centers[1], y) - rate(a, centers[0], y)) for n, y in zip(normals, places, strict=True)]
-        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates)
+        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share
 
     return looks
 

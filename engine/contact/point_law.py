@@ -7,7 +7,8 @@ function. It is regularised: below a speed v_s a contact sticks, and creeps at l
 All points of a pair are asked at once, by functions that are compiled once for each number of points. They take what holds for the pair,
 c (8) of :func:`constants`, and for its points
 
-    rows : (n, 10), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c
+    rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
+        it counts as
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
     W : (6), the twist of the second body relative to the first, in world axes about c
 
@@ -30,7 +31,7 @@ Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
 STIFFEST = 1e-3
 #: numbers of a point
-ROW = 10
+ROW = 11
 UPPER = np.triu_indices(6)
 
 
@@ -49,14 +50,14 @@ def velocity(W: Array, x: Array) -> Array:
 
 def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
     """Return the normal (3), the normal velocity, and the slip (3) of a point."""
-    n, u = row[4:7], velocity(W, row[7:])
+    n, u = row[4:7], velocity(W, row[7:10])
     un = n @ u
     return n, un, u - un * n
 
 
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
     """Return the normal impulse of a point and its slope at a normal velocity."""
-    return normal_impulse(c[0], c[1], c[2], row[0], row[1], row[2], row[3], un)
+    return normal_impulse(c[0] * row[10], c[1], c[2], row[0], row[1], row[2], row[3], un)
 
 
 def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
@@ -73,15 +74,17 @@ def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
     return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
 
 
-def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, was: Array, flown: Array) -> Array:
+def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array,
+          flown: Array) -> Array:  # fmt: skip
     """Return the rows and the friction of points, flattened, and the largest normal impulse where flight leads.
 
-    ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap and its rate before (n).
+    ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
+    (n).
     """
     rows, friction, acts = [], [], []
-    for x, n, g, u0 in zip(position, normal, gap, before, strict=True):
+    for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
-        row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x])
+        row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x, [part]])
         ut = split(row, was)[2]
         rows.append(row)
         friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
@@ -108,7 +111,7 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
         n, un, ut = split(row, W)
         g = pushed(c, row, un)[0] * n - drag(rubs, slow, ut)[0] * ut
         found.append(g)
-        lasting = lasting + ops.where(lasts(c[2], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:], g), g])
+        lasting = lasting + ops.where(lasts(c[2], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:10], g), g])
     return np.concatenate([*found, lasting])
 
 
@@ -125,7 +128,7 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
         def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
                    slope: Any = slope) -> Array:  # fmt: skip
             b, slides = drag(rubs, slow, ut)
-            X = so3.hat(row[7:])
+            X = so3.hat(row[7:10])
             m, w = np.concatenate([X @ n, n]), np.concatenate([X @ ut, ut])
             K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
             return np.concatenate([push * m - b * w, K[UPPER]])

@@ -23,7 +23,7 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """A pair of shapes in a step: c (8) and rows (n, 10) of :mod:`engine.contact.point_law`, zeros where it is not near."""
+    """A pair of shapes in a step: c (8) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
 
     pair: Pair
     near: Any
@@ -33,7 +33,7 @@ class Patch(NamedTuple):
     @property
     def position(self) -> Array:
         """The points' places (n, 3) from c, in world axes."""
-        return self.rows[:, 7:]
+        return self.rows[:, 7:10]
 
 
 class Touching:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,20 +43,49 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
     points = []
-    for k, (begin, there) in enumerate(common(of_a, of_b, size, SAME)):
-        at = along(one, k, begin)
+    sides_a, sides_b = common(of_a, of_b, size, SAME), common(of_b, of_a, size, -SAME)
+    for k, side in enumerate(sides_a):
+        at = along(one, k, side.begin)
         low, high = at @ n + a.rounding, ops.maximum(height(two, n, at) - b.rounding, bottom)
-        points.append((at + (a.rounding + 0.5 * (high - low)) * n, n, ops.where(there, high - low, FAR)))
-    for k, (begin, there) in enumerate(common(of_b, of_a, size, -SAME)):
-        at = along(two, k, begin)
+        points.append((at + (a.rounding + 0.5 * (high - low)) * n, n, ops.where(side.there, high - low, FAR)))
+    for k, side in enumerate(sides_b):
+        at = along(two, k, side.begin)
         low, high = ops.minimum(height(one, n, at) + a.rounding, top), at @ n - b.rounding
-        points.append((at - (b.rounding + 0.5 * (high - low)) * n, n, ops.where(there, high - low, FAR)))
+        points.append((at - (b.rounding + 0.5 * (high - low)) * n, n, ops.where(side.there, high - low, FAR)))
     middle = 0.5 * (near.a + near.b)
     if not points:
         return points_of([(middle, n, gap)])
     missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
     (x, _, g), *others = points
-    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others])
+    first, *rest = shares(sides_a, sides_b, of_a, of_b)
+    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *rest])
+
+
+def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array) -> list[Any]:
+    """Return how many points each corner of a common part counts as: by the lengths l of the sides beside it, the one that begins there
+    and the one that ends there, (l_k + l_j)/2 of all; together 1 + (n − 1) P/P_full, with the part's perimeter P over that of the smaller
+    face, and n = 2 for edges and 4 for faces.
+    """
+    weights = []
+    for sides, others in ((sides_a, sides_b), (sides_b, sides_a)):
+        for k, side in enumerate(sides):
+            cut = sum(ops.where(ops.equal(side.cut, float(j)), other.length, 0.0) for j, other in enumerate(others))
+            before = side.length if len(sides) == 2 else ops.where(side.cut < 0.0, sides[k - 1].length, cut)
+            weights.append(ops.where(side.there, 0.5 * (side.length + before), 0.0))
+    full = [sum(ops.norm(c - d) for c, d in zip(face, np.roll(face, -1, axis=0), strict=True)) for face in (of_a, of_b) if len(face) > 1]
+    total, corners = sum(weights), max(1, min(4, len(of_a) or 4, len(of_b) or 4))
+    count = 1.0 + (corners - 1.0) * ops.minimum(total / ops.maximum(functools.reduce(ops.minimum, full), 1e-300), 1.0)
+    return [count * w / ops.maximum(total, 1e-300) for w in weights]
+
+
+class Side(NamedTuple):
+    """What a side of a polygon has in common with another: where along it that begins, from 0 to 1, whether there is any, how long it is,
+    m, and the number of the other's side that cuts it where it begins, −1 where it begins with the side."""
+
+    begin: Any
+    there: Any
+    length: Any
+    cut: Any
 
 
 def along(f: Face, k: int, t: Any) -> Array:
@@ -70,8 +99,8 @@ def height(f: Face, n: Array, at: Array) -> Any:
     return at @ n + (f.normal @ (f.corners[0] - at)) / ops.where(abs(slope) < 1e-9, 1.0, slope)
 
 
-def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any, Any]]:
-    """Return for every side of a polygon (k, 2) where on it, from 0 to 1, its part in another (m, 2) begins, and whether there is any.
+def common(one: Array, two: Array, size: float, slack: float) -> list[Side]:
+    """Return for every side of a polygon (k, 2) its part in another (m, 2).
 
     The other is convex, its corners in either order. With a ``slack`` it is so much of a ``size``, m, larger. Without area it holds
     nothing.
@@ -86,16 +115,18 @@ def common(one: Array, two: Array, size: float, slack: float) -> list[tuple[Any,
     starts = []
     for k, x in enumerate(one):
         e = one[(k + 1) % len(one)] - x
-        begin, end, there, long = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e)
-        for g, width in zip(inside, wide, strict=True):                        # g + t h ≥ 0 at x + t e
+        begin, end, there, long, cut = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e), -1.0
+        for j, (g, width) in enumerate(zip(inside, wide, strict=True)):        # g + t h ≥ 0 at x + t e
             here, h = g[k] + slack * size * width, g[(k + 1) % len(one)] - g[k]
             crosses = 1e-12 * size * size < abs(h)
             t = -here / ops.where(crosses, h, 1.0)
-            begin = ops.maximum(begin, ops.where(ops.logical_and(crosses, h > 0.0), t, 0.0))
+            enters = ops.where(ops.logical_and(crosses, h > 0.0), t, 0.0)
+            cut = ops.where(enters > begin, float(j), cut)
+            begin = ops.maximum(begin, enters)
             end = ops.minimum(end, ops.where(ops.logical_and(crosses, h < 0.0), t, 1.0))
             there = ops.logical_and(there, ops.logical_or(crosses, here >= 0.0))
         there = ops.logical_and(there, abs(slack) * size < (end - begin) * long)
-        starts.append((ops.where(there, begin, 0.0), there))
+        starts.append(Side(ops.where(there, begin, 0.0), there, ops.where(there, (end - begin) * long, 0.0), cut))
     return starts
 
 

@@ -22,21 +22,24 @@ class Points(NamedTuple):
     position : (n, 3), m, midway between the two surfaces
     normal : (n, 3), unit vectors from A to B
     gap : (n), signed distances, m; negative where the shapes overlap
+    share : (n), how many points each counts as: all together from one, where shapes meet in a point, to two, along all of an edge, and
+        four, on all of a face, so that what carries does not jump where points come, go, or fall together
     """
 
     position: Array
     normal: Array
     gap: Array
+    share: Array
 
     def seen_from(self, T: Array) -> Points:
         """Return the points of B and A, in B's frame, of those of A and B: T is T_BA."""
-        return Points(self.position @ T[:3, :3].T + T[:3, 3], -(self.normal @ T[:3, :3].T), self.gap)
+        return Points(self.position @ T[:3, :3].T + T[:3, 3], -(self.normal @ T[:3, :3].T), self.gap, self.share)
 
 
-def points_of(rows: Sequence[tuple[Array, Array, Any]]) -> Points:
-    """Return the points of (position, normal, gap) each."""
+def points_of(rows: Sequence[tuple[Array, Array, Any]], shares: Sequence[Any] = ()) -> Points:
+    """Return the points of (position, normal, gap) each; each counts as one unless ``shares`` say more."""
     position, normal, gap = zip(*rows, strict=True)
-    return Points(np.stack(position), np.stack(normal), ops.array(list(gap)))
+    return Points(np.stack(position), np.stack(normal), ops.array(list(gap)), ops.array(list(shares) or [1.0] * len(rows)))
 
 
 def least(points: Points) -> tuple[Array, Array, Any]:

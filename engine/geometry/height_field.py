@@ -42,7 +42,7 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
         return np.array([*with_row(table, k, ops.array([*at, *n, gap])), ops.array([k + 1.0, *[0.0 * k] * 6])]), False
 
     x, _ = ops.while_loop(look, np.zeros((len(standing) + 1, 7)) + 0.0 * T[0, 0], len(standing))
-    return Points(x[:-1, :3], x[:-1, 3:6], x[:-1, 6])
+    return Points(x[:-1, :3], x[:-1, 3:6], x[:-1, 6], np.ones(len(x) - 1))
 
 
 def normal_of(field: HeightField, p: Array) -> tuple[Array, Any]:

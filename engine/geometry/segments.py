@@ -28,7 +28,7 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
     >>> capsule_points(Capsule(1.0, 2.0), Capsule(1.0, 4.0), T)
     Points(position=array([[ 1.5,  0. , -1. ],
            [ 1.5,  0. ,  1. ]]), normal=array([[1., 0., 0.],
-           [1., 0., 0.]]), gap=array([1., 1.]))
+           [1., 0., 0.]]), gap=array([1., 1.]), share=array([1., 1.]))
     """
     p, e, h_a, h_b = T[:3, 3], T[:3, 2], 0.5 * a.length, 0.5 * b.length
     c, sine2 = e[2], e[0] * e[0] + e[1] * e[1]                                 # 1 − c²
@@ -45,7 +45,8 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
     first = ops.where(sine2 < PARALLEL * PARALLEL, begin, nearest)
     second = ops.where(abs(first - begin) < abs(end - first), end, begin)
     square, _ = unit(ops.array([e[1], -e[0], 0.0 * c]), X, 1e-12)              # to both
-    return points_of([between(a, b, z * Z, p + beside(z)[0] * e, square) for z in (first, second)])
+    share = 0.5 + abs(first - second) / (4.0 * min(h_a, h_b))                  # from a half each, where they cross, to one
+    return points_of([between(a, b, z * Z, p + beside(z)[0] * e, square) for z in (first, second)], [share, share])
 
 
 def between(a: Capsule, b: Capsule, x: Array, y: Array, otherwise: Array) -> tuple[Array, Array, Any]:

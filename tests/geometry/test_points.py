@@ -118,7 +118,7 @@ def test_crossed_capsules_touch_at_their_crossing():
 @pytest.mark.parametrize(("one", "two"), PAIRS)
 def test_the_least_gap_is_the_distance(one, two):
     a, b, T = SOLIDS[one], SOLIDS[two], poses(300, 0.9, seed=1)
-    _, n, gap = points_of(a, b)(T)
+    _, n, gap, _ = points_of(a, b)(T)
     d, m, *_ = distance_of(a, b)(T)
     assert np.abs(gap.min(axis=1) - d).max() < 2e-8
     assert np.abs(n[np.arange(len(T)), gap.argmin(axis=1)] - m).max() < 1e-4
@@ -128,7 +128,7 @@ def test_the_least_gap_is_the_distance(one, two):
 def test_surfaces_meet_halfway(one, two):
     """Half a gap from the deepest point along its normal lies the surface of either: no plane on the shape leaves it out."""
     a, b, T = SOLIDS[one], SOLIDS[two], poses(60, 0.7, seed=2)
-    x, n, gap = points_of(a, b)(T)
+    x, n, gap, _ = points_of(a, b)(T)
     d = so3.exp(np.random.default_rng(0).standard_normal((300, 3)))[:, 0]
     for k, j in enumerate(gap.argmin(axis=1)):
         onto_a, onto_b = x[k, j] - 0.5 * gap[k, j] * n[k, j], x[k, j] + 0.5 * gap[k, j] * n[k, j]
@@ -141,8 +141,8 @@ def test_surfaces_meet_halfway(one, two):
 def test_seen_from_the_other_shape_the_points_are_the_same(a, b):
     """To rounding, which narrow angles between sides magnify."""
     T, b = poses(40, 0.7, seed=3), SOLIDS[b]
-    x, n, gap = points_of(a, b)(T)
-    y, m, back = points_of(b, a)(inverse(T))
+    x, n, gap, _ = points_of(a, b)(T)
+    y, m, back, _ = points_of(b, a)(inverse(T))
     R, p = T[:, None, :3, :3], T[:, None, :3, 3]
     assert np.abs(back - gap).max() < 1e-9 and np.abs(-np.matvec(R, m) - n).max() < 1e-9
     assert np.abs(np.matvec(R, y) + p - x)[gap < 0.5 * FAR].max() < 1e-9
@@ -165,7 +165,7 @@ def test_a_flat_height_field_is_a_plane():
             continue
         T = poses(20, 0.7, seed=5)
         one, two = points_of(flat, b)(T), points_of(Plane(), b)(raised(T, -0.25))
-        for x, y, shift in zip(one, two, ((0.0, 0.0, 0.25), 0.0, 0.0), strict=True):
+        for x, y, shift in zip(one, two, ((0.0, 0.0, 0.25), 0.0, 0.0, 0.0), strict=True):
             assert np.abs(x - y - shift).max() < 1e-14
 
 
@@ -209,3 +209,28 @@ def test_plain_interpreted_and_compiled_are_one(one, two):
 @pytest.mark.parametrize("kind", ["box", "cylinder", "capsule", "ellipsoid", "sphere"])
 def test_plain_interpreted_and_compiled_are_one_on_the_ground(a, kind):
     check_lives(lambda T: tuple(points(a, SOLIDS[kind], T)), poses(4, 0.6, seed=7), tolerance=1e-13)
+
+
+# ---------------------------------------------------------------- how many points they count as
+
+
+def along_x(x, z):
+    """A capsule that lies along x, with its middle at x and z."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], [x, 0.0, z]
+    return T
+
+
+@pytest.mark.parametrize(("a", "b", "path"), [
+    (Box((1.0, 1.0, 1.0)), Capsule(0.1, 1.0), lambda s: along_x(s, 0.599)),
+    (Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), lambda s: raised(np.eye(4), 0.999) + s * np.eye(4)[:, :1] @ np.eye(4)[3:]),
+    (Capsule(0.1, 1.0), Capsule(0.1, 1.0), lambda s: raised(np.eye(4), s) + 0.199 * np.eye(4)[:, :1] @ np.eye(4)[3:]),
+], ids=["an edge on a face", "a face on a face", "edges side by side"])
+def test_what_carries_does_not_jump_where_points_come_and_go(a, b, path):
+    """Slid off each other at one depth: Σ share over points that touch changes with the way, from 2 or 4 to what a point counts as."""
+    way = np.linspace(0.0, 0.9999, 300)
+    _, _, gap, share = points_of(a, b)(np.array([path(s) for s in way]))
+    carried = np.where(gap < 0.0, share, 0.0).sum(axis=-1)
+    assert np.abs(np.diff(carried)).max() < 0.02 and carried[0] > 1.9 and carried[-1] < 2.51
+    aligned = points(Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), raised(np.eye(4), 0.999))
+    assert np.abs(aligned.share[aligned.gap < 0.0] - 1.0).max() < 1e-12
