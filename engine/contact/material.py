@@ -23,7 +23,7 @@ class ContactMaterial:
 
     Attributes
     ----------
-    stiffness : k of a point, N/m
+    stiffness : k of a point, N/m; all along an edge there are two, on all of a face four, and less of them on less of it
     dissipation : d of Hunt and Crossley's law f = k δ (1 + d δ̇), s/m
     friction : μ of a contact that slides
     static_friction : μ of one that does not; the same by default. It falls to ``friction`` over a slip of about 1 cm/s
