@@ -320,7 +320,7 @@ def test_joints_that_are_held_stand_still_however_their_motors_damp(what):
 
 
 def test_a_sliding_contact_obeys_coulomb_at_every_blow():
-    """A stick that falls on an end, and on the other: |friction| ≤ μ N of each record, up to 0.1 % of the largest, to which passes agree."""
+    """A stick that falls on an end, and on the other: |friction| ≤ μ N of each record, up to 0.1 % of the largest, as passes agree."""
     stick = body("stick", inertia.box(0.5, (0.2, 0.02, 0.02)), "box", (0.2, 0.02, 0.02))
     run = simulator(stick, material(5e4, 1.0, 0.8)).run([*quaternion.exp([0.0, 1.2, 0.3]), 0, 0, 0.1], np.zeros(6), 1.0)
     force = run("contacts.force")
