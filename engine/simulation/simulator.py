@@ -413,7 +413,7 @@ class Simulator(Fixed):
         if x.ndim != 1:
             raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
         if self.plant.memories.n or self.watch:
-            raise SimulationError("something is held from step to step (periods, pulses, grips, events of run); expected run, at fixed steps")
+            raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
         method, system = self._step.system(np.zeros(0), p)
