@@ -81,12 +81,7 @@ class ContactLaws:
     def bounds(self) -> dict[int, float] | None:
         """How far from its root's origin a shape of each floating tree can be, but for what its joints slide, and from the world's one that
         stands still (−1); None where one that may touch does not float, or has other joints that translate."""
-        bodies, far = self.model.bodies, [0.0] * (len(self.model.bodies) + 1)
-        for shape in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, Plane)):
-            far[shape.body] = max(far[shape.body], float(np.linalg.norm(shape.center)) + shape.shape.bounding_radius)
-        for i, body in reversed(list(enumerate(bodies))):
-            if body.parent >= 0 and far[i]:
-                far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
+        bodies, far = self.model.bodies, self.extents
         roots = {r for a, b, _ in self.meetings for r in (a, b)} - {-1}
         turning = all(i in self.sliding[r] or not bodies[i].subspace(self.model.neutral())[3:].any()
                       for r in roots for tree in self.model.trees if tree[0] == r for i in tree[1:])  # fmt: skip
@@ -122,14 +117,20 @@ class ContactLaws:
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, float]]]:
         """How far each velocity of a body moves what it carries, about: by how far that reaches, or by 1 where it does not turn."""
-        far = [0.0] * (len(self.model.bodies) + 1)
-        for shape in (s for pair in self.pairs for s in (pair.a, pair.b) if s.body >= 0):
-            far[shape.body] = max(far[shape.body], float(np.linalg.norm(shape.center)) + shape.shape.bounding_radius)
-        for i, body in reversed(list(enumerate(self.model.bodies))):
-            far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
-        S = [body.subspace(self.model.neutral()) for body in self.model.bodies]
+        far, S = self.extents, [body.subspace(self.model.neutral()) for body in self.model.bodies]
         return [[(j, far[i] if S[i][:3, k].any() else 1.0) for k, j in enumerate(range(body.v.start, body.v.stop))]
                 for i, body in enumerate(self.model.bodies)]  # fmt: skip
+
+    @functools.cached_property
+    def extents(self) -> list[float]:
+        """How far from its origin what each body carries can be, but for what joints slide, and what stands still, last."""
+        far = [0.0] * (len(self.model.bodies) + 1)
+        for s in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, Plane)):
+            far[s.body] = max(far[s.body], float(np.linalg.norm(s.center)) + s.shape.bounding_radius)
+        for i, body in reversed(list(enumerate(self.model.bodies))):
+            if body.parent >= 0:
+                far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
+        return far
 
     def gaps(self, q: Array) -> Array:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""

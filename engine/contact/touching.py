@@ -13,7 +13,6 @@ from engine.contact import point_law
 from engine.contact.pairs import Began, Nearness, Pair, look
 from engine.contact.point_law import ROW, UPPER
 from engine.contact.world_axes import WorldAxes
-from engine.dynamics.kinematics import path
 
 Array = np.ndarray
 #: of the largest friction: a difference at which what was known agrees with what it leads to
@@ -142,19 +141,9 @@ class Touching:
                 G[entry] = G[entry] + g if entry in G else g
         return F, G
 
-    def jacobian(self, a: int, b: int) -> dict[int, Array]:
-        """Return the columns of J (6, nv), the twist of a body b relative to a, by velocities that move one of them alone."""
-        above_a, above_b = path(self.axes.model, a), path(self.axes.model, b)
-        J: dict[int, Array] = {}
-        for sign, own, other in ((-1.0, above_a, above_b), (1.0, above_b, above_a)):
-            for i in (i for i in own if i not in other):
-                for j, column in self.axes.columns[i]:
-                    J[j] = J[j] + sign * column if j in J else sign * column
-        return J
-
     def entries(self, a: int, b: int) -> list[tuple[int, int]]:
         """Return where in the upper triangle of G a pair of bodies adds something."""
-        dofs = sorted(self.jacobian(a, b))
+        dofs = sorted({j for _, i in self.axes.between(a, b) for j, _ in self.axes.columns[i]})
         return [(i, j) for i in dofs for j in dofs if i <= j]
 
     def pair_of_bodies(self, a: int, b: int, V: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
@@ -164,7 +153,7 @@ class Touching:
             total = total + self.asked(point_law.wrench, p, f, V, np.zeros(27))
         K = np.empty((6, 6), dtype=total.dtype)
         K[UPPER], K.T[UPPER] = total[6:], total[6:]
-        J = self.jacobian(a, b)
+        J = self.axes.relative(a, b)
         KJ = {j: K @ column for j, column in J.items()}
         return {a: -total[:6], b: total[:6]}, {(i, j): J[i] @ KJ[j] for i, j in self.entries(a, b)}
 

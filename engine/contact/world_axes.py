@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.dynamics.kinematics import path
 from engine.model import Model
 from engine.spatial import inertia, se3
 
@@ -80,6 +81,19 @@ class WorldAxes:
             own = x[body.v] if i in self.roots else sum(column * x[j] for j, column in self.columns[i])
             V[i] = V[body.parent] + own
         return V
+
+    def between(self, a: int, b: int) -> list[tuple[float, int]]:
+        """Return the bodies whose joints move b but not a (1), or a but not b (−1)."""
+        above_a, above_b = path(self.model, a), path(self.model, b)
+        return [(-1.0, i) for i in above_a if i not in above_b] + [(1.0, i) for i in above_b if i not in above_a]
+
+    def relative(self, a: int, b: int) -> dict[int, Array]:
+        """Return the columns of J (6, nv), the twist of a body b relative to a, by velocities that move one of them alone."""
+        J: dict[int, Array] = {}
+        for sign, i in self.between(a, b):
+            for j, column in self.columns[i]:
+                J[j] = J[j] + sign * column if j in J else sign * column
+        return J
 
     def forces(self, F: list[Any]) -> Array:
         """Return the generalized forces (nv), in these coordinates, of wrenches (6) on bodies in world axes about c, the world's last."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, warn
-from engine.contact import ContactError, ContactLaws, Placed
-from engine.dynamics import crba, forward_kinematics, jacobian
+from engine.contact import ContactError, ContactLaws
+from engine.contact.world_axes import WorldAxes
+from engine.dynamics import crba
 from engine.integrate import Event
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 from engine.simulation.contacts import Contacts
-from engine.spatial import se3
 
 Array = np.ndarray
 #: m: points no farther apart than this touch, where one of them does; and how deep the first is then, so that what touches at first counts
@@ -96,20 +96,15 @@ def normal_rows(laws: ContactLaws, q: Array) -> Array:
     """Return the rows J (points, nv) of the rates J v at which the gaps of points that touch at q (nq) open."""
     model, none = laws.model, np.zeros(laws.model.nv)
     found = laws.nearness(q, none, 0.0)
+    axes = WorldAxes(model, q, found.poses, np.zeros(3), frozenset(range(model.nv)))
     rows = []
-    for t in laws.touches(q, none, found, np.zeros(3)):
-        for x, n, gap in zip(t.position, t.normal, t.gap, strict=True):
-            if gap <= TOUCHES:
-                rows.append(n @ (point_rows(model, q, t.pair.b, x) - point_rows(model, q, t.pair.a, x)))
+    for t in laws.touches(q, none, found, axes.about):
+        J = axes.relative(t.pair.a.body, t.pair.b.body)
+        for x, n in (point for *point, gap in zip(t.position, t.normal, t.gap, strict=True) if gap <= TOUCHES):
+            row, along = np.zeros(model.nv), np.concatenate([np.cross(x, n), n])
+            row[list(J)] = [along @ column for column in J.values()]
+            rows.append(row)
     return np.array(rows)
-
-
-def point_rows(model: Model, q: Array, shape: Placed, x: Array) -> Array:
-    """Return the Jacobian J (3, nv) of the velocity of a point x (3) of the world that moves with a shape."""
-    if shape.body < 0:
-        return np.zeros((3, model.nv))
-    T_WL = forward_kinematics(model, q)[model.link_index(shape.link)]
-    return jacobian(model, q, shape.link, "world_aligned", se3.inv(T_WL)[:3] @ [*x, 1.0])[3:]
 
 
 def rebounding(M: Array, J: Array, v: Array, e: float) -> Array:
