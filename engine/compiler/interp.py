@@ -44,6 +44,8 @@ def run(program: Program, inputs: Any) -> list[Any]:
             elif op == "loop":
                 f, limit, *given = args
                 value.append(repeated(program.functions[f], limit, [number(value[i]) for i in given]))
+            elif op == "root":
+                value.append([value[i] for i in args[1:][: len(program.functions[args[0]].outputs)]])
             elif op == "get":
                 value.append(value[args[0]][args[1]])
             else:

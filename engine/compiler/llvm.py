@@ -107,7 +107,8 @@ end:
         """Name and size of work (in lane vectors) of the function for ``program``."""
         if program.key not in self.functions:
             nodes, outputs = fused(program)
-            callees = [self.function(f) for f in program.functions]
+            called = {node[1] for node in nodes if node[0] in CALLS}
+            callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
             self.functions[program.key] = self._emit(program, nodes, outputs, callees)
         return self.functions[program.key]
 
@@ -130,8 +131,8 @@ end:
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
-        callee_work = arguments + max((f.n_in for f in program.functions), default=0)
-        size = callee_work + max((work for _, work in callees), default=0)
+        callee_work = arguments + max((program.functions[k].n_in for k in callees), default=0)
+        size = callee_work + max((work for _, work in callees.values()), default=0)
         place |= slot
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):

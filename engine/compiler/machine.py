@@ -25,7 +25,7 @@ def texts() -> bytes:
     """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports: cache, checks and ops."""
     here = Path(__file__).parent
     try:
-        files = [*here.iterdir(), *(file for file in here.parent.iterdir() if file.stem in ("cache", "checks", "ops"))]
+        files = [*here.iterdir(), *here.with_name("ops").iterdir(), here.with_name("cache.py"), here.with_name("checks.py")]
         return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
     except OSError:  # in an archive, say: what this process keeps is found by no other
         return os.urandom(32)

@@ -2,8 +2,8 @@
 
 A node of a program is a tuple ``(operation, *fields, *operands)``; operands are numbers of earlier nodes. Elementwise operations have no
 fields. The others are structure: ``input k``, ``const x`` (0.0 and truth values say in a further field which they are), ``call f args``
-and ``loop f limit args`` of the program's function f, ``get c k``, which is result k of the call or loop c, and ``carry loop k``, which
-stands for what a loop's body is given while that body is traced.
+and ``loop f limit args`` of the program's function f, ``root f args``, which is as many of the args as f has results, ``get c k``, which is
+result k of the call, loop or root c, and ``carry loop k``, which stands for what a loop's body is given while that body is traced.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ ROWS = (
     Operation("carry", operands=(END, END)),
     Operation("call", operands=(2, END)),
     Operation("loop", operands=(3, END)),
+    Operation("root", operands=(2, END)),
     Operation("get", operands=(1, 2)),
 )
 
@@ -130,7 +131,7 @@ CONDITIONAL = {row.name for row in ROWS if "t" in row.takes}
 #: NumPy's function -> the operation that records it
 RECORDED = {row.numpy: row.name for row in ROWS if row.kinds}
 #: operations with a program of their own, whose results lie in memory
-CALLS = {"call", "loop"}
+CALLS = {"call", "loop", "root"}
 OPERANDS = {row.name: slice(*row.operands) for row in ROWS}
 
 

@@ -11,7 +11,8 @@ from engine.compiler.program import Program, live
 
 
 def fused(program: Program) -> tuple[list[Node], list[int]]:
-    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation.
+    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation, and roots into what they are
+    numerically.
 
     A product is fused into the sums that read it if nothing else does, so that it disappears. The choice is made here, in
     the graph, and not by the code generator: a sample's result is then the same bits in every lane of every loop.
@@ -42,6 +43,9 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
     for i, node in enumerate(nodes):
         op = node[0]
+        if op == "get" and nodes[node[1]][0] == "root":
+            new[i] = new[operands(nodes[node[1]])[node[2]]]
+            continue
         if op in ("add", "sub") and node[1] != node[2]:
             a, b = node[1], node[2]
             if b in absorbed and not (a in absorbed and uses[a] < uses[b]):

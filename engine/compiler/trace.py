@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.compiler.autodiff import derivatives
 from engine.compiler.expr import SCALAR, Expr, Graph
+from engine.compiler.implicit import implicit
 from engine.compiler.loop import while_loop
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
@@ -29,6 +30,10 @@ class Tracer(Graph):
     def while_loop(self, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any) -> tuple[Any, Any]:
         """:func:`engine.ops.while_loop` on traced values."""
         return while_loop(self, advance, x, limit, done)
+
+    def implicit(self, residual: Callable[[Any], Any], x: Any) -> np.ndarray:
+        """:func:`engine.ops.implicit` on traced values."""
+        return implicit(self, residual, x)
 
     def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """:func:`engine.ops.shared` on arguments of which some are traced; a function is traced once for each choice of shapes."""

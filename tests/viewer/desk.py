@@ -241,7 +241,7 @@ def again():
         viewer.frame()
         viewer.close()
         sizes.append(resident())
-    assert np.median(sizes[8:]) - np.median(sizes[4:8]) < 4.8e6, np.diff(sizes)
+    assert np.median(np.diff(sizes)[4:]) < 1.2e6, np.diff(sizes)  # what comes and goes by blocks of the allocator's is none that stays
 
 
 def playing():

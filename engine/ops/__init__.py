@@ -1,0 +1,63 @@
+"""One vocabulary for floats and traced scalars.
+
+Every function takes Python floats, NumPy arrays of any shape, and traced scalars or object arrays of them, so that an
+equation written with it runs as it stands and compiles too. ``+ − * / **``, ``@``, slicing and ``np.block`` need no help.
+
+>>> float(where(2.0 > 1.0, cos(0.0), 5.0))
+1.0
+"""
+
+from engine.ops.elementwise import (
+    SERIES_BELOW,
+    absolute,
+    alternating,
+    arccos,
+    arcsin,
+    arctan,
+    arctan2,
+    array,
+    c2,
+    c2_of_floats,
+    c3,
+    c3_of_floats,
+    clip,
+    cos,
+    elementwise,
+    equal,
+    exp,
+    floor,
+    graph_of,
+    hypot,
+    less,
+    less_equal,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    mod,
+    power,
+    same_floats,
+    series,
+    sign,
+    sin,
+    sqrt,
+    stop_gradient,
+    stumpff,
+    stumpff_next,
+    tan,
+    tanh,
+    where,
+)  # fmt: skip
+from engine.ops.flow import jacobian, poisoned, root, shared, when, while_loop
+from engine.ops.linear import LDL, cross, largest, lu_solve, norm, solve, there
+from engine.ops.tables import interp
+
+__all__ = [
+    "LDL", "SERIES_BELOW", "absolute", "alternating", "arccos", "arcsin", "arctan", "arctan2", "array", "c2", "c2_of_floats", "c3",
+    "c3_of_floats", "clip", "cos", "cross", "elementwise", "equal", "exp", "floor", "graph_of", "hypot", "interp", "jacobian", "largest",
+    "less", "less_equal", "log", "logical_and", "logical_not", "logical_or", "lu_solve", "maximum", "minimum", "mod", "norm", "poisoned",
+    "power", "root", "same_floats", "series", "shared", "sign", "sin", "solve", "sqrt", "stop_gradient", "stumpff", "stumpff_next", "tan",
+    "tanh", "there", "when", "where", "while_loop",
+]  # fmt: skip

@@ -1,0 +1,107 @@
+"""Loops, branches and functions that are one node of a program, and roots found by them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.ops.elementwise import graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
+from engine.ops.linear import largest, lu_solve
+
+
+def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
+    """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
+
+    Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
+    loop of several passes (they are NaN): where they are wanted, use :func:`root`.
+
+    >>> x, done = while_loop(lambda x: (0.5 * (x + 2.0 / x), abs(x * x - 2.0) < 1e-8), 1.0, 20)
+    >>> bool(done), round(float(x), 12)
+    (True, 1.414213562373)
+    """
+    x = np.asarray(x)[()]
+    for _ in range(limit):
+        if graph_of(done) is None and np.all(done):
+            break
+        if (graph := graph_of(x, done)) is None:
+            after, now = advance(x)
+            graph = graph_of(after, now)                                       # what it reads from outside may be traced
+        if graph is not None:
+            return graph.while_loop(advance, x, limit, done)
+        x, done = where(done, x, after), logical_or(done, now)
+    return x, done
+
+
+def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
+    """``fn()`` where a truth holds, else ``otherwise``, an array of the same shape.
+
+    Unlike :func:`where`, it does not compute what is not wanted: traced, it is a branch in the machine code. Derivatives pass.
+
+    >>> when(False, lambda: sqrt(np.array([-1.0, 4.0])), np.zeros(2))
+    array([0., 0.])
+    """
+    if isinstance(condition, (bool, np.bool_)):
+        return fn() if condition else np.array(otherwise)
+    return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
+
+
+def shared(fn: Callable[..., Any], *arguments: Any) -> Any:
+    """``fn(*arguments)``; traced, it is compiled once, and called wherever the same function is shared again.
+
+    The function depends on its arguments alone, and stays alive.
+
+    >>> float(shared(np.dot, np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    11.0
+    """
+    graph = graph_of(*arguments)
+    return fn(*arguments) if graph is None else graph.shared(fn, arguments)
+
+
+def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
+    """∂fn/∂x of a vector function at x (n): exact on traced values that are independent of each other, on floats by central differences
+    (to about 1e-10 of fn's size: enough for :func:`root`)."""
+    if (graph := graph_of(x)) is not None:
+        return graph.jacobian(fn(x), x)
+    h = 6e-6 * (1.0 + np.abs(x))
+    return np.stack([(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))], axis=-1)
+
+
+def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any] | None = None, tolerance: float = 1e-8,
+         limit: int = 12) -> tuple[Any, Any]:  # fmt: skip
+    """x (n) with ``residual(x) = 0`` near the guess x, by Newton's method; returns x, and whether it converged.
+
+    A step of relative size ``tolerance`` or less is the last but one: the last makes it as exact as the residual, and carries the
+    derivatives of x, exact by the implicit function theorem (first derivatives: of a derivative it counts as constant).
+
+    Parameters
+    ----------
+    derivative : ∂residual/∂x (n×n); by default that of :func:`jacobian`
+
+    >>> x, converged = root(lambda x: x * x - np.array([2.0, 9.0]), np.array([1.0, 1.0]))
+    >>> bool(converged), x.round(12)
+    (True, array([1.41421356, 3.        ]))
+    """
+    A = derivative or (lambda x: jacobian(residual, x))
+
+    def advance(x: Any) -> tuple[Any, Any]:
+        d = lu_solve(A(x), residual(x))
+        return x - d, largest(d) <= maximum(tolerance * largest(x), 1e-60)     # a root at 0 is approached without end
+
+    x, converged = while_loop(advance, x, limit)
+    x = stop_gradient(x)
+    return x - lu_solve(A(x), residual(x)), converged
+
+
+def poisoned(sound: Sequence[Any], results: Any) -> Any:
+    """Return the results with NaN for one number, not zero by structure, where a traced truth is false: machine code cannot raise."""
+    if not sound:
+        return results
+    arrays = [np.array(r, dtype=object) for r in (results if isinstance(results, tuple) else (results,))]
+    places = [(a.reshape(-1), k) for a in arrays for k in range(a.size)]
+    if places:
+        a, k = next(((a, k) for a, k in places if hasattr(a[k], "g") or a[k]), places[0])
+        a[k] = where(functools.reduce(logical_and, sound), a[k], np.nan)
+    return tuple(arrays) if isinstance(results, tuple) else arrays[0]
