@@ -5,7 +5,8 @@ Layers, from the bottom up; a file imports from those named before it only:
 - what operations are: ``vecmath`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the table);
 - programs: ``refusals`` (what cannot be traced), ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs),
   ``rewrite`` (the rules that fold a graph);
-- transformations: ``loop`` (a loop as one node), ``autodiff`` (derivatives), ``trace`` (the program of a function);
+- transformations: ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``trace`` (the
+  program of a function);
 - running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``machine`` (the processor), ``llvm`` (a program
   in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``gufunc``, ``derivative``.

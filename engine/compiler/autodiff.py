@@ -24,6 +24,8 @@ from engine.compiler.program import Program, live, size
 from engine.compiler.rewrite import RULES, folded
 
 Sparse = dict[int, Any]
+#: calls whose results are differentiated together; of loops, those of one pass
+WHOLE = {"root", "loop"}
 
 
 def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
@@ -76,25 +78,36 @@ def forward(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
     tangent: dict[int, Sparse] = {}
     for j, i in enumerate(arguments):
         tangent.setdefault(i, {})[j] = 1.0
+    push(graph, active(graph, results, arguments), tangent)
+    return {(k, j): t for k, i in enumerate(results) for j, t in tangent.get(i, {}).items() if not zero(t)}
 
-    def combined(terms: list[tuple[Any, Sparse]]) -> Sparse:
-        total: Sparse = {}
-        for factor, direction in terms:
-            for j, t in direction.items():
-                total[j] = total[j] + factor * t if j in total else factor * t
-        return total
 
-    for i in active(graph, results, arguments):
+def push(graph: Graph, nodes: list[int], tangent: dict[int, Sparse]) -> None:
+    """Add the tangents of nodes, in order, to those of what they depend on."""
+    found: dict[int, list[Sparse]] = {}
+    for i in nodes:
         op, *args = graph.nodes[i]
         row, own = OPERATIONS[op], [tangent.get(j, {}) for j in operands(graph.nodes[i])]
-        if op == "get":
+        if op in WHOLE and not repeats(graph, i):
+            found[i] = (root_tangents if op == "root" else branch_tangents)(graph, i, tangent)
+        elif op == "get" and args[0] in found:
+            tangent[i] = found[args[0]][args[1]]
+        elif op == "get":
             tangent[i] = combined([(p, tangent.get(j, {})) for j, p in call_partials(graph, args[0], args[1])])
         elif row.chooses:
             condition, (a, b) = row.chooses(*[value(graph, j) for j in args]), own[-2:]
             tangent[i] = {j: ops.where(condition, a.get(j, 0.0), b.get(j, 0.0)) for j in sorted({*a, *b})}
         elif row.partials:
             tangent[i] = combined(list(zip(partials(graph, i), own, strict=True)))
-    return {(k, j): t for k, i in enumerate(results) for j, t in tangent.get(i, {}).items() if not zero(t)}
+
+
+def combined(terms: list[tuple[Any, Sparse]]) -> Sparse:
+    """Return the sum of multiples of directions."""
+    total: Sparse = {}
+    for factor, direction in terms:
+        for j, t in direction.items():
+            total[j] = total[j] + factor * t if j in total else factor * t
+    return total
 
 
 @np.errstate(all="ignore")
@@ -103,20 +116,26 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
     adjoint: dict[int, Sparse] = {}
     for k, i in enumerate(results):
         adjoint.setdefault(i, {})[k] = 1.0
+    pull(graph, active(graph, results, arguments), arguments, adjoint)
+    return {(k, j): a for j, i in enumerate(arguments) for k, a in adjoint.get(i, {}).items() if not zero(a)}
+
+
+def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int, Sparse]) -> None:
+    """Add the adjoints of nodes, from the last, to those of what they depend on: of nodes or arguments."""
+    inside = {*nodes, *arguments}
 
     def accumulate(i: int, factor: Any, row: Sparse) -> None:
-        own = adjoint.setdefault(i, {})
-        for k, a in row.items():
-            own[k] = own[k] + factor * a if k in own else factor * a
+        adjoint[i] = combined([(1.0, adjoint.get(i, {})), (factor, row)])
 
-    nodes = active(graph, results, arguments)
-    inside = {*nodes, *arguments}
     for i in reversed(nodes):
         op, *args = graph.nodes[i]
         row, own = OPERATIONS[op], adjoint.get(i, {})
-        if not own:
+        if op in WHOLE and not repeats(graph, i):
+            for j, a in (root_adjoints if op == "root" else branch_adjoints)(graph, i, adjoint, inside).items():
+                accumulate(j, 1.0, a)
+        elif not own or (op == "get" and graph.nodes[args[0]][0] in WHOLE and not repeats(graph, args[0])):
             continue
-        if op == "get":
+        elif op == "get":
             unknown = repeats(graph, args[0])            # NaN, except for what does not depend on the loop's results
             if unknown:
                 own = {k: ops.where(ops.equal(a, 0.0), 0.0, math.nan) for k, a in own.items()}
@@ -132,7 +151,55 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
             for j, p in zip(args, partials(graph, i), strict=True):
                 if j in inside:
                     accumulate(j, p, own)
-    return {(k, j): a for j, i in enumerate(arguments) for k, a in adjoint.get(i, {}).items() if not zero(a)}
+
+
+# ------------------------------------------------------------ roots: r(x, p) = 0, dx = −(∂r/∂x)⁻¹ ∂r/∂p dp
+
+
+def residual_at(graph: Graph, i: int) -> tuple[list[int], list[int], list[int], Any]:
+    """Return of a root the nodes of x (n), p, and r (n), and ∂r/∂x (n, n)."""
+    _, number, *given = graph.nodes[i]
+    f = graph.functions[number]
+    program, n = jacobian_by_first(f), len(f.outputs)
+    x, p = [graph.node(("get", i, k)) for k in range(n)], given[n:]
+    at = [value(graph, j) for j in (*x, *p)]
+    r = [graph.index(y) for y in inlined(f, graph, at)]
+    return x, p, r, np.array(graph.call(program, at), dtype=object).reshape(n, n)
+
+
+def root_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Sparse]:
+    """Return the tangents of a root's results: those of p pushed on to r, and solved for."""
+    x, p, r, A = residual_at(graph, i)
+    inner = {j: tangent[j] for j in p if tangent.get(j)}
+    push(graph, active(graph, r, [*inner, *x]), inner)
+    ways = sorted({d for j in r for d in inner.get(j, {})})
+    dr = np.array([[inner.get(j, {}).get(d, 0.0) for d in ways] for j in r], dtype=object).reshape(len(r), len(ways))
+    return [{d: -t for d, t in zip(ways, row, strict=True) if not zero(t)} for row in ops.lu_solve(A, dr)]
+
+
+def root_adjoints(graph: Graph, i: int, adjoint: dict[int, Sparse], inside: set[int]) -> dict[int, Sparse]:
+    """Return the adjoints of p: those of a root's results solved for those of r, and pulled back."""
+    x, p, r, A = residual_at(graph, i)
+    given = [adjoint.get(j, {}) for j in x]
+    ways = sorted({d for row in given for d in row})
+    a = np.array([[row.get(d, 0.0) for d in ways] for row in given], dtype=object).reshape(len(r), len(ways))
+    inner: dict[int, Sparse] = {}
+    for j, row in zip(r, ops.lu_solve(A.T, a), strict=True):
+        inner[j] = combined([(1.0, inner.get(j, {})), (-1.0, {d: t for d, t in zip(ways, row, strict=True) if not zero(t)})])
+    arguments = sorted(inside.intersection(p))
+    pull(graph, active(graph, r, [*arguments, *x]), arguments, inner)
+    return {j: inner[j] for j in arguments if j in inner}
+
+
+@functools.cache
+def jacobian_by_first(f: Program) -> Program:
+    """Return ∂r/∂x (n·n) of a residual r(x, p) (n) as a program of x and p."""
+    graph, n = Graph(RULES), len(f.outputs)
+    x = [graph.input(k) for k in range(f.n_in)]
+    r = [graph.index(y) for y in inlined(f, graph, x)]
+    entries = forward(graph, r, [s.i for s in x[:n]])
+    nodes, outputs = live(graph.nodes, [graph.index(entries.get((k, j), 0.0)) for k in range(n) for j in range(n)])
+    return Program(nodes, outputs, f.shapes_in, [()] * (n * n), graph.functions, f"d_{f.name}")
 
 
 def zero(x: Any) -> bool:
@@ -141,11 +208,9 @@ def zero(x: Any) -> bool:
 
 def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
     """Return (operand, ∂ output k/∂ operand) of a call or a loop; derivatives of a loop of several passes are not known."""
-    op, number, *rest = graph.nodes[call]
+    _, number, *rest = graph.nodes[call]
     if repeats(graph, call):
         return [(j, math.nan) for j in rest[1:]]
-    if op == "loop":
-        return condition_partials(graph, graph.functions[number], rest[1:], k)
     program, rows = jacobian_program(graph.functions[number])
     results = graph.call(program, [value(graph, j) for j in rest])
     return [(rest[j], results[e]) for j, e in rows.get(k, ())]
@@ -156,26 +221,100 @@ def repeats(graph: Graph, call: int) -> bool:
     return graph.nodes[call][0] == "loop" and graph.nodes[call][2] > 1
 
 
-def condition_partials(graph: Graph, body: Program, given: list[int], k: int) -> list[tuple[int, Any]]:
-    """Return (operand, ∂ output k/∂ operand) of a loop of one pass at most, by one that makes the Jacobian where that pass is made."""
-    n = len(body.outputs)
-    program, rows = jacobian_condition(body)
-    finished, zeros = value(graph, given[n - 1]), [0.0] * (len(program.outputs) - 1)
-    made = graph.call(program, [*zeros, finished, *(value(graph, j) for j in given)], "loop", 1)
-    kept = [(given[k], ops.where(ops.equal(finished, 0.0), 0.0, 1.0))] if k < n - 1 else []
-    return kept + [(given[j], made[e]) for j, e in rows.get(k, ())]
+# ------------------------------------------------------------ branches: derivatives are made where the branch is taken, within it
+
+
+def branch_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Sparse]:
+    """Return the tangents of a branch's results: those of what it reads, pushed on within it; or of what is there instead."""
+    _, number, _, *given = graph.nodes[i]
+    f = graph.functions[number]
+    own = [tangent.get(j, {}) for j in given]
+    program, entries = tangents_within(f, tuple(tuple(sorted(t)) for t in own))
+    otherwise = [own[k].get(d, 0.0) for k, d in entries]
+    made = branch_of(graph, program, i, otherwise, [t[d] for t in own for d in sorted(t)])
+    found: list[Sparse] = [{} for _ in f.outputs]
+    for (k, d), t in zip(entries, made, strict=False):
+        found[k][d] = t
+    return found
+
+
+def branch_adjoints(graph: Graph, i: int, adjoint: dict[int, Sparse], inside: set[int]) -> dict[int, Sparse]:
+    """Return the adjoints of what a branch reads: those of its results, pulled back within it; or those of what is there instead."""
+    _, number, _, *given = graph.nodes[i]
+    f = graph.functions[number]
+    own = [adjoint.get(graph.memo.get(("get", i, k), -1), {}) for k in range(len(f.outputs) - 1)]
+    wanted = tuple(k for k, j in enumerate(given) if j in inside and k != len(own))
+    program, entries = adjoints_within(f, tuple(tuple(sorted(a)) for a in own), wanted)
+    otherwise = [own[k].get(d, 0.0) if k < len(own) else 0.0 for k, d in entries]
+    made = branch_of(graph, program, i, otherwise, [a[d] for a in own for d in sorted(a)])
+    found: dict[int, Sparse] = {}
+    for (k, d), a in zip(entries, made, strict=False):
+        found[given[k]] = combined([(1.0, found.get(given[k], {})), (1.0, {d: a})])
+    return found
+
+
+def branch_of(graph: Graph, program: Program, i: int, otherwise: list[Any], more: list[Any]) -> list[Any]:
+    """Return a branch that is taken where branch i is, with what that is given and more."""
+    _, number, _, *given = graph.nodes[i]
+    finished = given[len(graph.functions[number].outputs) - 1]
+    return graph.call(program, [*otherwise, value(graph, finished), *(value(graph, j) for j in given), *more], "loop", 1)
+
+
+def within(f: Program, more: int) -> tuple[Graph, list[Any], list[Any], list[int]]:
+    """Return a graph in which the branch f is taken, with its inputs, more of them, and its outputs."""
+    graph = Graph(RULES)
+    x: list[Any] = [Expr(graph, graph.node(("carry", k))) for k in range(f.n_in + more)]
+    x[len(f.outputs) - 1] = 0.0
+    return graph, x[: f.n_in], x[f.n_in :], [graph.index(y) for y in inlined(f, graph, x[: f.n_in])]
+
+
+def taken(graph: Graph, f: Program, results: list[Any], x: list[Any]) -> Program:
+    """Return what is made where a branch f is taken, of inputs x, as a branch: (otherwise, done, x) -> (results, done)."""
+    n, place = len(results), {}
+    for k in range(n + 1):
+        place[k] = graph.input(k)
+    outputs = [ops.where(ops.equal(place[n], 0.0), r, place[k]) for k, r in enumerate(results)]
+    index = [graph.index(r) for r in (*outputs, 1.0)]
+    nodes = [("input", n + 1 + node[1]) if node[0] == "carry" else node for node in graph.nodes]
+    kept, wanted = live(nodes, index)
+    shapes = [()] * (n + 1 + len(x))
+    return Program(kept, wanted, list(shapes), [()] * (n + 1), graph.functions, f"when_{f.name}")
 
 
 @functools.cache
-def jacobian_condition(body: Program) -> tuple[Program, dict[int, list[tuple[int, int]]]]:
-    """Return :func:`jacobian_program` of the body of a loop of one pass as such a body: zeros, unless the pass is made."""
-    program, rows = jacobian_program(body)
-    graph, n = Graph(RULES), len(program.outputs)
-    x = [graph.input(k) for k in range(n + 1 + program.n_in)]
-    results = [ops.where(ops.equal(x[n], 0.0), y, a) for a, y in zip(x, inlined(program, graph, x[n + 1 :]), strict=False)]
-    nodes, outputs = live(graph.nodes, [graph.index(r) for r in (*results, 1.0)])
-    shapes = [()] * len(x)
-    return Program(nodes, outputs, list(shapes), [()] * (n + 1), graph.functions, f"when_{program.name}"), rows
+def tangents_within(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
+    """Return the program of the tangents of a branch's results, for inputs with tangents in some directions, and which they are."""
+    graph, x, more, y = within(f, sum(map(len, pattern)))
+    tangent: dict[int, Sparse] = {}
+    for own, ways, given in zip(x, pattern, divided(more, pattern), strict=True):
+        if ways:
+            tangent[own.i] = dict(zip(ways, given, strict=True))
+    carry = {(k, d) for k, ways in enumerate(pattern[: len(y) - 1]) for d in ways}
+    push(graph, active(graph, y[:-1], list(tangent)), tangent)
+    entries = sorted(carry | {(k, d) for k, i in enumerate(y[:-1]) for d, t in tangent.get(i, {}).items() if not zero(t)})
+    return taken(graph, f, [tangent.get(y[k], {}).get(d, 0.0) for k, d in entries], [*x, *more]), entries
+
+
+@functools.cache
+def adjoints_within(f: Program, pattern: tuple[tuple[int, ...], ...],
+                    wanted: tuple[int, ...]) -> tuple[Program, list[tuple[int, int]]]:  # fmt: skip
+    """Return the program of the adjoints of some of a branch's inputs, for results with adjoints in some directions, and which they
+    are."""
+    graph, x, more, y = within(f, sum(map(len, pattern)))
+    adjoint: dict[int, Sparse] = {}
+    for i, ways, given in zip(y, pattern, divided(more, pattern), strict=False):
+        adjoint[i] = combined([(1.0, adjoint.get(i, {})), (1.0, dict(zip(ways, given, strict=True)))])
+    arguments = [x[k].i for k in wanted]
+    pull(graph, active(graph, y[:-1], arguments), arguments, adjoint)
+    carry = {(k, d) for k in wanted if k < len(pattern) for d in pattern[k]}
+    entries = sorted(carry | {(k, d) for k in wanted for d, a in adjoint.get(x[k].i, {}).items() if not zero(a)})
+    return taken(graph, f, [adjoint.get(x[k].i, {}).get(d, 0.0) for k, d in entries], [*x, *more]), entries
+
+
+def divided(given: list[Expr], pattern: tuple[tuple[int, ...], ...]) -> list[list[Expr]]:
+    """Return numbers as many together as the pattern has directions."""
+    numbers = iter(given)
+    return [[next(numbers) for _ in ways] for ways in pattern]
 
 
 @functools.cache

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.loop import extracted
 
@@ -26,5 +25,5 @@ def implicit(graph: Graph, residual: Callable[[Any], Any], x: Any) -> np.ndarray
     if results.shape != (n,):
         raise graph.refuse(f"a residual of shape {results.shape}", f"expected {(n,)}, as many as there are unknowns")
     body, captured = extracted(graph, start, unknown, [graph.number(graph.index(r)) for r in results], False)
-    given = [*ops.stop_gradient(x), *(Expr(graph, i) for i in captured)]
+    given = [*x, *(Expr(graph, i) for i in captured)]
     return np.array(graph.call(body, given, "root"), dtype=object)

@@ -11,8 +11,7 @@ from engine.compiler.program import Program, live
 
 
 def fused(program: Program) -> tuple[list[Node], list[int]]:
-    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation, and roots into what they are
-    numerically.
+    """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation.
 
     A product is fused into the sums that read it if nothing else does, so that it disappears. The choice is made here, in
     the graph, and not by the code generator: a sample's result is then the same bits in every lane of every loop.
@@ -21,7 +20,7 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
     >>> [n[0] for n in fused(trace(lambda x, y: x @ y, [(2,), (2,)]))[0] if n[0] != "input"]
     ['mul', 'fma']
     """
-    nodes, outputs = program.nodes, program.outputs
+    nodes, outputs = rootless(program.nodes, program.outputs)
     uses, sums = [0] * len(nodes), [0] * len(nodes)
     for i in outputs:
         uses[i] += 1
@@ -43,9 +42,6 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
     for i, node in enumerate(nodes):
         op = node[0]
-        if op == "get" and nodes[node[1]][0] == "root":
-            new[i] = new[operands(nodes[node[1]])[node[2]]]
-            continue
         if op in ("add", "sub") and node[1] != node[2]:
             a, b = node[1], node[2]
             if b in absorbed and not (a in absorbed and uses[a] < uses[b]):
@@ -58,6 +54,17 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
                 continue
         new[i] = put(*renumbered(node, new))
     return live(result, [new[i] for i in outputs])
+
+
+def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
+    """Nodes and outputs without roots, and without what only their derivatives ask for."""
+    if not any(node[0] == "root" for node in nodes):
+        return nodes, outputs
+    new = list(range(len(nodes)))
+    for i, node in enumerate(nodes):
+        if node[0] == "get" and nodes[node[1]][0] == "root":
+            new[i] = new[operands(nodes[node[1]])[node[2]]]
+    return live([renumbered(node, new) for node in nodes], [new[i] for i in outputs])
 
 
 def segments(nodes: list[Node], limit: int) -> list[range]:

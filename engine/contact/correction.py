@@ -23,12 +23,20 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
     there.
 
     Friction is found with the normal impulses of ``before``, and with those that this leads to, until they agree. NaN where Newton's method
-    does not converge.
+    does not converge. Derivatives are those of what both agree on.
     """
     n = len(before)
+
+    def unbalanced(v: Array) -> Array:
+        """M (v − ṽ) − γ(v), with friction by what is normal at v."""
+        law.know(known)
+        law.know(law.lagged(v)[0])
+        return M @ (v - free) - law.impulse(v)[0]
+
     if not len(law.known):
+        known = law.known
         after, found = minimum(M, free, law, before)
-        return ops.where(found, 1.0, np.nan) * after
+        return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after)
 
     def again(z: Array) -> tuple[Array, Any]:
         law.know(z[n:-1])
@@ -37,10 +45,12 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array) -> Array:
         failed = ops.logical_not(found)
         return np.concatenate([after, known, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
 
-    known = law.known
-    z, _ = ops.while_loop(again, np.concatenate([before, known, [0.0]]), PASSES)
-    law.know(z[n:-1])
-    return ops.where(z[-1] > 0.5, np.nan, 1.0) * z[:n]
+    z, _ = ops.while_loop(again, np.concatenate([before, law.known, [0.0]]), PASSES)
+    known = z[n:-1]
+    after = ops.implicit(unbalanced, z[:n])
+    law.know(known)
+    law.know(ops.implicit(lambda friction: friction - law.lagged(after)[0], known))
+    return ops.where(z[-1] > 0.5, np.nan, 1.0) * after
 
 
 def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle: Callable[[Array, Array], Array], still: Array) -> Array:

@@ -95,6 +95,22 @@ def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any
     return x - lu_solve(A(x), residual(x)), converged
 
 
+def implicit(residual: Callable[[Any], Any], x: Any) -> Any:
+    """x (n), found in whatever way, as the root of ``residual(x)`` (n): the same numbers, with the derivatives of a root.
+
+    By the implicit function theorem. It costs nothing where no derivative is asked for. ∂residual/∂x is
+    decomposed without pivoting (:func:`lu_solve`).
+
+    >>> import engine
+    >>> def root_of(a):
+    ...     x, _ = while_loop(lambda x: (x - (x @ x - a) / (2.0 * x[0]), False), np.array([1.0]), 8)
+    ...     return implicit(lambda x: x * x - a, x)[0]
+    >>> float(engine.gradient(root_of)(4.0))
+    0.25
+    """
+    return graph.implicit(residual, x) if (graph := graph_of(x)) is not None else x
+
+
 def poisoned(sound: Sequence[Any], results: Any) -> Any:
     """Return the results with NaN for one number, not zero by structure, where a traced truth is false: machine code cannot raise."""
     if not sound:

@@ -33,26 +33,29 @@ def largest(x: Any) -> Any:
 
 
 def lu_solve(A: Any, b: Any) -> np.ndarray:
-    """x (n) of A x = b (n) by LU decomposition, unrolled and without pivoting: for an A in which the diagonal or a positive definite
-    part prevails, as in the small implicit steps of integrators.
+    """x of A x = b, (n) or (n×m), by LU decomposition, unrolled and without pivoting: for an A (n×n) in which the diagonal or a positive
+    definite part prevails, as in the small implicit steps of integrators.
 
     >>> lu_solve(np.array([[4.0, 2.0], [-2.0, 3.0]]), np.array([8.0, 4.0]))
     array([1., 2.])
     """
-    n = len(A)
-    rows = [[*(A[i, j] for j in range(n)), b[i]] for i in range(n)]
+    n, b = len(A), np.asarray(b)
+    rows = [[*A[i], *y] for i, y in enumerate(b.reshape(n, -1))]
+    m = len(rows[0]) - n if n else 0
     for k in range(n):
         reciprocal = 1.0 / rows[k][k]
         for i in range(k + 1, n):
             factor = rows[i][k] * reciprocal
-            rows[i] = [rows[i][j] - factor * rows[k][j] if j > k else 0.0 for j in range(n + 1)]
-    x: list[Any] = [0.0] * n
+            if there(factor):
+                rows[i] = [rows[i][j] - factor * rows[k][j] if j > k else 0.0 for j in range(n + m)]
+    x: list[list[Any]] = [[]] * n
     for i in reversed(range(n)):
-        x[i] = rows[i][n]
+        x[i] = rows[i][n:]
         for j in range(i + 1, n):
-            x[i] = x[i] - rows[i][j] * x[j]
-        x[i] = x[i] / rows[i][i]
-    return np.array(x)
+            if there(rows[i][j]):
+                x[i] = [y - rows[i][j] * z for y, z in zip(x[i], x[j], strict=True)]
+        x[i] = [y / rows[i][i] for y in x[i]]
+    return np.array(x).reshape(b.shape)
 
 
 def solve(A: Any, b: Any) -> np.ndarray:
