@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.compiler import chains
 from engine.compiler.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.refusals import TraceError, refuse, unknown
 
@@ -36,6 +37,8 @@ class Graph:
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
         self.refused: TraceError | None = None  # the first refusal, which the traced function or a library may catch
+        self.floats = False  # whether a traced value was to be a float
+        self.chains: dict[chains.Place, Any] = {}  # comparisons that go on: a < x < b
 
     def refuse(self, what: str, instead: str, known: bool = False) -> TraceError:
         """Return the error for something untraceable that is being done right now; it is remembered."""
@@ -124,6 +127,7 @@ class Expr:
     """A traced scalar. Arithmetic on it records nodes; it has no value until the program runs."""
 
     __slots__ = ("g", "i")
+    otherwise: Callable[..., Any]  # of NumPy's functions, those that are no operation: engine.compiler.arrays
     __hash__ = object.__hash__
 
     def __init__(self, g: Graph, i: int) -> None:
@@ -147,11 +151,11 @@ class Expr:
     def __neg__(a): return a.g.make("neg", a)
     def __pos__(a): return a
     def __abs__(a): return a.g.make("abs", a)
-    def __lt__(a, b): return binary("lt", a, b)
-    def __le__(a, b): return binary("le", a, b)
-    def __gt__(a, b): return binary("lt", b, a)
-    def __ge__(a, b): return binary("le", b, a)
-    def __eq__(a, b): return binary("eq", a, b)
+    def __lt__(a, b): return compared("lt", a, b)
+    def __le__(a, b): return compared("le", a, b)
+    def __gt__(a, b): return compared("lt", b, a)
+    def __ge__(a, b): return compared("le", b, a)
+    def __eq__(a, b): return compared("eq", a, b)
     def __ne__(a, b): return NotImplemented if (same := binary("eq", a, b)) is NotImplemented else ops.logical_not(same)
     def __and__(a, b): return binary("and", a, b)
     def __rand__(a, b): return binary("and", b, a)
@@ -170,12 +174,15 @@ class Expr:
     def __bool__(self):
         if (x := self.known()) is not self:
             return bool(x)
-        raise self.g.refuse("a decision on a traced value (`if`, `and`, `max`, np.where, `<` on an array)",
-                            "use engine.ops.where(condition, a, b), ops.minimum, ops.maximum or ops.less", known=True)  # fmt: skip
+        if self.i in self.g.truths and chains.begun(self.g.chains, self):
+            return True
+        raise self.g.refuse("a decision on a traced value (`if`, `while`, `and`, `or`, `not`)",
+                            "use engine.ops.where(condition, a, b), and & | ~ between conditions", known=True)  # fmt: skip
 
     def __float__(self):
         if (x := self.known()) is not self:
             return float(x)
+        self.g.floats = True
         raise self.g.refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
                             "use engine.ops.sin and friends, and build arrays from lists with np.array([...])", known=True)  # fmt: skip
 
@@ -204,8 +211,7 @@ class Expr:
         op = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
         if op is not None and all(isinstance(x, SCALAR) for x in inputs):
             return self.g.make(op, *inputs)
-        boxed = [box(x) for x in inputs]
-        return LIFTED[op](*boxed) if op else getattr(ufunc, method)(*boxed, **kwargs)
+        return LIFTED[op](*map(box, inputs)) if op else self.otherwise(ufunc, method, inputs, kwargs.pop("out", None), kwargs)
 
     def __repr__(self):
         return f"<traced {self.g.nodes[self.i][0]} #{self.i}, no number yet>"
@@ -229,6 +235,13 @@ def binary(op: str, a: Any, b: Any) -> Any:
     if isinstance(a, SCALAR) and isinstance(b, SCALAR):
         return (a if ta is Expr else b).g.make(op, a, b)
     return NotImplemented
+
+
+def compared(op: str, a: Any, b: Any) -> Any:
+    """A comparison, together with those before it in a chain."""
+    result = binary(op, a, b)
+    known = (a if type(a) is Expr else b).g.chains
+    return result & chains.joined(known, 2) if known and result is not NotImplemented else result
 
 
 def divided(f: Callable[..., Any], a: Any, b: Any) -> Any:

@@ -94,6 +94,14 @@ def is_ours(frame: FrameType) -> bool:
     return re.match(r"(engine|numpy|scipy)(\.|$)", frame.f_globals.get("__name__", "")) is not None
 
 
+def is_installed(names: dict[str, Any]) -> bool:
+    """Whether a module, given by its names, is this engine's, an installed package's, or Python's own."""
+    name, file = str(names.get("__name__", "builtins")), str(names.get("__file__", ""))
+    if name.split(".")[0] in ("engine", "numpy", "scipy") or (name != "__main__" and name.split(".")[0] in sys.stdlib_module_names):
+        return True
+    return re.search(r"[/\\](site|dist)-packages[/\\]", file) is not None
+
+
 def is_library(frame: FrameType) -> bool:
     """Whether a frame is of this engine, of an installed package, or of Python's own."""
     if is_ours(frame) or frame.f_globals.get("__name__", "").split(".")[0] in sys.stdlib_module_names:

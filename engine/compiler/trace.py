@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.compiler.autodiff import derivatives
 from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
@@ -19,6 +20,7 @@ from engine.compiler.loop import while_loop
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
+from engine.compiler.written import as_written
 
 #: programs of functions that are called within others, by their arguments' shapes
 SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
@@ -120,16 +122,16 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
     engine.compiler.refusals.TraceError: ...<lambda> returned something else when it was called again, first in entry [1]: it depends on ...
     """
 
-    def call(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        return fn(*map(own, args), **{n: own(x) for n, x in named.items()})
-
     @functools.wraps(fn)
     def checked(*args: Any, **named: Any) -> Any:
-        first = call(args, named)
         if not any(type(x) is Expr or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
-            return first
+            return fn(*map(own, args), **{name: own(x) for name, x in named.items()})
+        first, chains = as_written(fn, args, named), ops.graph_of(*args, *named.values()).chains
+        if chains:
+            raise TraceError(f"{place_of(fn)}a chain of comparisons in {name_of(fn)}, of which the last is not of traced numbers, cannot be "
+                             "compiled: write (a < x) & (x < b)")  # fmt: skip
         try:
-            second = call(args, named)
+            second = as_written(fn, args, named)
         except TraceError:
             raise
         except Exception as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import asarray
 
 #: below this x the Stumpff functions, and what is made of them, are power series, exact to rounding with nine terms
 SERIES_BELOW = 1.0
@@ -46,6 +48,15 @@ def same_floats(x: Any) -> Any:
     return np.positive(x)
 
 
+class Users(threading.local):
+    """What arrays of traced values are made into while a function of a user's runs: such as answer NumPy's functions."""
+
+    made: Callable[[Any], Any] = staticmethod(lambda x: x)
+
+
+USERS = Users()
+
+
 def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1) -> Callable[..., Any]:
     """``function`` of NumPy, or one like it of that ``name``, which is recorded wherever an element is traced (has a graph ``g``)."""
     operands, name = getattr(function, "nin", operands), name or function.__name__
@@ -60,9 +71,9 @@ def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1)
     each = np.frompyfunc(one, operands, 1)
 
     def lifted(*xs: Any) -> Any:
-        arrays = [np.asarray(x) for x in xs]
+        arrays = [asarray(x) for x in xs]
         if any(a.dtype == object for a in arrays):
-            return each(*arrays)
+            return USERS.made(each(*arrays))
         return function(*arrays)[()]
 
     lifted.__name__, lifted.__doc__ = name, f"``{name}``, elementwise."
