@@ -16,9 +16,10 @@ import numpy as np
 from numpy import array, asarray, empty, zeros  # as they are when nothing is lent
 
 from engine import ops
+from engine.compiler import refusals
 from engine.compiler.elementary import UFUNCS
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.refusals import TraceError, refuse, unknown
+from engine.compiler.refusals import TraceError, unknown
 
 #: functions of whole arrays: NumPy's -> its meaning, filled in by :mod:`engine.compiler.whole_arrays`
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -57,8 +58,8 @@ class Traced(np.ndarray):
             return self.copy()
         if kind not in "fiub":
             raise refuse(f"an array of {np.dtype(dtype)}", "expected float, int or bool")
-        number = UFUNCS[np.trunc] if kind in "iu" else (lambda x: x)
-        return wrapped(ops.logical_not(ops.equal(plain(self), 0.0)) if kind == "b" else number(as_numbers(plain(self))))
+        x = as_numbers(plain(self))
+        return wrapped(x if kind == "f" else UFUNCS[np.trunc](x) if kind in "iu" else ops.logical_not(ops.equal(x, 0.0)))
 
 
 def method_of(name: str) -> Callable[..., Any]:
@@ -78,6 +79,11 @@ for _name in ("max", "min", "argmax", "argmin", "any", "all", "clip", "round", "
 
 
 # ------------------------------------------------------------ what is traced, and what is not
+
+
+def refuse(what: str, instead: str) -> TraceError:
+    """Return the error for something that the user's function does right now; its graph remembers it."""
+    return refusals.refuse(what, instead) if ops.USERS.graph is None else ops.USERS.graph.refuse(what, instead)
 
 
 def is_mask(key: Any) -> bool:
@@ -231,4 +237,4 @@ for _ufunc, _meaning in UFUNCS.items():  # NumPy calls these by name on the elem
 Expr.otherwise = staticmethod(by_number)
 Expr.__array_function__ = Traced.__array_function__  # type: ignore[attr-defined]
 
-__all__ = ["FUNCTIONS", "TraceError", "Traced", "as_numbers", "boxed", "has_traced", "plain", "truths", "wrapped"]
+__all__ = ["FUNCTIONS", "TraceError", "Traced", "as_numbers", "boxed", "has_traced", "plain", "refuse", "truths", "wrapped"]

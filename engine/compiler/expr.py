@@ -144,8 +144,8 @@ class Expr:
     def __rtruediv__(a, b): return binary("div", b, a)
     def __mod__(a, b): return divided(ops.mod, a, b)
     def __rmod__(a, b): return divided(ops.mod, b, a)
-    def __floordiv__(a, b): return divided(lambda x, y: ops.floor(x / y), a, b)
-    def __rfloordiv__(a, b): return divided(lambda x, y: ops.floor(x / y), b, a)
+    def __floordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], a, b)
+    def __rfloordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], b, a)
     def __pow__(a, b): return binary("pow", a, b)
     def __rpow__(a, b): return binary("pow", b, a)
     def __neg__(a): return a.g.make("neg", a)
@@ -164,6 +164,8 @@ class Expr:
     def __invert__(a): return a.g.make("not", a)
 
     def conjugate(a): return a
+    def item(a): return a
+    def copy(a): return a
 
     def known(self) -> Any:
         """The number or truth value that this is known to be, or itself."""
@@ -183,8 +185,8 @@ class Expr:
         if (x := self.known()) is not self:
             return float(x)
         self.g.floats = True
-        raise self.g.refuse("turning a traced value into a float (math.sin, float(), writing into a float array)",
-                            "use engine.ops.sin and friends, and build arrays from lists with np.array([...])", known=True)  # fmt: skip
+        raise self.g.refuse("turning a traced value into a float (by a function of another library, or writing into its array of floats)",
+                            "use np.sin and friends, and arrays that the function makes itself")  # fmt: skip
 
     def __int__(self):
         if (x := self.known()) is not self:
@@ -194,7 +196,7 @@ class Expr:
     __index__ = __int__
 
     def __round__(self, digits=None):
-        raise self.g.refuse("rounding a traced value", "use engine.ops.floor(x + 0.5)")
+        raise self.g.refuse("rounding a traced value", "use np.round(x)")
 
     def __format__(self, spec):
         raise self.g.refuse("a traced value as text", "it has no number while it is traced; format with compiled=False, or after the run")

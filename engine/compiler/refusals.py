@@ -13,34 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.checks import EngineError
 
 #: a frame of a stack, its line, and how far its code had come
 Frame = tuple[FrameType, int, int]
-
-#: a call that traced values do not take, by its last name -> what says the same; beside what ``engine.ops`` has by that name
-INSTEAD = {
-    **dict.fromkeys(("max", "amax", "nanmax"), "functools.reduce(engine.ops.maximum, x), or engine.ops.maximum(a, b) of two"),
-    **dict.fromkeys(("min", "amin", "nanmin"), "functools.reduce(engine.ops.minimum, x), or engine.ops.minimum(a, b) of two"),
-    **dict.fromkeys(("round", "around", "rint"), "engine.ops.floor(x + 0.5)"),
-    **{name: f"engine.ops.{ours}" for name, ours in {
-        "fmax": "maximum", "fmin": "minimum", "fmod": "mod", "fabs": "absolute", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-        "atan2": "arctan2", "pow": "power", "select": "where", "piecewise": "where", "heaviside": "where", "greater": "less",
-        "searchsorted": "interp", "digitize": "interp", "interp1d": "interp"}.items()},
-    "ceil": "-engine.ops.floor(-x)", "trunc": "engine.ops.sign(x) * engine.ops.floor(abs(x))", "isnan": "x != x",
-    "isfinite": "abs(x) < np.inf", "isinf": "abs(x) == np.inf", "copysign": "abs(x) * engine.ops.sign(y)",
-    "any": "functools.reduce(engine.ops.logical_or, x)", "all": "functools.reduce(engine.ops.logical_and, x)",
-    "deg2rad": "x * (np.pi / 180)", "radians": "x * (np.pi / 180)", "rad2deg": "x * (180 / np.pi)", "degrees": "x * (180 / np.pi)",
-    "log2": "engine.ops.log(x) / np.log(2)", "log10": "engine.ops.log(x) / np.log(10)", "cbrt": "engine.ops.power",
-    "sinh": "engine.ops.exp", "cosh": "engine.ops.exp", "expm1": "engine.ops.exp", "log1p": "engine.ops.log",
-}  # fmt: skip
-
-
-#: functions of ``engine.ops`` with NumPy's names
-VOCABULARY = {name for name, f in vars(ops).items() if "elementwise" in (getattr(f, "__doc__", None) or "")}
-VOCABULARY |= {"sign", "clip", "hypot", "mod", "interp", "norm", "cross", "solve"}
-
 
 class TraceError(EngineError):
     """A function did something with a traced value that a straight-line program cannot do."""
@@ -52,33 +28,24 @@ def refuse(what: str, instead: str, known: bool = False) -> TraceError:
 
 
 def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False) -> TraceError:
-    """The error for something untraceable, at the user's line, with the expression there; if ``known``, with what says the same."""
+    """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition."""
     frames = list(frames)
     user = users(frames)
     inner = frames[: frames.index(user)] if user else frames
     linear = [f.f_code.co_name for f, *_ in inner if f.f_globals.get("__name__", "").startswith("numpy.linalg")]
     if linear:
-        what = f"np.linalg.{linear[-1]} of traced values"
-        instead = "use engine.ops.norm" if linear[-1] == "norm" else "use engine.ops.solve, or write it out over the entries"
+        what, instead = f"np.linalg.{linear[-1]} of traced values", "use engine.ops.solve, or write it out over the entries"
     elif user and (text := expression(user)):
         what = f"{what}, in `{text}`,"
-        if known and (same := replacement(called(text))):
-            instead = f"use {same}"
+        if known and re.search(r"[<>=]", text) and not re.search(r"\b(and|or|not|if|in)\b|…", text):
+            instead = instead.replace("condition", text, 1)
     place = f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
     return TraceError(f"{place}{what} cannot be compiled: {instead}")
 
 
-def replacement(name: str) -> str:
-    """Return what says the same as a function of NumPy or Python of a name, traced too; nothing if there is nothing."""
-    if name in INSTEAD:
-        return INSTEAD[name]
-    return f"engine.ops.{name}" if name in VOCABULARY else ""
-
-
 def unknown(name: str) -> tuple[str, str]:
     """What is said of a function of NumPy that traced values do not have, and what to do instead."""
-    instead = replacement(name)
-    return f"np.{name} of an array with traced values", f"use {instead}" if instead else "engine.ops has those that can"
+    return f"np.{name} of an array with traced values", "write it out over the entries; engine.ops has what compiles"
 
 
 def users(frames: Iterable[Frame]) -> Frame | None:
@@ -123,12 +90,6 @@ def expression(frame: Frame) -> str:
     lines[0] = lines[0][start:]
     text = " ".join(b" ".join(lines).decode(errors="replace").split())
     return text if len(text) <= 60 else text[:59] + "…"
-
-
-def called(text: str) -> str:
-    """Return the last name of the function that an expression calls, or nothing."""
-    found = re.match(r"(?:\w+\.)*(\w+)\(", text)
-    return found[1] if found else ""
 
 
 def explained(error: Exception) -> TraceError | None:

@@ -126,10 +126,10 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*args: Any, **named: Any) -> Any:
         if not any(type(x) is Expr or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
             return fn(*map(own, args), **{name: own(x) for name, x in named.items()})
-        first, chains = as_written(fn, args, named), ops.graph_of(*args, *named.values()).chains
-        if chains:
-            raise TraceError(f"{place_of(fn)}a chain of comparisons in {name_of(fn)}, of which the last is not of traced numbers, cannot be "
-                             "compiled: write (a < x) & (x < b)")  # fmt: skip
+        first, graph = as_written(fn, args, named), ops.graph_of(*args, *named.values())
+        if graph is not None and graph.chains:
+            raise TraceError(f"{place_of(fn)}a chain of comparisons in {name_of(fn)}, of which the last is not of traced numbers, cannot "
+                             "be compiled: write (a < x) & (x < b)")  # fmt: skip
         try:
             second = as_written(fn, args, named)
         except TraceError:

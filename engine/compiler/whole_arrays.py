@@ -11,9 +11,8 @@ import numpy as np
 from numpy import array, asarray, eye, zeros  # as they are when nothing is lent
 
 from engine import ops
-from engine.compiler.arrays import FUNCTIONS, as_numbers, boxed, by_number, reduced, wrapped
+from engine.compiler.arrays import FUNCTIONS, as_numbers, boxed, reduced, refuse, wrapped
 from engine.compiler.elementary import UFUNCS, rint
-from engine.compiler.refusals import refuse
 
 Array = np.ndarray
 NONE = np._NoValue
@@ -289,5 +288,3 @@ FUNCTIONS |= {
     **{getattr(np.linalg, name): unknown_of(name) for name in (
         "eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "pinv", "lstsq", "matrix_rank", "slogdet", "cond", "tensorsolve", "tensorinv")},
 }  # fmt: skip
-
-__all__ = ["by_number"]

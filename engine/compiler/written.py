@@ -21,7 +21,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler import whole_arrays
-from engine.compiler.arrays import Traced, boxed, has_traced, plain, wrapped
+from engine.compiler.arrays import Traced, boxed, has_traced, plain, refuse, wrapped
 from engine.compiler.elementary import MATH, UFUNCS, rint
 from engine.compiler.expr import Expr
 from engine.compiler.refusals import TraceError, is_installed, is_ours
@@ -101,6 +101,10 @@ def of_numbers(original: Callable[..., Any], meaning: Callable[..., Any]) -> Cal
 
     @functools.wraps(original)
     def called(*args: Any, **options: Any) -> Any:
+        if args and isinstance(args[0], Iterator):
+            if original in (builtins.any, builtins.all):
+                return meaning(*args)
+            args = (list(args[0]), *args[1:])
         return meaning(*map(boxed_size_one, args), **options) if has_traced(args) else original(*args, **options)
 
     return called
@@ -119,7 +123,7 @@ def extremum(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
     def found(*args: Any, **options: Any) -> Any:
         if options.keys() - {"default"}:
-            raise TraceError("max or min of traced values with a key cannot be compiled: use np.where(condition, a, b)")
+            raise refuse("max or min of traced values with a key", "use np.where(condition, a, b)")
         return functools.reduce(of_two, list(args[0]) if len(args) == 1 else args)
 
     return found
@@ -132,6 +136,22 @@ def total(xs: Any, start: Any = 0) -> Any:
 
 def is_truth(x: Any) -> bool:
     return type(x) is Expr and x.i in x.g.truths
+
+
+def quantifier(decisive: bool) -> Callable[[Any], Any]:
+    """``any`` or ``all``: what is known for sure decides at once, as it does there."""
+    join = ops.logical_or if decisive else ops.logical_and
+
+    def found(xs: Any) -> Any:
+        result: Any = not decisive
+        for x in xs:
+            if has_traced(x):
+                result = join(result, x)
+            elif bool(x) is decisive:
+                return decisive
+        return result
+
+    return found
 
 
 def rounded(x: Any, digits: int | None = None) -> Any:
@@ -160,8 +180,7 @@ class Float(float, metaclass=FloatType):
 
 BUILTINS: dict[str, Callable[..., Any]] = {
     "max": extremum(ops.maximum), "min": extremum(ops.minimum), "sum": total, "round": rounded,
-    "any": lambda xs: functools.reduce(ops.logical_or, xs, False), "all": lambda xs: functools.reduce(ops.logical_and, xs, True),
-    "divmod": lambda x, y: (ops.floor(x / y), ops.mod(x, y)), "pow": lambda x, y: ops.power(x, y),
+    "any": quantifier(True), "all": quantifier(False), "divmod": ops.floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
 LENT_BUILTINS = {**{name: of_numbers(getattr(builtins, name), f) for name, f in BUILTINS.items()}, "float": Float}
 LENT_MATH = {name: of_numbers(getattr(math, name), f) for name, f in MATH.items() if hasattr(math, name)}
@@ -178,8 +197,8 @@ ABSENT = object()
 
 
 @contextlib.contextmanager
-def lent(fn: Callable[..., Any]) -> Iterator[None]:
-    """Let NumPy, ``math``, and the modules of ``fn`` have them."""
+def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
+    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph."""
     with LOCK:
         changes = [(vars(module), name, f) for module, table in LENT for name, f in table.items()]
         for names in namespaces(fn):
@@ -187,13 +206,15 @@ def lent(fn: Callable[..., Any]) -> Iterator[None]:
             changes += [(names, name, f) for name, f in LENT_BUILTINS.items() if name not in names]
             changes += [(names, "float", Float)] if HOLDING.now and "float" not in names else []
         before = [(names, name, names.get(name, ABSENT)) for names, name, _ in changes]
-        made, ops.USERS.made = ops.USERS.made, wrapped
+        users = vars(ops.USERS).copy()
+        ops.USERS.made, ops.USERS.graph = wrapped, graph
         try:
             for names, name, f in changes:
                 names[name] = f
             yield
         finally:
-            ops.USERS.made = made
+            vars(ops.USERS).clear()
+            vars(ops.USERS).update(users)
             for names, name, x in reversed(before):
                 if x is ABSENT:
                     names.pop(name, None)
@@ -227,7 +248,7 @@ def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, A
     graph = ops.graph_of(*args, *named.values())
 
     def result() -> Any:
-        with lent(fn):
+        with lent(fn, graph):
             return plain(fn(*map(own, args), **{name: own(x) for name, x in named.items()}))
 
     try:

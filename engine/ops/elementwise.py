@@ -49,8 +49,9 @@ def same_floats(x: Any) -> Any:
 
 
 class Users(threading.local):
-    """What arrays of traced values are made into while a function of a user's runs: such as answer NumPy's functions."""
+    """While a function of a user's is traced: its graph, and what arrays are made into, such as answer NumPy's functions."""
 
+    graph: Any = None
     made: Callable[[Any], Any] = staticmethod(lambda x: x)
 
 
@@ -143,14 +144,33 @@ def hypot(a: Any, b: Any) -> Any:
     return scale * sqrt(a * a + b * b)
 
 
+def product_error(a: Any, b: Any, product: Any) -> Any:
+    """a b less the product that it is rounded to, exactly, where nothing overflows (Dekker 1971)."""
+    high_a, high_b = (134217729.0 * x - (134217729.0 * x - x) for x in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    return ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+
+
+def floor_mod(x: Any, y: Any) -> tuple[Any, Any]:
+    """⌊x/y⌋ and x − y ⌊x/y⌋, as ``divmod`` gives them: the remainder is exact, but where y is added to it at last.
+
+    >>> [float(z) for z in floor_mod(1.5, 0.3)] == list(divmod(1.5, 0.3))
+    True
+    """
+    n = floor(x / y)
+    p = y * n                                                                      # which is asked for its size, and so stays rounded
+    r = where(less(absolute(p), np.inf), (x - p) - product_error(y, n, p), where(equal(n, 0.0), x, np.nan))
+    over, under = less(r * sign(y), 0.0), less_equal(absolute(y), r * sign(y))     # x/y was rounded to the next whole number
+    return where(over, n - 1.0, where(under, n + 1.0, n)), where(over, r + y, where(under, r - y, r))
+
+
 def mod(x: Any, y: Any) -> Any:
-    """x − y ⌊x/y⌋: the remainder with the sign of y, as ``%`` gives it, to rounding of x. Traced values have ``%`` itself too.
+    """x − y ⌊x/y⌋: the remainder with the sign of y, as ``%`` gives it. Traced values have ``%`` itself too.
 
     >>> mod(np.array([-1.0, 7.5]), 2.0)
     array([1. , 1.5])
     """
-    r = x - y * floor(x / y)
-    return where(less(r * sign(y), 0.0), r + y, r)                             # x/y was rounded up to a whole number
+    return floor_mod(x, y)[1]
 
 
 def array(rows: Any) -> np.ndarray:
