@@ -54,9 +54,8 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
     tolerance : angle (rad) and distance (m) within which a target is reached
     seeds : how many guesses may follow q0; they are the same at every call
     constraints : closed loops and couplings, as a simulation has them: ``[engine.Hinge("rod", "crank", ...)]``; q0 need not close them.
-        What has been made of them is used again where they are the same objects. Velocities that they allow are v = N u, where with
-        ``J = engine.constraints.Loops(model, constraints).jacobian(q, {})`` the columns of ``N = scipy.linalg.null_space(J)`` are a
-        basis; a link's twist is then ``robot.jacobian(q, link) @ N @ u``
+        Velocities that they allow are v = N u, where with ``J = engine.constraints.Loops(model, constraints).jacobian(q, {})`` the
+        columns of ``N = scipy.linalg.null_space(J)`` are a basis; a link's twist is then ``robot.jacobian(q, link) @ N @ u``
 
     Raises
     ------

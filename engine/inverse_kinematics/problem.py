@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -128,6 +129,23 @@ class Task:
         return q, r, J.T @ (w * w * r + np.concatenate([np.zeros(len(w) - len(multipliers)), multipliers]))
 
 
+def known(constraint: Constraint) -> Constraint:
+    """Return an equal constraint: the same object for all that are equal, so that what was compiled of it is found again."""
+    kind: Any = type(constraint)
+    return made(kind, *(frozen(getattr(constraint, field.name)) for field in dataclasses.fields(constraint)))
+
+
+@functools.lru_cache(maxsize=1024)
+def made(kind: Any, *values: Any) -> Any:
+    """Return kind(*values): the same object again."""
+    return kind(*values)
+
+
+def frozen(x: Any) -> Any:
+    """Return arrays and lists as tuples, and all else as it is."""
+    return tuple(map(frozen, x)) if isinstance(x, (list, tuple, np.ndarray)) else x
+
+
 @functools.lru_cache(maxsize=128)
 def loops_of(model: Model, constraints: tuple[Constraint, ...]) -> Loops:
     """Return constraints on a model; ConstraintError where one does not fit, or is a grip."""
@@ -160,6 +178,7 @@ class Problem:
         """Take checked targets; ``held``: whether floating joints on the world stay."""
         self.model, self.tolerance, self.limits = model, np.array(tolerance), limits
         self.links = tuple(t.link for t in targets)
+        constraints = tuple(map(known, constraints))
         self.loops = loops_of(model, constraints)
         self.moving = moving_velocities(model, self.links, held, constraints)
         self.lower, self.upper = joint_box(model) if limits else (np.full(model.nq, -np.inf), np.full(model.nq, np.inf))

@@ -238,6 +238,15 @@ def test_no_constraints_change_no_bit():
     assert np.array_equal(one.q, other.q)
 
 
+def test_equal_constraints_are_compiled_once():
+    """Points as tuples, lists and arrays; another point is another loop."""
+    model, _ = four_bar()
+    goal = checked_targets(model, {"coupler": [0.2, 0.2, 0.0]})
+    task = lambda *p: Problem(model, goal, False, True, 1e-9, (Hinge("coupler", "rocker", *p),)).task
+    same_points = [task(kind([COUPLER, 0.0, 0.0]), kind([ROCKER, 0.0, 0.0])) for kind in (tuple, list, np.array)]
+    assert len({*same_points}) == 1 and task((COUPLER, 0.0, 1e-15), (ROCKER, 0.0, 0.0)) not in same_points
+
+
 def test_velocities_that_loops_allow():
     """As the docstring says: N of the null space turns coupler and rocker as the derivative of the closed form does."""
     model, loop = four_bar()
