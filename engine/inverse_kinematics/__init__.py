@@ -40,15 +40,16 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
     minimum by Newton's method with all of the Hessian; it is a local minimum: the nearest found, not known to be the nearest.
 
     Loops, φ(q) = 0, are rows of r beside the targets' until both are reached, loops to 1e-11 m and rad. Where they are not, loops are
-    closed first, by (5) with φ alone for r; Newton's method then goes along them, by the Hessian of ½ |r|² + λ·φ on the null space of
-    J = ∂φ̇/∂v, and closes them again after each step.
+    closed first, by (5) with φ alone for r; Newton's method then goes along them, by the Hessian of ½ |r|² + y·φ, y the multipliers, on
+    the null space of ∂φ̇/∂v, and closes them again after each step.
 
     Parameters
     ----------
     targets : ``{link: goal}``, or :class:`Target` objects, one or several; a goal is a pose T_WL (..., 4, 4), the position of the link's
         origin (..., 3) in m, or a rotation R_WL (..., 3, 3), all in the world
-    q0 : the guess (..., nq), by default ``model.neutral()``; it is brought within the limits. Joints that move no target stay there.
-        Leading dimensions of goals and q0 broadcast: a batch, every row of which is found as it would be alone, to the same bits
+    q0 : the guess (..., nq), by default ``model.neutral()``; it is brought within the limits. Joints that move no target, and no
+        loop, stay there. Leading dimensions of goals and q0 broadcast: a batch, every row of which is found as it would be alone, to the
+        same bits
     base : whether every floating joint on the world is "free" or "fixed" at q0, a robot's own and those of free bodies beside it
     limits : whether joints of angles and lengths (universal ones' two too) keep within their limits, mimic joints within their own
     tolerance : angle (rad) and distance (m) within which a target is reached

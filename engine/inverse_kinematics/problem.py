@@ -123,7 +123,7 @@ class Task:
         return q, r, ops.where(self.reached(q, r, w, tolerance), 1.0, 0.0), steps
 
     def slope(self, q: Array, d: Array, goals: Array, points: Array, w: Array, multipliers: Array) -> tuple[Array, Array, Array]:
-        """Return q ⊕ d, and there r and the gradient of ½ |w r|² + λ·φ."""
+        """Return q ⊕ d, and there r and the gradient of ½ |w r|² + y·φ, y the multipliers (l)."""
         q = self.plus(q, d)
         r, J = self.residual(q, goals, points)
         return q, r, J.T @ (w * w * r + np.concatenate([np.zeros(len(w) - len(multipliers)), multipliers]))
@@ -310,7 +310,7 @@ class Problem:
         return low, high
 
     def multipliers(self, q: Array, g: Array, J: Array) -> Array:
-        """Return λ (l) of every row: with Jᵀ λ, what limits do not take of g is the least."""
+        """Return y (l) of every row: with Jᵀ y, what limits do not take of g is the least."""
         if not self.loops.n:
             return np.zeros((len(q), 0))
         low, high = self.room(q)
