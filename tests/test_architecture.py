@@ -38,7 +38,7 @@ ROOMS = {
     "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),
     "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
     "examples": ({"checks", "io"}, set()),
-    "inverse_kinematics": ({*PHYSICS, "dynamics", "compiler"}, set()),
+    "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},

@@ -254,6 +254,13 @@ class Loops:
         poses = {name: grip.pose(q, grip.F_a) for name, grip in self.grips.items()}
         return {n: np.concatenate([[1.0], quaternion.from_matrix(se3.rotation(T)), se3.position(T)]) for n, T in poses.items()}
 
+    def moved(self) -> set[int]:
+        """Return the bodies whose joints move a constraint."""
+        found = set[int]()
+        for (a, b), (part, _) in zip(self.joined(), self.parts, strict=True):
+            found |= {*path(self.model, a, part.top), *path(self.model, b, part.top)} if isinstance(part, Closure) else {a, b}
+        return found
+
     def joined(self) -> list[tuple[int, int]]:
         """Return, of each constraint, the bodies that it joins; −1 is the world."""
         bodies = self.model.bodies

@@ -69,8 +69,9 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
     Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted.
 
     It is exact to rounding between boxes, capsules and spheres, overlapping or not, and of all shapes that are apart, where round to some
-    1e-9. Of others that overlap, the way out is one than which none about it is shorter; in about one pose of ten thousand, deep in each
-    other, there is one elsewhere, by a thousandth of their size.
+    1e-9. Of others that overlap, the way out is one than which none about it is shorter; deep in each other, in two poses of ten thousand
+    at most, there is one elsewhere, shorter by 0.5 % at most (of 1e5 poses of every two shapes in ``tests.geometry.pairs``, against
+    ``coal_distance`` and ``mujoco_distance`` there).
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)

@@ -23,12 +23,13 @@ class IKResult:
     Attributes
     ----------
     q : configurations (..., nq)
-    converged : whether every angle and distance is within the tolerance (...)
+    converged : whether every angle and distance is within the tolerance, and every loop closed (...)
     residual : per target, in their order, the angle (rad) and the distance (m) that are left (..., targets, 2); 0 where none was asked for
     iterations : steps tried, over all guesses (...)
     guesses : how many guesses were tried (...); 1 if q0 was good enough
     limits : names of the joints, among those that move the targets, that lie at one of their limits; of a batch an array (...) of these
-    reason : what is left where the targets are not reached, in words, and nothing where they are; of a batch an array (...)
+    reason : which loop is open, and what is left where the targets are not reached, in words, and nothing where they are; of a batch an
+        array (...)
     """
 
     q: Array

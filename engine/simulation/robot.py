@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine import dynamics, ops
 from engine.checks import EngineError, Fixed
 from engine.compiler.trace import Shape
+from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
@@ -254,15 +255,17 @@ class Robot(Fixed):
         return self._call(dynamics.jacobian_dot, {"q": q, "v": v, "point": given_point(frame, point)}, link=link, frame=frame)
 
     def inverse_kinematics(self, targets: Any, q0: ArrayLike | None = None, base: Literal["free", "fixed"] = "free", limits: bool = True,
-                           tolerance: float = 1e-9, seeds: int = 50) -> IKResult:  # fmt: skip
+                           tolerance: float = 1e-9, seeds: int = 50, constraints: Sequence[Constraint] = ()) -> IKResult:  # fmt: skip
         """Return configurations (..., nq) in which links are where they should be, or the nearest that were found.
 
         Parameters
         ----------
         targets : ``{link: goal}``, or :class:`~engine.Target` objects; goals are poses (..., 4, 4), positions (..., 3) or rotations
-            (..., 3, 3) in the world; everything else, and what is raised, is as for :func:`engine.inverse_kinematics`
+            (..., 3, 3) in the world
+        constraints : loops that q closes, of ``engine.Hinge``, …; everything else, and what is raised, is as for
+            :func:`engine.inverse_kinematics`
         """
-        return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds)
+        return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds, constraints)
 
     # ------------------------------------------------------------ momentum and the centre of mass
 

@@ -179,7 +179,7 @@ def test_a_stack_of_boxes_stands():
 
 
 def test_a_box_between_two_fingers_slips_where_it_is_accelerated_beyond_its_friction():
-    """m a > 2 μ F: within 1 %."""
+    """m a > 2 μ F, within 0.1 %: it falls until the fingers press, then v̇ = 2 μ F/m − a, until it rests but for its creep."""
     builder = engine.Builder("fingers")
     builder.add_link("world")
     for side in (-1, 1):
@@ -188,15 +188,15 @@ def test_a_box_between_two_fingers_slips_where_it_is_accelerated_beyond_its_fric
                           axis=[1, 0, 0])
     model = engine.combine(hand=builder.model(), box=block((0.1, 0.05, 0.05)))
     F, mu, m = 10.0, 0.5, 1.0
-    for share, slips in ((0.99, False), (1.01, True)):
+    for share in (0.999, 1.001):
         a = share * 2 * mu * F / m
         pairs = [("hand/f-1", "box/block"), ("hand/f1", "box/block")]
         sim = simulator(model, material(1e5, 0.5, mu), ground=False, gravity=(0, 0, -a), pairs=pairs,
                         controller=lambda t, q, v: np.array([F, -F, *np.zeros(6)]))  # fmt: skip
-        start = [0.0, 0.0, *UPRIGHT, 0, 0, 0]
-        run = sim.run(start, np.zeros(8), 0.6, record_every=100)
-        fall = run.v[-1, 7] - run.v[2, 7]
-        assert fall < -0.4 * 0.01 * a * 0.4 if slips else abs(run.v[-1, 7]) < 3e-4
+        run = sim.run([0.0, 0.0, *UPRIGHT, 0, 0, 0], np.zeros(8), 1.4, record_every=100)
+        slides = (run.v[9, 7] - run.v[3, 7]) / (run.t[9] - run.t[3])
+        assert slides == pytest.approx(2 * mu * F / m - a, abs=1e-5 * a)
+        assert run.v[-1, 7] < run.v[3, 7] if share > 1 else abs(run.v[-1, 7]) < 1e-4
 
 
 def test_the_same_scene_in_mujoco():

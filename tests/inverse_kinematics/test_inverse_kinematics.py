@@ -621,7 +621,7 @@ def test_the_jacobian_of_the_residual(seed):
     rate = derivative(lambda t: task.residual(task.plus(q, t * d), goals, points)[0], h=1e-3)
     np.testing.assert_allclose(J @ d, rate, atol=1e-9 * np.abs(rate).max())
     w = rng.uniform(0.1, 3.0, len(J))
-    _, r, g = task.slope(q, np.zeros(len(d)), goals, points, w)
+    _, r, g = task.slope(q, np.zeros(len(d)), goals, points, w, np.zeros(0))
     slope = derivative(lambda t: 0.5 * np.sum((w * task.residual(task.plus(q, t * d), goals, points)[0]) ** 2), h=1e-3)
     assert g @ d == pytest.approx(slope, abs=1e-9 * np.sum((w * r) ** 2))
 
