@@ -57,6 +57,7 @@ from engine.simulation import (
     compile,
     impact,
     load_trajectory,
+    policy,
 )
 from engine.viewer import Viewer, ViewerError, export, render, view
 
@@ -73,6 +74,6 @@ __all__ = [
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError",
     "Trajectory", "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler", "constrained_dynamics",
     "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc",
-    "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops",
+    "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "policy",
     "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

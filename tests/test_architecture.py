@@ -25,7 +25,7 @@ ROOMS = {
     "checks": (set(), set()),
     "cache": (set(), set()),
     "progress": (set(), {"rich"}),
-    "ops": ({"checks"}, set()),
+    "ops": ({"checks"}, {"scipy"}),
     "spatial": ({"checks", "ops"}, set()),
     "model": ({"checks", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
@@ -49,7 +49,7 @@ ROOMS = {
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
     ("layout", "function", "component"), ("checks", "parameters", "forces", "controller", "robot", "doubts",
-     "resting_overlaps", "run_header"),
+     "resting_overlaps", "run_header", "policy"),
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
     ("step", "body_trajectory"),

@@ -419,7 +419,7 @@ def test_derivatives_of_composed_functions():
 
 @pytest.mark.parametrize(("xp", "fp", "text"), [
     ([0.0, 1.0, 1.0], [1.0, 2.0, 3.0], r"xp\[2\] is not above the one before it; expected increasing numbers"),
-    ([0.0, 1.0], [1.0, 2.0, 3.0], r"xp has shape \(2,\) and fp \(3,\); expected \(n\) and \(n, ...\)"),
+    ([0.0, 1.0], [1.0, 2.0, 3.0], r"fp has shape \(3,\); expected \(2, \.\.\.\)"),
     ([], [], "n at least 1"), (1.0, 2.0, r"xp has shape \(\)"), ([0.0, np.nan], [0.0, 1.0], "xp holds NaN"),
     ([0.0, 1.0], ["a", "b"], "fp is .*; expected numbers"),
 ])  # fmt: skip
@@ -429,5 +429,5 @@ def test_tables_that_are_none(xp, fp, text):
 
 
 def test_tables_are_known_when_tracing():
-    with pytest.raises(engine.EngineError, match="interp: xp or fp is traced; expected tables that are known when tracing"):
+    with pytest.raises(engine.EngineError, match=r"interp: (xp|fp) is traced; expected tables that are known when tracing"):
         trace(lambda x: ops.interp(0.5, [0.0, 1.0], x), [(2,)])

@@ -2,13 +2,14 @@
 
 Layers, from the bottom up; a file imports from those named before it only:
 
-- what operations are: ``vecmath`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the table);
+- what operations are: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR),
+  ``operations`` (the table);
 - programs: ``refusals`` (what cannot be traced), ``chains`` (a < x < b), ``expr`` (traced scalars in a graph), ``program`` (a graph's
   nodes and outputs), ``rewrite`` (the rules that fold a graph);
 - functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
   arrays), ``written`` (what NumPy and Python are lent while a function is traced);
-- transformations: ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``trace`` (the
-  program of a function);
+- transformations: ``kernels`` (loops over tables as one node), ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives),
+  ``autodiff`` (derivatives), ``trace`` (the program of a function);
 - running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``machine`` (the processor), ``llvm`` (a program
   in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``gufunc``, ``derivative``.

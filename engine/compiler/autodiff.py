@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,6 @@ from engine.compiler.program import Program, live, size
 from engine.compiler.rewrite import RULES, folded
 
 Sparse = dict[int, Any]
-#: calls whose results are differentiated together; of loops, those of one pass
-WHOLE = {"root", "loop"}
 
 
 def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
@@ -88,8 +87,8 @@ def push(graph: Graph, nodes: list[int], tangent: dict[int, Sparse]) -> None:
     for i in nodes:
         op, *args = graph.nodes[i]
         row, own = OPERATIONS[op], [tangent.get(j, {}) for j in operands(graph.nodes[i])]
-        if op in WHOLE and not repeats(graph, i):
-            found[i] = (root_tangents if op == "root" else branch_tangents)(graph, i, tangent)
+        if (rules := whole(graph, i)) is not None:
+            found[i] = rules[0](graph, i, tangent)
         elif op == "get" and args[0] in found:
             tangent[i] = found[args[0]][args[1]]
         elif op == "get":
@@ -130,10 +129,10 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
     for i in reversed(nodes):
         op, *args = graph.nodes[i]
         row, own = OPERATIONS[op], adjoint.get(i, {})
-        if op in WHOLE and not repeats(graph, i):
-            for j, a in (root_adjoints if op == "root" else branch_adjoints)(graph, i, adjoint, inside).items():
+        if (rules := whole(graph, i)) is not None:
+            for j, a in rules[1](graph, i, adjoint, inside).items():
                 accumulate(j, 1.0, a)
-        elif not own or (op == "get" and graph.nodes[args[0]][0] in WHOLE and not repeats(graph, args[0])):
+        elif not own or (op == "get" and whole(graph, args[0]) is not None):
             continue
         elif op == "get":
             unknown = repeats(graph, args[0])            # NaN, except for what does not depend on the loop's results
@@ -151,6 +150,46 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
             for j, p in zip(args, partials(graph, i), strict=True):
                 if j in inside:
                     accumulate(j, p, own)
+
+
+def whole(graph: Graph, i: int) -> tuple[Callable[..., list[Sparse]], Callable[..., dict[int, Sparse]]] | None:
+    """Return how tangents and adjoints go through a call whose results are differentiated together; None for all other nodes."""
+    op, *args = graph.nodes[i]
+    if op == "root":
+        return root_tangents, root_adjoints
+    if op == "loop":
+        return None if repeats(graph, i) else (branch_tangents, branch_adjoints)
+    return (kernel_tangents, kernel_adjoints) if op == "call" and graph.functions[args[0]].native else None
+
+
+# ------------------------------------------------------------ kernels: by calls of kernels, a direction each
+
+
+def kernel_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Sparse]:
+    """Return the tangents of a kernel's results."""
+    _, number, *given = graph.nodes[i]
+    f, inputs = graph.functions[number], [value(graph, j) for j in given]
+    found: list[Sparse] = [{} for _ in f.outputs]
+    for d in sorted({d for j in given for d in tangent.get(j, {})}):
+        along = f.tangents(graph.call, inputs, [tangent.get(j, {}).get(d, 0.0) for j in given])
+        for row, t in zip(found, along, strict=True):
+            if not zero(t):
+                row[d] = t
+    return found
+
+
+def kernel_adjoints(graph: Graph, i: int, adjoint: dict[int, Sparse], inside: set[int]) -> dict[int, Sparse]:
+    """Return the adjoints of what a kernel reads."""
+    _, number, *given = graph.nodes[i]
+    f, inputs = graph.functions[number], [value(graph, j) for j in given]
+    own = [adjoint.get(graph.memo.get(("get", i, k), -1), {}) for k in range(len(f.outputs))]
+    wanted = {k for k, j in enumerate(given) if j in inside}
+    found: dict[int, Sparse] = {}
+    for d in sorted({d for row in own for d in row}):
+        for k, a in f.adjoints(graph.call, inputs, [row.get(d, 0.0) for row in own], wanted).items():
+            if k in wanted and not zero(a):
+                found[given[k]] = combined([(1.0, found.get(given[k], {})), (1.0, {d: a})])
+    return found
 
 
 # ------------------------------------------------------------ roots: r(x, p) = 0, dx = −(∂r/∂x)⁻¹ ∂r/∂p dp

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.kernels import Kernel
 from engine.compiler.operations import OPERATIONS
 from engine.compiler.program import Program, size
 
@@ -40,7 +41,7 @@ def run(program: Program, inputs: Any) -> list[Any]:
             elif op == "const":
                 value.append(args[0])
             elif op == "call":
-                value.append([number(x) for x in run(program.functions[args[0]], [number(value[i]) for i in args[1:]])])
+                value.append([number(x) for x in called(program.functions[args[0]], [number(value[i]) for i in args[1:]])])
             elif op == "loop":
                 f, limit, *given = args
                 value.append(repeated(program.functions[f], limit, [number(value[i]) for i in given]))
@@ -51,6 +52,11 @@ def run(program: Program, inputs: Any) -> list[Any]:
             else:
                 value.append(OPERATIONS[op].numpy(*[value[i] for i in args]))
     return [value[i] for i in program.outputs]
+
+
+def called(f: Program, given: list[Any]) -> list[Any]:
+    """The results of a function of a program's."""
+    return f.run(given) if isinstance(f, Kernel) else run(f, given)
 
 
 def repeated(body: Program, limit: int, given: list[Any]) -> list[Any]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.compiler import machine, vecmath
+from engine.compiler import exponentials, machine, vecmath
+from engine.compiler.kernels import Kernel
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, truth_values
 from engine.compiler.schedule import angles, fused, residence, segments
@@ -57,10 +58,18 @@ class Module:
         """Size of n lane vectors."""
         return n * self.width * 8
 
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return machine.registers()
+
     def sincos(self) -> str:
         self.once("@far", vecmath.FAR)
         self.once(f"@near{self.width}", vecmath.near(self.width))
         return self.once("@sincos", vecmath.sincos(self.width))
+
+    def lanes(self, name: str) -> str:
+        """Name of a function of :mod:`engine.compiler.exponentials`."""
+        return self.once(f"@{name}.lanes", getattr(exponentials, name)(self.width))
 
     def stumpff(self) -> str:
         self.sincos()
@@ -105,7 +114,11 @@ end:
 
     def function(self, program: Program) -> tuple[str, int]:
         """Name and size of work (in lane vectors) of the function for ``program``."""
-        if program.key not in self.functions:
+        if program.key not in self.functions and isinstance(program, Kernel):
+            name = f"@f{len(self.functions)}"
+            self.functions[program.key] = name, 0
+            program.emit(self, name)
+        elif program.key not in self.functions:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}

@@ -34,6 +34,11 @@ def libm(name: str) -> Lowering:
     return lambda body, i, *x: body.call(body.module.libm(name, len(x)), x)
 
 
+def lanes(name: str) -> Lowering:
+    """A function of numbers of :mod:`engine.compiler.exponentials`."""
+    return lambda body, i, *x: body.call(body.module.lanes(name), x)
+
+
 def half(pair: str, k: int) -> Lowering:
     """Result k of a function with two results, which is called once for both."""
     return lambda body, i, x: body.put(f"extractvalue {{{body.D}, {body.D}}} {body.pair(pair, i, x)}, {k}")

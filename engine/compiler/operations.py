@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.lowering import Lowering, extremum, half, instruction, libm, llvm, negated, on_truths, select, unchanged
+from engine.compiler.lowering import Lowering, extremum, half, instruction, lanes, libm, llvm, negated, on_truths, select, unchanged
 
 Node = tuple[Any, ...]
 END = sys.maxsize
@@ -92,9 +92,9 @@ ROWS = (
     Operation("acos", "x>x", np.arccos, libm("acos"), lambda y, a: (-1.0 / ops.sqrt(1.0 - a * a),)),
     Operation("atan", "x>x", np.arctan, libm("atan"), lambda y, a: (1.0 / (1.0 + a * a),)),
     Operation("atan2", "xx>x", np.arctan2, libm("atan2"), lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
-    Operation("exp", "x>x", np.exp, libm("exp"), lambda y, a: (y,)),
+    Operation("exp", "x>x", np.exp, lanes("exp"), lambda y, a: (y,)),
     Operation("log", "x>x", np.log, libm("log"), lambda y, a: (1.0 / a,)),
-    Operation("tanh", "x>x", np.tanh, libm("tanh"), lambda y, a: (1.0 - y * y,)),
+    Operation("tanh", "x>x", np.tanh, lanes("tanh"), lambda y, a: (1.0 - y * y,)),
     Operation("pow", "xx>x", np.power, libm("pow"), power_partials),
     Operation("c2", "x>x", ops.c2_of_floats, half("stumpff", 0), c2_partials),
     Operation("c3", "x>x", ops.c3_of_floats, half("stumpff", 1), c3_partials),

@@ -16,6 +16,7 @@ from engine import ops
 from engine.compiler.autodiff import derivatives
 from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
+from engine.compiler.kernels import KERNELS, Kernel
 from engine.compiler.loop import while_loop
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
@@ -36,6 +37,10 @@ class Tracer(Graph):
     def implicit(self, residual: Callable[[Any], Any], x: Any) -> np.ndarray:
         """:func:`engine.ops.implicit` on traced values."""
         return implicit(self, residual, x)
+
+    def kernel(self, kind: str, *data: Any) -> Kernel:
+        """A kernel of :mod:`engine.compiler.kernels` by its name."""
+        return KERNELS[kind](*data)
 
     def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """:func:`engine.ops.shared` on arguments of which some are traced; a function is traced once for each choice of shapes."""

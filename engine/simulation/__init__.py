@@ -9,6 +9,7 @@ from engine.simulation.component import Component, Context, Effect, Law, Simulat
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
+from engine.simulation.policy import policy
 from engine.simulation.robot import Robot
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
@@ -17,5 +18,5 @@ from engine.simulation.trajectory import Trajectory, load_trajectory
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "HalfSpace", "Law",
     "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
-    "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory",
+    "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory", "policy",
 ]  # fmt: skip

@@ -28,8 +28,7 @@ IEEE = {
 LIBM = {
     "tan": (lambda a, b, c: ops.tan(a), math.tan), "asin": (lambda a, b, c: ops.arcsin(a), math.asin),
     "acos": (lambda a, b, c: ops.arccos(a), math.acos), "atan": (lambda a, b, c: ops.arctan(a), math.atan),
-    "exp": (lambda a, b, c: ops.exp(a), math.exp), "log": (lambda a, b, c: ops.log(a), math.log),
-    "tanh": (lambda a, b, c: ops.tanh(a), math.tanh), "atan2": (lambda a, b, c: ops.arctan2(a, b), math.atan2),
+    "log": (lambda a, b, c: ops.log(a), math.log), "atan2": (lambda a, b, c: ops.arctan2(a, b), math.atan2),
     "pow": (lambda a, b, c: ops.power(a, b), math.pow),
 }  # fmt: skip
 TURNS = {
@@ -40,12 +39,14 @@ SERIES = {
     "c2": lambda a, b, c: ops.c2(a), "c3": lambda a, b, c: ops.c3(a),
     "c2 of a result": lambda a, b, c: ops.c2(a * c), "c3 of a result": lambda a, b, c: ops.c3(a * c),
 }  # fmt: skip
-NAMES = [*IEEE, *LIBM, *TURNS, *SERIES]
+EXPONENTIALS = {"exp": lambda a, b, c: ops.exp(a), "tanh": lambda a, b, c: ops.tanh(a)}
+NAMES = [*IEEE, *LIBM, *TURNS, *SERIES, *EXPONENTIALS]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 5e-324, -2.2e-308, 1.7e308, -1.7e308, 3e9, -1e22, 2.0**46, np.inf, -np.inf, np.nan])
 
 
 def everything(a, b, c):
-    return np.array([f(a, b, c) for f in [*IEEE.values(), *(f for f, _ in LIBM.values()), *TURNS.values(), *SERIES.values()]])
+    return np.array([f(a, b, c) for f in [*IEEE.values(), *(f for f, _ in LIBM.values()), *TURNS.values(), *SERIES.values(),
+                                 *EXPONENTIALS.values()]])  # fmt: skip
 
 
 def arguments():
@@ -72,7 +73,7 @@ def results():
 
 
 def test_every_operation_is_here():
-    assert {*IEEE, *LIBM, "sin", "cos", "c2", "c3", "fma"} == set(ARITY)
+    assert {*IEEE, *LIBM, *EXPONENTIALS, "sin", "cos", "c2", "c3", "fma"} == set(ARITY)
     called = set(re.findall(r"declare double @(\w+)", entry.single(trace(everything, [(), (), ()]))))
     assert called - {"sin", "cos"} == set(LIBM)                               # those two of large angles alone
 
@@ -261,6 +262,21 @@ def worst(sincos, x) -> float:
 ], ids=["dense", "π/4", "after π/2", "2^-30", "2^-3", "2^3", "2^10", "2^20", "2^30", "2^40", "2^46", "hardest"])  # fmt: skip
 def test_sine_and_cosine_are_within_one_and_a_half_ulp(sincos, x):
     assert len(x) > 100 and worst(sincos, x) < 1.5
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no longer floats on this platform")
+@pytest.mark.parametrize(("name", "bound"), [("exp", 0.9), ("tanh", 2.6)])
+def test_exponentials_are_within_some_ulp(name, bound):
+    """Of all sizes, close to 0, and where results are subnormal; at the ends as NumPy's."""
+    rng, f = np.random.default_rng(0), loop(trace(lambda x: getattr(ops, name)(x), [()]), machine.width())
+    x = np.concatenate([*(rng.uniform(*ends, 20000) for ends in ((-1, 1), (-745, 709.7), (-25, 25))), 1e-3 * rng.normal(size=9000)])
+    exact = getattr(np, name)(x.astype(np.longdouble))
+    spacing = np.spacing(np.maximum(np.abs(exact.astype(float)), np.finfo(float).tiny))
+    assert np.abs((f(x).astype(np.longdouble) - exact) / spacing).max() < bound
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 709.7, 709.8, -745.1, -745.2, 1e300, -1e300, 5e-324])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(f(ends), getattr(np, name)(ends), rtol=4e-16)
+        assert bits(np.copysign(1.0, f(ends)[:4])) == bits(np.copysign(1.0, getattr(np, name)(ends[:4])))
 
 
 @pytest.mark.parametrize("e", [47, 50, 52, 53, 60, 100, 500, 1023])
