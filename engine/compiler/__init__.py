@@ -8,8 +8,9 @@ Layers, from the bottom up; a file imports from those named before it only:
   nodes and outputs), ``rewrite`` (the rules that fold a graph);
 - functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
   arrays), ``written`` (what NumPy and Python are lent while a function is traced);
-- transformations: ``kernels`` (loops over tables as one node), ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives),
-  ``autodiff`` (derivatives), ``trace`` (the program of a function);
+- functions that are loops, as one node: ``kernels`` (their form), ``dense`` (layers), ``lookups`` (tables), ``philox`` (random numbers);
+- transformations: ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``trace`` (the
+  program of a function);
 - running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``machine`` (the processor), ``llvm`` (a program
   in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``gufunc``, ``derivative``.

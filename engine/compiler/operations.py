@@ -93,7 +93,7 @@ ROWS = (
     Operation("atan", "x>x", np.arctan, libm("atan"), lambda y, a: (1.0 / (1.0 + a * a),)),
     Operation("atan2", "xx>x", np.arctan2, libm("atan2"), lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
     Operation("exp", "x>x", np.exp, lanes("exp"), lambda y, a: (y,)),
-    Operation("log", "x>x", np.log, libm("log"), lambda y, a: (1.0 / a,)),
+    Operation("log", "x>x", np.log, lanes("log"), lambda y, a: (1.0 / a,)),
     Operation("tanh", "x>x", np.tanh, lanes("tanh"), lambda y, a: (1.0 - y * y,)),
     Operation("pow", "xx>x", np.power, libm("pow"), power_partials),
     Operation("c2", "x>x", ops.c2_of_floats, half("stumpff", 0), c2_partials),

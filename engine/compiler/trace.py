@@ -14,15 +14,20 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.autodiff import derivatives
+from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
-from engine.compiler.kernels import KERNELS, Kernel
+from engine.compiler.kernels import Kernel
+from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
+from engine.compiler.philox import Uniform
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 from engine.compiler.written import as_written
 
+#: kernels by the names that engine.ops has for them
+KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform}
 #: programs of functions that are called within others, by their arguments' shapes
 SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
 
@@ -39,7 +44,7 @@ class Tracer(Graph):
         return implicit(self, residual, x)
 
     def kernel(self, kind: str, *data: Any) -> Kernel:
-        """A kernel of :mod:`engine.compiler.kernels` by its name."""
+        """A kernel by its name."""
         return KERNELS[kind](*data)
 
     def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
