@@ -27,12 +27,12 @@ def uniform(n: int, seed: Any = 0, stream: Any = 0, call: Any = 0, count: Any = 
     >>> uniform(2, seed=7, run=3)
     array([0.27019622, 0.8760002 ])
     """
-    given = [seed, stream, call, count, run]
+    given = [asarray(x)[()] for x in (seed, stream, call, count, run)]
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise EngineError(f"uniform: n is {n!r}; expected how many numbers, zero or more")
     for name, x in zip(("seed", "stream", "call", "count", "run"), given, strict=True):
         if graph_of(x) is None and not (0 <= float(x) < MOST and float(x) == int(x)):
-            raise EngineError(f"uniform: {name} is {x!r}; expected a whole number from 0, below 2^53")
+            raise EngineError(f"uniform: {name} is {x}; expected a whole number from 0, below 2^53")
     if (graph := graph_of(*given)) is not None:
         return USERS.made(np.array(graph.call(graph.kernel("uniform", int(n)), given), dtype=object)) if n else np.zeros(0)
     bits = np.random.Philox(key=int(seed) + (int(stream) << 64), counter=[0, int(call), int(count), int(run)])

@@ -5,9 +5,10 @@ from engine.simulation import actuators, controllers, forces
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
-from engine.simulation.component import Component, Context, Effect, Law, SimulationError, SimulationWarning
+from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.impacts import impact
+from engine.simulation.law import Law
 from engine.simulation.live import Live, Trace
 from engine.simulation.policy import policy
 from engine.simulation.robot import Robot

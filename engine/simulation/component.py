@@ -7,7 +7,6 @@ with the robot's, and a ``memory``, which changes once a step, at its beginning.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning, in_order, nearest, numeric, shown
-from engine.compiler.trace import name_of, pure
+from engine.checks import EngineError, EngineWarning
 from engine.model import Model
 
 Array = np.ndarray
@@ -153,134 +151,6 @@ class Component:
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         """Return the memory for the step of dt that begins now."""
         return memory
-
-
-#: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
-OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "state")
-
-
-class Law:
-    """A control law or force with a continuous state of its own, or that is held between ticks.
-
-    Parameters
-    ----------
-    fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
-        ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, and the simulation's parameters
-    state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
-    period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
-        in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step. A memory that
-        changes at ticks only is that of a :class:`Component`, which ``update`` returns once a step
-
-    >>> integral = Law(lambda t, q, v, state: (-state, q), state=[0.0])
-    """
-
-    def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None) -> None:
-        if not callable(fn):
-            raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
-        if period is not None and (not isinstance(period, (int, float, np.floating)) or not np.isfinite(period) or period <= 0):
-            raise SimulationError(f"{name_of(fn)}: the period is {period!r}; expected seconds greater than zero")
-        self.fn, self.period = fn, period
-        self.state = np.array(state, dtype=float)
-        if self.state.ndim != 1 or not np.isfinite(self.state).all():
-            raise SimulationError(f"{name_of(fn)}: the state is {state!r}; expected a vector of finite numbers")
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.fn)
-
-
-class Called:
-    """A function of the user's, called by what its parameters are named; its own state and hold are those of a :class:`Law`."""
-
-    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
-        self.law = fn if isinstance(fn, Law) else Law(fn)
-        self.fn, self.name = pure(self.law.fn), name_of(self.law.fn)
-        if isinstance(self.law.fn, type):
-            raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
-        in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
-        try:
-            signature = inspect.signature(self.fn)
-        except (TypeError, ValueError):  # a builtin without a signature
-            self.extra: list[str] = []
-            return
-        known = [*OFFERED, *parameters]
-        names = list(signature.parameters.values())
-        positional = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        starred = any(p.kind is p.VAR_POSITIONAL for p in names)
-        if len(positional) < 3 and not starred:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
-        self.extra = [p.name for p in positional[3:] if p.default is p.empty or p.name in known]
-        for name in self.extra:
-            if name not in known:
-                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
-        if len(self.law.state) and "state" not in self.extra:
-            raise SimulationError(f"{self.name} has a state of its own and takes {signature}; expected a parameter named state")
-
-    def __call__(self, s: Context, state: Array) -> tuple[Any, Any]:
-        """Return the result, and the rate of its own state."""
-        extra = {n: s.parameters[n] if n in s.parameters else state if n == "state" else getattr(s, n) for n in self.extra}
-        try:
-            result = self.fn(s.t, s.q, s.v, **extra)
-        except Exception as error:
-            if s.q.dtype == object or isinstance(error, SimulationError):  # traced: the user's line is in the traceback
-                raise
-            raise SimulationError(f"{self.name} raised {type(error).__name__}: {error}") from error
-        if not len(self.law.state):
-            return result, None
-        if not isinstance(result, tuple) or len(result) != 2 or np.shape(result[1]) != self.law.state.shape:
-            shape = self.law.state.shape
-            raise SimulationError(f"{self.name} returned {type(result).__name__}; expected (result, rate of its state {shape})")
-        return result[0], np.asarray(result[1])
-
-    def require_made_for(self, model: Model, components: list[Component]) -> None:
-        """Let a ready function refuse a model, or components, other than those that it was made for."""
-        if (require := getattr(self.law.fn, "require_made_for", None)) is not None:
-            require(model, components)
-
-    def require_finite(self, s: Context, result: Any) -> None:
-        """Refuse what is no number, and NaN and infinity where there are numbers; machine code shows them in the records."""
-        for x in result.values() if isinstance(result, Mapping) else [result]:
-            try:
-                good = numeric(a := np.asarray(x))
-            except ValueError:                                                 # ragged
-                good = False
-            if not good:
-                raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
-            if s.q.dtype != object and a.dtype != object and not np.isfinite(a).all():
-                raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
-
-
-class Force(Component):
-    """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
-
-    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any]) -> None:
-        self.called, self.name = Called(fn, parameters), name
-        self.state = self.called.law.state
-        if self.called.law.period is not None:
-            raise SimulationError(f"{self.called.name} is a force with a period; expected one for a controller")
-
-    def bind(self, model: Model, dt: float) -> None:
-        self.called.require_made_for(model, [])
-
-    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        result, rate = self.called(s, state)
-        self.called.require_finite(s, result)
-        model = s.model
-        if isinstance(result, Mapping):
-            wrenches = {}
-            for link, F in result.items():
-                model.link_index(link)
-                wrenches[link] = np.asarray(F)
-                if wrenches[link].shape != (6,):
-                    raise SimulationError(f"{self.called.name} returned shape {wrenches[link].shape} for link '{link}'; expected (6,)")
-            return Effect(wrenches=wrenches, rate=rate)
-        f = np.asarray(result)
-        if f.shape == (len(model.links), 6):
-            return Effect(wrenches={link.name: F for link, F in zip(model.links, f, strict=True)}, rate=rate)
-        if f.shape != (model.nv,):
-            wanted = f"({model.nv},) or ({len(model.links)}, 6)"
-            raise SimulationError(f"{self.called.name} returned shape {f.shape}; expected {wanted} for '{model.name}'")
-        return Effect(tau=f, rate=rate)
 
 
 class Made:

@@ -11,7 +11,8 @@ import numpy as np
 from engine import ops
 from engine.integrate import Event
 from engine.model import Model
-from engine.simulation.component import Called, Context, SimulationError
+from engine.simulation.component import Context, SimulationError
+from engine.simulation.law import Called
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
@@ -33,6 +34,8 @@ class Watch:
                 raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
             self.events.append(Event.of(e, stops=True))
         self.called = [Called(e.function, parameters) for e in self.events]
+        if held := [c.name for c in self.called if c.ticks or c.law.state.size]:
+            raise SimulationError(f"the event function {held[0]} asks for noise or has a memory or state; expected a function of (t, q, v)")
         n, self.names = len(self.events), [c.name for c in self.called]
         self.memory = Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from engine.checks import nearest, numbers, shown
 from engine.model import Model, ModelError
-from engine.simulation.component import OFFERED, SimulationError
+from engine.simulation.component import SimulationError
+from engine.simulation.law import OFFERED
 from engine.spatial import inertia
 
 Array = np.ndarray

@@ -25,6 +25,7 @@ from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointStops
 from engine.simulation.impulses import Impulses
+from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
 
@@ -45,7 +46,7 @@ class Plant:
     ----------
     parameters : nominal values by name
     conserved : the trees whose momentum is a state of its own (see :mod:`engine.dynamics.momentum_conservation`)
-    compiled : whether a controller with a period is asked on symbols for what it holds, or on numbers
+    compiled : whether a law that ticks is asked on symbols for what it holds, or on numbers
     impulses : what acts by impulses after a step's flight
     constraints : what holds exactly, in flight and after it
 
@@ -76,23 +77,24 @@ class Plant:
         self.kind: type[System] = FreeBody if alone else Mechanical
         if impulses is not None and not alone:
             self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
-        if controller is not None and controller.period is not None:
-            controller.hold(self._commanded(controller, compiled))
+        for c in self.acting:
+            if isinstance(c, Ticking) and c.called.ticks:
+                c.hold(self._said(c, compiled))
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
 
-    def _commanded(self, controller: Controller, compiled: bool) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of a controller's commands, by name: it is asked once."""
-        model = self.model
+    def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of what a law says, by name: it is asked once."""
+        model, own = self.model, c.called.law.memory
 
-        def commands(t: Any, q: Array, v: Array, z: Array, p: Array) -> dict[str, Any]:
+        def said(t: Any, q: Array, v: Array, z: Array, p: Array) -> dict[str, Any]:
             s = self.context(t, q, v, z, p)
-            return controller.commands(s, s.states.get(controller.name, controller.state))[0]
+            return c.said(s, s.states.get(c.name, c.state), own, 0.0)[0]
 
         if compiled:
-            program = trace(commands, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)], named=True)
+            program = trace(said, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)], named=True)
             return dict(zip(program.names, program.shapes_out, strict=True))
-        found = commands(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
-        return {n: np.shape(c) for n, c in found.items()}
+        found = said(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
+        return {n: np.shape(x) for n, x in found.items()}
 
     @property
     def contacts(self) -> ContactLaws | None:
@@ -140,7 +142,8 @@ class Plant:
         for c in self.acting:
             state = s.states.get(c.name, c.state)
             if c.memory.size:
-                memories[c.name] = pure(c.update)(s, state, memories[c.name], c.given(commands), dt)
+                update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
+                memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)

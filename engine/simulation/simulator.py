@@ -27,7 +27,7 @@ from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
-from engine.simulation.component import Component, Force, Law, SimulationError, SimulationWarning
+from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
@@ -38,6 +38,7 @@ from engine.simulation.events import Watch
 from engine.simulation.function import compiled_attempt
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.joint_dynamics import mode_of, planned
+from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
@@ -101,8 +102,8 @@ class Simulator(Fixed):
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
-        self.parameters = types.MappingProxyType(checked_parameters(model, parameters or {}))
         forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
+        self.parameters = types.MappingProxyType(checked_parameters(model, with_seeds(parameters or {}, [controller, *forces])))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
@@ -129,8 +130,7 @@ class Simulator(Fixed):
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
-        control = None if controller is None else Controller(controller, self.parameters)
-        if control is not None:
+        if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
         touch = bound(contacts, driven, self.method)
         self._overlaps = None if touch is None else Overlaps(touch)

@@ -22,8 +22,9 @@ from engine.integrate import Event
 from engine.io import model_hash
 from engine.model import Model
 from engine.rigid_body import ControlSystem
-from engine.simulation.component import Called, Component, Law, SimulationError
+from engine.simulation.component import Component, SimulationError
 from engine.simulation.function import Function
+from engine.simulation.law import Called, Law
 from engine.simulation.robot import Robot
 
 Array = np.ndarray

@@ -20,9 +20,10 @@ from engine.model import KINDS
 from engine.rigid_body import Dynamics, LieState, RigidBodyState
 from engine.simulation import SimulationError
 from engine.simulation.actuators import Motor, ReactionWheels
-from engine.simulation.component import Law, NotFinite
+from engine.simulation.component import NotFinite
 from engine.simulation.controllers import attitude_control, computed_torque, minimum_jerk, momentum_dumping, pd_gravity
 from engine.simulation.forces import JointSpring
+from engine.simulation.law import Law
 from engine.spatial import manifold
 from engine.spatial.rotations import ATTITUDES
 from tests.trees import random_tree
