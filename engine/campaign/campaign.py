@@ -137,20 +137,20 @@ class Campaign:
         finished = sum(folder.span(k)[1] for k in there)
         tally = Tally(folder, there if wanted or progress else set(), wanted)
         found = outcomes(executor, plan, folder, todo if not tally.enough else [])
-        done = len(there)
         try:
             with contextlib.closing(found), progress_bar("campaign", "runs", plan.runs, progress, finished) as advanced:
                 for outcome in found:
-                    done, finished = done + 1, finished + outcome.runs
+                    finished += outcome.runs
                     tally.add(outcome)
                     advanced(finished, tally.text if progress else "")
                     if tally.enough:
                         break
         except (CampaignError, StorageError) as error:
+            done = sum(folder.fault(k, thorough=False) == "" for k in range(folder.chunks))
             raise type(error)(f"{error}; {done} of {folder.chunks} chunks are whole in '{folder.path}', and running it again goes on "
                               "from there") from None  # fmt: skip
-        tally.complain(plan.runs)
         folder.tidy()
+        tally.complain(plan.runs)
         return Runs(folder)
 
     def _begin(self, folder: Folder, workers: int) -> None:

@@ -133,7 +133,7 @@ class Metric:
         values = np.full((n, *shape), np.nan)
         for k, x in arrays.items():
             if x.dtype.kind not in "biuf" or x.shape != shape:
-                held = f"of shape {x.shape}" if x.dtype.kind in "biuf" else shown(x[()])
+                held = f"of shape {x.shape}" if x.dtype.kind in "biuf" else shown(x.tolist())
                 why[k] = f"metric '{self.name}' is {held}; expected a number or a truth value, or arrays of one shape, here {shape}"
                 continue
             values[k] = x

@@ -52,9 +52,9 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """What is known of the first metrics, in a line."""
-        said = [f"{name} {x}" for name, x in [*self.estimates().items()][:3] if x.runs]
-        return "; ".join(said + ([f"{self.failed} failed"] if self.failed else []))
+        """What is known of the metrics, a line each."""
+        said = [f"{name}: {x}" for name, x in self.estimates().items() if x.runs]
+        return "\n".join(said + ([f"{self.failed} failed"] if self.failed else []))
 
     def complain(self, runs: int) -> None:
         """Warn of runs that failed, and of what was noted of others."""
