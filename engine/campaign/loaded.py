@@ -124,6 +124,15 @@ class Runs:
         """Why runs failed, in words (run), "" where they did not."""
         return self("reason")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noted of runs that did not fail, in words: of each chunk its first."""
+        size, said = self.folder.manifest["chunk"], dict[str, None]()
+        for k in np.unique(self.numbers // size).tolist():
+            self._require(k)
+            said |= dict.fromkeys(self.folder.said(k)["notes"])
+        return tuple(said)
+
     def _require(self, k: int) -> None:
         """Make sure, once, that every byte of a shard is as it was written."""
         if k not in self._whole and not self.folder.require_whole(k):

@@ -94,29 +94,40 @@ class Metric:
 
     def values(self, trajectory: Trajectory, good: Array, shape: tuple[int, ...] | None = None) -> Values:
         """Return the values of those rows of a batch that did not fail; ``shape`` is the one that they must have, if it is known."""
-        rows = np.flatnonzero(good).tolist()
-        if not rows:
+        rows = np.flatnonzero(good)
+        if not len(rows):
             return Values(np.full((len(good), *(shape or ())), np.nan), {}, False)
-        batched = self.batched and (trajectory.stopped is None or not isinstance(self.function, Reduction))
-        found: dict[int, Array | str] = {}
-        if batched:
-            found = self._together(trajectory if good.all() else trajectory.rollout(rows), rows)
+        if self.batched and (trajectory.stopped is None or not isinstance(self.function, Reduction)):
+            of_good = trajectory if good.all() else trajectory.rollout(rows)
+            whole = self._called(of_good)
+            if isinstance(whole, str):                                         # of one of them: each as a batch of one
+                found = {k: self._row(self._called(of_good.rollout([i]))) for i, k in enumerate(rows.tolist())}
+            else:
+                self._require_rows(whole, len(rows))
+                if whole.dtype.kind in "biuf" and shape in (None, whole.shape[1:]):
+                    return self._placed(len(good), rows, whole)
+                found = dict(zip(rows.tolist(), whole, strict=True))
         else:
-            for k in rows:
-                found[k] = self._called(trajectory.rollout(k))
+            found = {k: self._called(trajectory.rollout(k)) for k in rows.tolist()}
         return self._checked(len(good), found, shape)
 
-    def _together(self, trajectory: Trajectory, rows: list[int]) -> dict[int, Array | str]:
-        """Return what a batched function says of the rows of a batch; where it raises, of each as a batch of one."""
-        found = self._called(trajectory)
-        if isinstance(found, str):
-            if len(rows) == 1:
-                return {rows[0]: found}
-            return {k: x for i, row in enumerate(rows) for k, x in self._together(trajectory.rollout([i]), [row]).items()}
-        if found.shape[:1] != (len(rows),):
-            raise CampaignError(f"metric '{self.name}' has shape {found.shape} of {len(rows)} runs; expected ({len(rows)}, …), as it is "
-                                "batched")  # fmt: skip
-        return dict(zip(rows, found, strict=True))
+    def _row(self, whole: Array | str) -> Array | str:
+        """Return what a batched function says of a batch of one."""
+        if isinstance(whole, str):
+            return whole
+        self._require_rows(whole, 1)
+        return whole[0]
+
+    def _require_rows(self, whole: Array, n: int) -> None:
+        if whole.shape[:1] != (n,):
+            raise CampaignError(f"metric '{self.name}' has shape {whole.shape} of {n} runs; expected ({n}, …), as it is batched")
+
+    def _placed(self, n: int, rows: Array, whole: Array) -> Values:
+        """Return the values (n, *shape) of numbers (rows, *shape)."""
+        values = np.full((n, *whole.shape[1:]), np.nan)
+        values[rows] = whole
+        bad = rows[np.isnan(values[rows]).reshape(len(rows), -1).any(axis=1)]
+        return Values(values, {int(k): f"metric '{self.name}' is NaN" for k in bad}, whole.dtype == bool)
 
     def _called(self, trajectory: Trajectory) -> Array | str:
         """Return what the function makes of a trajectory, or how it failed."""

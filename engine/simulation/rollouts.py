@@ -37,15 +37,17 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
     """
     with TURN, warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
-        why = unstartable(simulator, q0, v0, parameters, np.arange(len(q0)))
-        rows = [k for k in range(len(q0)) if k not in why]
-        if not rows:
-            return None, rows, why, []
-        if why:
-            q0, v0, parameters = q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()}
-        noted.clear()
+        rows, why = [*range(len(q0))], dict[int, str]()
+        try:
+            p, x = simulator._start(q0, v0, parameters)
+        except EngineError:
+            why = unstartable(simulator, q0, v0, parameters, np.arange(len(q0)))
+            rows = [k for k in rows if k not in why]
+            if not rows:
+                return None, rows, why, []
+            noted.clear()
+            p, x = simulator._start(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
         step, failures = simulator._step, Failures()
-        p, x = simulator._start(q0, v0, parameters)
         records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures), lambda done: None)
         found = simulator._trajectory(records, p)
     texts = reasons(failures, x.shape[:-1], lambda stop, _: ended(step, stop, False))

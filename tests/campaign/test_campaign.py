@@ -99,6 +99,14 @@ def test_a_run_that_stops_being_finite(tmp_path):
         assert "push" in made.rerun(1).reason                                  # and whom to blame
 
 
+def test_what_is_noted_names_runs(tmp_path):
+    made = campaign(20, scatter={"v0.floating_base.w": stats.norm(0, 40.0)}, metrics={"end": "final q.elbow"})
+    with pytest.warns(engine.EngineWarning) as noted:
+        runs = made.run(tmp_path)
+    assert len(runs.notes) >= 3 and any("in run 20 " in text and "which nothing does" in text for text in runs.notes)
+    assert runs.notes[0] in [str(w.message) for w in noted] and "runs failed" in str(noted[0].message)
+
+
 def test_a_metric_that_never_works_is_an_error(tmp_path):
     with pytest.raises(CampaignError, match=r"metric 'x' raised ZeroDivisionError: never, of each of the first 16 runs; expected"):
         campaign(metrics={"x": rises_not}).run(tmp_path / "runs")
