@@ -81,7 +81,8 @@ def simulations(model: engine.Model) -> engine.Trajectory:
 
 
 def campaigns(simulator: engine.Simulator, model: engine.Model) -> engine.Runs:
-    campaign = engine.Campaign(simulator, model.neutral(), np.zeros(model.nv), 1.0, 100, 7, {"mass.bus": object()}, metrics={"t": "final t"})
+    v = np.zeros(model.nv)
+    campaign = engine.Campaign(simulator, model.neutral(), v, 1.0, 100, 7, {"mass.bus": object()}, metrics={"t": "final t"})
     runs = campaign.run("out")
     assert_type(runs, engine.Runs)
     assert_type(engine.load_campaign("out"), engine.Runs)

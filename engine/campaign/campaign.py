@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from engine.simulation import Simulator, Trajectory
 from engine.simulation.rollouts import rollouts
 
 #: bytes of records that a chunk has at most where its size is not given: it takes a few times that
-MEMORY = 128 << 20
+MEMORY = 64 << 20
 #: runs that are looked at first: for the shapes of metrics, and for how long one takes
 LOOK = 16
 
@@ -57,8 +58,9 @@ class Campaign:
         at once, in memory); "grid", the full product of the values that ``scatter`` then has instead of distributions
     metrics : by name what is kept of every run: "REDUCTION SIGNAL" with first, final, min, max, mean, rms or integral, and a column of
         :meth:`engine.Trajectory.columns` or t, as in "max \\|tau.elbow\\|", compared with a number where a truth value is wanted,
-        "final q.elbow < 0.1"; or a function of the run's trajectory (with an attribute ``batched = True``: of the trajectory of a
-        chunk's runs (run, T, …), row by row) that returns a number, a truth value, or an array
+        "final q.elbow < 0.1"; or a function of the run's trajectory that returns a number, a truth value, or an array. A function with an
+        attribute ``batched = True`` gets the trajectory of several runs (run, T, …) and returns a row for each, by itself; where events
+        stop runs, T is that of the longest
     record_every : metrics see every k-th state, the first and the last
     keep : what is kept besides: None, columns, or {"columns": ["q", "v"], "rate": records per second, "runs": how many of the first, a
         range, or their numbers}
@@ -93,6 +95,10 @@ class Campaign:
         self.plan = Plan(simulator, q0, v0, duration, runs, seed, scatter or {}, design, metrics, keep, record_every)
         self.chunk = None if chunk is None else whole("chunk", chunk, "how many runs, a whole number from 1", 1, CampaignError)
         n = self.plan.runs
+        size = self.plan.record_bytes * min(self.chunk or 1, n)
+        if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
+            raise CampaignError(f"a chunk of {min(self.chunk or 1, n)} runs makes {size / 2**30:.3g} GiB of records, and this machine has "
+                                f"{there / 2**30:.3g}; expected a smaller chunk, or a larger record_every")  # fmt: skip
         if design == "sobol" and n & (n - 1):
             warn(f"{n} runs by design='sobol', whose points fill the space evenly by powers of two; expected such as "
                  f"{2 ** round(math.log2(n))}")  # fmt: skip
@@ -118,8 +124,8 @@ class Campaign:
         ----------
         out : a folder, new or empty, or this campaign's own: it is gone on with, and shards that are damaged are made anew
         executor : who runs the chunks: None is this process, on all its cores; an executor of concurrent.futures, or a
-            dask.distributed.Client, whose workers use a thread each. What goes to other processes is pickled: functions that a module has
-            by their names (Dask takes others too). Workers share the folder
+            dask.distributed.Client, whose processes use as many threads as they were given, else one (the threads of a process take turns).
+            They share the folder. What goes to them is pickled: functions that a module has by their names (Dask takes others too)
         progress : show a bar with the rate, the time left, and the estimates so far
         stop : by metrics' names how narrow a 95 % interval is enough (Wilson's of truth values, else of the mean): when all are, by the
             runs in order, no more are begun
@@ -138,7 +144,7 @@ class Campaign:
         tally = Tally(folder, there if wanted or progress else set(), wanted)
         found = outcomes(executor, plan, folder, todo if not tally.enough else [])
         try:
-            with contextlib.closing(found), progress_bar("campaign", "runs", plan.runs, progress, finished) as advanced:
+            with contextlib.closing(found), progress_bar("campaign", "runs", plan.runs, progress, finished, 1) as advanced:
                 for outcome in found:
                     finished += outcome.runs
                     tally.add(outcome)

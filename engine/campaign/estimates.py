@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
         low, high = self.interval
         if self.truth:
             return f"{100 * self.mean:.4g} % [{100 * low:.4g}, {100 * high:.4g}]"
-        return f"{self.mean:.4g} ± {0.5 * self.width:.2g}" + "".join(f", {100 * p:g} % {x:.4g}" for p, x in self.quantiles.items())
+        return f"{self.mean:.4g} ± {0.5 * self.width:.2g}" + "".join(f", {100 * p:g} % below {x:.4g}" for p, x in self.quantiles.items())
 
 
 def wilson(successes: float, count: int) -> tuple[float, float]:

@@ -258,6 +258,7 @@ def test_progress_shows_estimates(tmp_path, monkeypatch, capsys):
     ({"keep": {"runs": [0, 60]}}, "expected numbers from 0 to 59"),
     ({"keep": {"runs": 0}}, "keep['runs'] is 0"),
     ({"record_every": 0}, "record_every"),
+    ({"chunk": 10**9, "runs": 10**9, "keep": None}, "a chunk of 1000000000 runs makes"),
 ])  # fmt: skip
 def test_what_is_refused(wrong, text):
     with pytest.raises(engine.EngineError) as error:

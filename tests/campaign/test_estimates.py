@@ -50,5 +50,5 @@ def test_what_is_said():
     assert str(running.estimate()) == "75 % [30.06, 95.44]"
     running = Running(False)
     running.add(np.array([1.0, 2.0, 3.0]))
-    assert str(running.estimate()).startswith("2 ± 1.1, 5 % 1.1")
+    assert str(running.estimate()).startswith("2 ± 1.1, 5 % below 1.1")
     assert Running(False).estimate().quantiles == {} and Running(True).estimate().interval == (0.0, 1.0)
