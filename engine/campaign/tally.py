@@ -38,13 +38,13 @@ class Tally:
         self._advance()
 
     def _advance(self) -> None:
-        while self.next in self.early or self.next in self.there:
+        while not self.enough and (self.next in self.early or self.next in self.there):
             done = self.early.pop(self.next, None) or looked_up(self.folder, self.next)
             for name, metric in self.running.items():
                 metric.add(done.values[name])
             self.next += 1
             found = self.estimates() if self.stop else {}
-            self.enough = self.enough or (bool(found) and all(found[n].width <= width for n, width in self.stop.items()))
+            self.enough = bool(found) and all(found[n].width <= width for n, width in self.stop.items())
 
     def estimates(self) -> dict[str, Estimate]:
         """Return what is known so far, by metric."""

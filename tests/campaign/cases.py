@@ -24,7 +24,7 @@ def simulator(events=()):
 
 
 def push(t, q, v, pull):
-    return {"rod": np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]) * pull / (1.0 - 2.0 * pull)}       # not finite where pull is 1/2
+    return {"rod": np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]) * pull / (1.0 - pull)}             # not finite where pull is 1
 
 
 def stops(t, q, v):

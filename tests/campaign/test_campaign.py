@@ -10,9 +10,11 @@ from scipy import stats
 
 import engine
 from engine.campaign import CampaignError, load_campaign
+from engine.campaign.chunk import looked_up
+from engine.campaign.tally import Tally
 from tests.campaign.cases import METRICS, RUNS, SCATTER, apart, campaign, hashes, rises, rises_not, same, simulator, stops, turned
 
-SICK = {**SCATTER, "mass.hull": stats.norm(10.0, 8.0)}                          # masses below zero, one in ten
+SICK = {**SCATTER, "mass.hull": stats.norm(10.0, 8.0), "pull": stats.bernoulli(0.4)}     # masses below zero, infinite forces
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +62,8 @@ def test_reductions_are_what_they_say(whole):
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
-    """A campaign of which runs fail, in two ways."""
-    made = campaign(20, scatter=SICK, metrics={"rises": rises, "swing": "max |v.elbow|"})
+    """A campaign of which runs fail, in three ways."""
+    made = campaign(RUNS, scatter=SICK, metrics={"rises": rises, "swing": "max |v.elbow|"})
     with pytest.warns(engine.EngineWarning, match=r"of 60 runs failed; runs\.failed and runs\.reason say which, and why\. First"):
         return made, made.run(tmp_path_factory.mktemp("failing") / "runs")
 
@@ -69,18 +71,22 @@ def failing(tmp_path_factory):
 def test_failed_runs_are_rows_with_reasons(failing):
     _, runs = failing
     assert len(runs) == RUNS and runs.complete and 5 < runs.failed.sum() < RUNS
-    light, low = runs("mass.hull") <= 0, runs("q0.elbow") < 0
+    light, low, wild = runs("mass.hull") <= 0, runs("q0.elbow") < 0, runs("pull") == 1
+    assert (wild & ~light).sum() > 10
     for i in range(RUNS):
         reason = runs.reason[i]
         if light[i]:
             assert reason == f"parameter 'mass.hull' is {runs('mass.hull')[i]:g}; expected a mass above zero, of a link with mass"
+        elif wild[i]:
+            assert reason == "the acceleration of joint 'floating_base' is no longer finite at t = 0 s (dt = 0.02 s)"
         elif low[i]:
             assert reason == "metric 'rises' raised ZeroDivisionError: below zero"
         else:
             assert reason == ""
-    assert np.array_equal(np.isnan(runs("rises")), light | low) and np.array_equal(np.isnan(runs("swing")), light)
-    assert runs.estimates()["rises"].runs == RUNS - (light | low).sum() and runs.estimates()["rises"].truth
-    assert np.isnan(runs("q")[light]).all() and np.isfinite(runs("q")[~light]).all()
+    dead = light | wild
+    assert np.array_equal(np.isnan(runs("rises")), dead | low) and np.array_equal(np.isnan(runs("swing")), dead)
+    assert runs.estimates()["rises"].runs == RUNS - (dead | low).sum() and runs.estimates()["rises"].truth
+    assert np.isnan(runs("q")[dead]).all() and np.isfinite(runs("q")[~dead]).all()
 
 
 def test_failures_do_not_depend_on_chunks(failing, tmp_path):
@@ -91,7 +97,7 @@ def test_failures_do_not_depend_on_chunks(failing, tmp_path):
 
 
 def test_a_run_that_stops_being_finite(tmp_path):
-    made = campaign(3, scatter={"pull": [0.1, 0.5, 0.2]}, design="grid", runs=None, metrics={"swing": "max |v.elbow|"})
+    made = campaign(3, scatter={"pull": [0.1, 1.0, 0.2]}, design="grid", runs=None, metrics={"swing": "max |v.elbow|"})
     with pytest.warns(engine.EngineWarning, match="1 of 3 runs failed"):
         runs = made.run(tmp_path / "runs")
     assert runs.failed.tolist() == [False, True, False] and "no longer finite" in runs.reason[1]
@@ -176,6 +182,22 @@ def test_stop_when_the_interval_is_narrow_enough(tmp_path):
     assert high - low > 0.4                                                    # and no sooner
     assert len(campaign(5).run(tmp_path / "a", stop={"open": 0.4})) == len(runs)
     assert campaign(5).run(tmp_path / "a").complete
+
+
+def test_estimates_do_not_depend_on_the_order_of_chunks(tmp_path):
+    made = campaign(4)
+    folder = made.run(tmp_path).folder
+    outcomes = [looked_up(folder, k) for k in range(folder.chunks)]
+
+    def after(order, there=()):
+        tally = Tally(folder, {*there}, {"open": 0.45, "swing": 0.006})
+        for k in order:
+            tally.add(outcomes[k])
+        assert tally.enough
+        return tally.next, tally.estimates()
+
+    mixed = np.random.default_rng(0).permutation(15)
+    assert after(range(15)) == after(mixed) == after([k for k in mixed if k % 3], there=range(0, 15, 3)) and 1 < after(mixed)[0] < 15
 
 
 @pytest.mark.parametrize("changed, differs", [
