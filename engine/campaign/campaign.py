@@ -141,7 +141,7 @@ class Campaign:
         there = {k for k in range(folder.chunks) if folder.fault(k) == ""}
         todo = [k for k in range(folder.chunks) if k not in there]
         finished = sum(folder.span(k)[1] for k in there)
-        tally = Tally(folder, there if wanted or progress else set(), wanted)
+        tally = Tally(folder, there, wanted)
         found = outcomes(executor, plan, folder, todo if not tally.enough else [])
         try:
             with contextlib.closing(found), progress_bar("campaign", "runs", plan.runs, progress, finished, 1) as advanced:

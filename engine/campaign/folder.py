@@ -118,7 +118,8 @@ class Folder:
             with writing(path, StorageError, begun=False):
                 self.path.mkdir(parents=True, exist_ok=True)
                 new.write_bytes(data)
-                new.replace(path)
+                with contextlib.suppress(*([FileNotFoundError] if path.exists() else [])):       # another has put it there, and tidied up
+                    new.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 new.unlink()

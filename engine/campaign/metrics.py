@@ -69,9 +69,23 @@ class Reduction:
 
     def __call__(self, trajectory: Trajectory) -> Array:
         t = trajectory.t
-        x = np.broadcast_to(t, trajectory.q.shape[:-1]) if self.name == "t" else trajectory.columns()[self.name]
+        x = column(trajectory, self.name)
         value = self.reduce(t, np.ascontiguousarray(np.abs(x) if self.absolute else x))
         return value if self.bound is None else self.compare(value, self.bound)
+
+
+def column(trajectory: Trajectory, name: str) -> Array:
+    """Return one of a trajectory's columns (..., T), or the times: without making all the others."""
+    if name == "t":
+        return np.broadcast_to(trajectory.t, trajectory.q.shape[:-1])
+    kind, _, label = name.partition(".")
+    if kind in ("q", "v", "tau", "vdot"):
+        return getattr(trajectory, kind)[..., trajectory.model.labels(kind).index(label)]
+    signal, _, places = name.removesuffix("]").partition("[")
+    if signal not in trajectory.signals:
+        return trajectory.columns()[name]                                      # a parameter
+    at: Any = (..., *map(int, filter(None, places.split(","))))
+    return trajectory.signals[signal][at]
 
 
 class Metric:
@@ -99,28 +113,17 @@ class Metric:
             return Values(np.full((len(good), *(shape or ())), np.nan), {}, False)
         if self.batched and (trajectory.stopped is None or not isinstance(self.function, Reduction)):
             of_good = trajectory if good.all() else trajectory.rollout(rows)
-            whole = self._called(of_good)
+            whole = self._called(of_good, len(rows))
             if isinstance(whole, str):                                         # of one of them: each as a batch of one
-                found = {k: self._row(self._called(of_good.rollout([i]))) for i, k in enumerate(rows.tolist())}
+                each = ((k, self._called(of_good.rollout([i]), 1)) for i, k in enumerate(rows.tolist()))
+                found = {k: x if isinstance(x, str) else x[0] for k, x in each}
+            elif whole.dtype.kind in "biuf" and shape in (None, whole.shape[1:]):
+                return self._placed(len(good), rows, whole)
             else:
-                self._require_rows(whole, len(rows))
-                if whole.dtype.kind in "biuf" and shape in (None, whole.shape[1:]):
-                    return self._placed(len(good), rows, whole)
                 found = dict(zip(rows.tolist(), whole, strict=True))
         else:
             found = {k: self._called(trajectory.rollout(k)) for k in rows.tolist()}
         return self._checked(len(good), found, shape)
-
-    def _row(self, whole: Array | str) -> Array | str:
-        """Return what a batched function says of a batch of one."""
-        if isinstance(whole, str):
-            return whole
-        self._require_rows(whole, 1)
-        return whole[0]
-
-    def _require_rows(self, whole: Array, n: int) -> None:
-        if whole.shape[:1] != (n,):
-            raise CampaignError(f"metric '{self.name}' has shape {whole.shape} of {n} runs; expected ({n}, …), as it is batched")
 
     def _placed(self, n: int, rows: Array, whole: Array) -> Values:
         """Return the values (n, *shape) of numbers (rows, *shape)."""
@@ -129,12 +132,15 @@ class Metric:
         bad = rows[np.isnan(values[rows]).reshape(len(rows), -1).any(axis=1)]
         return Values(values, {int(k): f"metric '{self.name}' is NaN" for k in bad}, whole.dtype == bool)
 
-    def _called(self, trajectory: Trajectory) -> Array | str:
-        """Return what the function makes of a trajectory, or how it failed."""
+    def _called(self, trajectory: Trajectory, rows: int | None = None) -> Array | str:
+        """Return what the function makes of a trajectory, or of a batch of so many rows, or how it failed."""
         try:
-            return np.asarray(self.function(trajectory))
+            found = np.asarray(self.function(trajectory))
         except Exception as error:                                             # the user's own function: whatever it raises is the run's
             return f"metric '{self.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
+        if rows is not None and found.shape[:1] != (rows,):
+            return f"metric '{self.name}' has shape {found.shape} of {rows} runs; expected ({rows}, …), as it is batched"
+        return found
 
     def _checked(self, n: int, found: dict[int, Array | str], shape: tuple[int, ...] | None) -> Values:
         """Return the values (n, *shape) that are numbers of one shape, and why others are not."""

@@ -24,15 +24,15 @@ class Tally:
     def __init__(self, folder: Folder, there: set[int], stop: Mapping[str, float]) -> None:
         self.folder, self.there, self.stop, self.enough = folder, there, stop, False
         self.running = {n: Running(m["truth"]) for n, m in folder.manifest["metrics"].items() if not m["shape"]}
-        self.next, self.early, self.failed, self.first, self.notes = 0, dict[int, Outcome](), 0, "", list[str]()
+        self.next, self.early, self.failed, self.notes = 0, dict[int, Outcome](), 0, list[str]()
+        self.first: tuple[int, str] | None = None
         self._advance()
 
     def add(self, outcome: Outcome) -> None:
         """Take in a chunk that is done."""
         self.failed += outcome.failed
-        if outcome.failed:
-            run, why = min(((int(i), text) for i, text in outcome.said["why"].items()), default=(0, ""))
-            self.first = min(self.first, f"{run:012d}: {why}") if self.first else f"{run:012d}: {why}"
+        why = [(int(i), text) for i, text in outcome.said["why"].items()]
+        self.first = min([*why, *([self.first] if self.first else [])], default=None)
         self.notes += outcome.said["notes"][: 3 - len(self.notes)]
         self.early[outcome.k] = outcome
         self._advance()
@@ -58,9 +58,9 @@ class Tally:
 
     def complain(self, runs: int) -> None:
         """Warn of runs that failed, and of what was noted of others."""
-        if self.failed:
-            number_of, why = self.first.split(": ", 1)
-            warn(f"{self.failed} of {runs} runs failed; runs.failed and runs.reason say which, and why. First {int(number_of)}: {why}")
+        if self.first:
+            warn(f"{self.failed} of {runs} runs failed; runs.failed and runs.reason say which, and why. First {self.first[0]}: "
+                 f"{self.first[1]}")  # fmt: skip
         for text in dict.fromkeys(self.notes):
             warn(text)
 

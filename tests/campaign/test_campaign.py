@@ -11,7 +11,9 @@ from scipy import stats
 import engine
 from engine.campaign import CampaignError, load_campaign
 from engine.campaign.chunk import looked_up
+from engine.campaign.metrics import column
 from engine.campaign.tally import Tally
+from engine.simulation.actuators import ReactionWheels
 from tests.campaign.cases import METRICS, RUNS, SCATTER, apart, campaign, hashes, rises, rises_not, same, simulator, stops, turned
 
 SICK = {**SCATTER, "mass.hull": stats.norm(10.0, 8.0), "pull": stats.bernoulli(0.4)}     # masses below zero, infinite forces
@@ -145,6 +147,23 @@ def test_a_batched_metric_that_raises_for_one_run(tmp_path):
         runs = campaign(metrics={"strict": strict}).run(tmp_path / "runs")
     assert np.array_equal(runs.failed, runs("q0.elbow") < 0)
     assert {*runs.reason[runs.failed]} == {"metric 'strict' raised ValueError: below zero"}
+
+
+def test_a_batched_metric_that_gives_no_row_for_each_run(tmp_path):
+    def summed(trajectory):
+        return trajectory.q[..., -1, 7].sum()
+
+    summed.batched = True
+    with pytest.raises(CampaignError, match=r"'x' has shape \(\) of 1 runs; expected \(1, …\), as it is batched, of each of the first 16"):
+        campaign(metrics={"x": summed}).run(tmp_path)
+
+
+def test_columns_are_the_trajectorys():
+    made = engine.Simulator(simulator().model, actuators=[ReactionWheels("hull", torque=1.0, momentum=1.0)], parameters={"mass.hull": 9.0},
+                            controller=lambda t, q, v: {"wheels": [0.1, 0.2, 0.3]})  # fmt: skip
+    trajectory = made.run(np.tile([1.0, 0, 0, 0, 0, 0, 0, 0], (2, 1)), np.zeros(7), 0.01)
+    for name, x in trajectory.columns().items():
+        assert np.array_equal(column(trajectory, name), x) and np.array_equal(column(trajectory.rollout(1), name), x[1])
 
 
 def test_events_stop_runs_by_themselves(tmp_path):
