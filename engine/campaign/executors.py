@@ -47,6 +47,8 @@ def workers_of(executor: Any) -> int:
     if executor is None:
         return 1
     if is_dask(executor):
+        if executor.status != "running":
+            raise CampaignError(f"the Dask client is {executor.status}; expected one that is connected")
         return max(1, sum(executor.nthreads().values()))
     if not isinstance(executor, concurrent.futures.Executor):
         raise CampaignError(f"executor is {shown(executor)}; expected None, an executor of concurrent.futures or a dask.distributed.Client")
@@ -65,7 +67,12 @@ def outcomes(executor: Any, plan: Plan, folder: Folder, chunks: Iterable[int]) -
         return
 
     def submit(k: int) -> Any:
-        return executor.submit(work, payload, str(folder.path), home(), k)
+        try:
+            return executor.submit(work, payload, str(folder.path), home(), k)
+        except concurrent.futures.BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            raise CampaignError(f"the executor takes no work ({error}); expected one that is open") from None
 
     yield from by_futures(submit, iter(chunks), most)
 
@@ -141,8 +148,9 @@ def threads(n: int) -> Iterator[None]:
 
 def by_futures(submit: Callable[[int], Any], chunks: Iterator[int], most: int) -> Iterator[Outcome]:
     """Yield outcomes of an executor of concurrent.futures, with so many chunks handed out at a time."""
-    waiting = {submit(k) for k in itertools.islice(chunks, most)}
+    waiting: set[Any] = set()
     try:
+        waiting = {submit(k) for k in itertools.islice(chunks, most)}
         while waiting:
             finished, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
             waiting |= {submit(k) for k in itertools.islice(chunks, len(finished))}

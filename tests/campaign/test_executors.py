@@ -74,6 +74,13 @@ def test_what_cannot_go_to_another_process_is_said(tmp_path):
         campaign(5, metrics={"own": lambda trajectory: 1.0}).run(tmp_path / "runs", workers)
 
 
+def test_an_executor_that_is_shut_down(tmp_path):
+    workers = ThreadPoolExecutor(2)
+    workers.shutdown()
+    with pytest.raises(CampaignError, match=r"the executor takes no work \(.*\); expected one that is open; 0 of 12 chunks"):
+        campaign(5).run(tmp_path / "runs", workers)
+
+
 def test_a_worker_with_another_program_is_refused(here):
     other = executors.pickled(campaign(5, seed=8).plan, False)
     with pytest.raises(CampaignError, match=r"a worker on .* has something else: .* seed is 8, and was 7"):
@@ -136,6 +143,8 @@ def test_a_dask_worker_killed_while_it_works(here, slowly, tmp_path, quiet):
         with pytest.raises(CampaignError, match=r"a worker on .* has something else"):
             found = executors.outcomes(client, campaign(5, seed=8).plan, Folder(tmp_path / "a"), [0])
             next(found)
+    with pytest.raises(CampaignError, match="the Dask client is closed; expected one that is connected"):
+        campaign(5).run(tmp_path / "a", client)
 
 
 @pytest.mark.filterwarnings("ignore")
