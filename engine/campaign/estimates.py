@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         low, high = self.interval
         if self.truth:
-            return f"{100 * self.mean:.4g} % [{100 * low:.4g}, {100 * high:.4g}]"
+            return f"{100 * self.mean:.4g} % ({100 * low:.4g} … {100 * high:.4g})"
         return f"{self.mean:.4g} ± {0.5 * self.width:.2g}" + "".join(f", {100 * p:g} % below {x:.4g}" for p, x in self.quantiles.items())
 
 

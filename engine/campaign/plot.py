@@ -35,18 +35,17 @@ def figure(drawn: Mapping[str, Array], metrics: Mapping[str, Array], said: Mappi
     picture, axes = plt.subplots(len(shown), 1 + len(numbers), figsize=size, squeeze=False, layout="constrained")
     for row, (name, y) in zip(axes, shown.items(), strict=True):
         row[0].hist(y[np.isfinite(y)], bins=60, color="tab:blue")
-        row[0].set_title(f"{name}: {said.get(name, '')}".rstrip(": "), fontsize="small")
+        row[0].set_title(f"{name}: {said.get(name, '')}".rstrip(": ").replace(", ", "\n", 1), fontsize="small", loc="left")
         for axis, (label, x) in zip(row[1:], numbers.items(), strict=True):
             axis.plot(x[some], y[some], ".", ms=2, alpha=0.5)
             bad = np.flatnonzero(failed)[:DOTS]
             axis.set(xlabel=label, ylabel=name)
             if len(bad):
                 low = np.min(y[np.isfinite(y)], initial=np.inf)
-                axis.plot(x[bad], np.full(len(bad), low if np.isfinite(low) else 0.0), "|", color="tab:red", label="failed")
-                axis.legend(fontsize="small")
+                axis.plot(x[bad], np.full(len(bad), low if np.isfinite(low) else 0.0), "|", color="tab:red")
         for axis in row:
             axis.grid(alpha=0.3)
-    picture.suptitle(f"{len(failed)} runs, {int(failed.sum())} failed")
+    picture.suptitle(f"{len(failed)} runs, {int(failed.sum())} failed" + " (red)" * bool(failed.any()))
     if path is not None:
         path = path_of(path, StorageError)
         with writing(path, StorageError):

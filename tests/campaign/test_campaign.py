@@ -252,7 +252,7 @@ def test_progress_shows_estimates(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     campaign(5).run(tmp_path, progress=True)
     said = capsys.readouterr().out
-    assert "60/60 runs" in said and "swing: 0.009" in said and "open: 46.67 % [34.63, 59.11]" in said
+    assert "60/60 runs" in said and "swing: 0.009" in said and "open: 46.67 % (34.63 … 59.11)" in said
 
 
 # ---------------------------------------------------------------- what is refused

@@ -47,7 +47,7 @@ def test_the_interval_covers_the_mean_nineteen_times_of_twenty():
 def test_what_is_said():
     running = Running(True)
     running.add(np.array([1.0, 1, 1, 0, np.nan]))
-    assert str(running.estimate()) == "75 % [30.06, 95.44]"
+    assert str(running.estimate()) == "75 % (30.06 … 95.44)"
     running = Running(False)
     running.add(np.array([1.0, 2.0, 3.0]))
     assert str(running.estimate()).startswith("2 ± 1.1, 5 % below 1.1")

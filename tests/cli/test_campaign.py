@@ -23,7 +23,7 @@ def file(here):
 def test_campaign_is_what_the_library_does(file, capsys):
     assert run("campaign", "scatter.toml") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("scatter: 40 of 40 runs of 'arm', 0 failed\n") and "  up          " in out and "[" in out and not err
+    assert out.startswith("scatter: 40 of 40 runs of 'arm', 0 failed\n") and "  up          " in out and " … " in out and not err
     model = engine.load_urdf("robot.urdf", floating_base=True)
     simulator = engine.Simulator(model, 0.02, gravity=(0, 0, 0), parameters={"mass.fore": 1.0})
     q0 = model.neutral()
