@@ -2,6 +2,7 @@
 
     python demos/cluster.py                          # 10 000 rollouts on two processes of this machine
     python demos/cluster.py --workers 4 --rollouts 500
+    python demos/cluster.py --video scatter.mp4      # or --view, in a window: the first twelve, together
 
 Dask's LocalCluster stands for any cluster: a distributed.Client of another runs it as well, if its workers share the folder. One worker is
 killed (kill -9) as soon as the first chunk is there; the others do its work, and the files are those of demos/monte_carlo.py, to the bit.
@@ -31,7 +32,7 @@ def main() -> None:
     except ImportError:
         sys.exit("error: this takes Dask's distributed, which is not installed; expected it: pip install \".[cluster]\"")
 
-    campaign, _ = monte_carlo.captures(options)
+    campaign, motion = monte_carlo.captures(options)
     folder = options.out / f"cluster_{options.rollouts}"
     cluster = LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)
     with cluster, Client(cluster) as client:
@@ -40,6 +41,7 @@ def main() -> None:
         begun = time.perf_counter()
         runs = campaign.run(folder, client, progress=sys.stdout.isatty())
         monte_carlo.report(options, runs, time.perf_counter() - begun)
+    monte_carlo.look(options, campaign, motion)
 
 
 def kill(pid: int, folder: Path) -> None:

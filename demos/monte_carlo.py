@@ -37,16 +37,13 @@ END = capture.MEET + 5.0                                                       #
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
-    show.add_options(parser)
     options = parser.parse_args()
 
     campaign, motion = captures(options)
     begun = time.perf_counter()
     runs = campaign.run(options.out / f"monte_carlo_{options.rollouts}", progress=sys.stdout.isatty())
     report(options, runs, time.perf_counter() - begun)
-    if options.video or options.view:                                          # of the others only the ends have been recorded
-        some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
-        show.show(options, [*some, capture.target(motion, some[0].t)], speed=2.0, view=(-0.8, 0.35))
+    look(options, campaign, motion)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dt", type=float, default=0.05, help="step, seconds (default: 0.05)")
     parser.add_argument("--seed", type=int, default=0, help="of the scatter (default: 0)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the runs and the figure (default: out)")
+    show.add_options(parser)
 
 
 def captures(options: argparse.Namespace):
@@ -109,6 +107,13 @@ def report(options: argparse.Namespace, runs: engine.Runs, seconds: float) -> No
     plot(gap, {name: runs(f"mass.{name}") for name in ("bus", "gripper")}, apart, path)
     files = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(runs.folder.path.glob("*.h5"))))
     print(f"wrote {runs.folder.path} (SHA-256 {files.hexdigest()[:16]}) and {path}")
+
+
+def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None:
+    """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again."""
+    if options.video or options.view:
+        some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
+        show.show(options, [*some, capture.target(motion, some[0].t)], speed=2.0, view=(-0.8, 0.35))
 
 
 def plot(gap, mass, apart, path: Path) -> None:
