@@ -61,7 +61,8 @@ class Campaign:
         "final q.elbow < 0.1"; or a function of the run's trajectory that returns a number, a truth value, or an array. A function with an
         attribute ``batched = True`` gets the trajectory of several runs (run, T, …) and returns a row for each, by itself; where events
         stop runs, T is that of the longest
-    record_every : metrics see every k-th state, the first and the last
+    record_every : metrics see every k-th state, the first and the last. Looking takes time: at every tenth state of a servicer with a
+        seven-joint arm a seventh of what its steps take, at every one three quarters (``python -m tests.bench --only campaigns``)
     keep : what is kept besides: None, columns, or {"columns": ["q", "v"], "rate": records per second, "runs": how many of the first, a
         range, or their numbers}
     chunk : runs that are one call of machine code, and one file: about a second of work, if it is not given
