@@ -6,12 +6,14 @@
 
 The capture of demos/capture.py, with a controller that knows the servicer as designed: the true mass of the bus (±5 %), of the payload
 in the gripper's link (±20 %), the beginnings of the arm (0.5°) and the base's rates (0.02°/s) are scattered. One simulator, compiled once,
-runs all of them at once: masses are parameters. Writes a figure of the scatter (.png).
+runs all of them: a campaign, whose runs lie in a folder; the same command goes on where it was interrupted. Writes the folder and a figure
+of the scatter (.png). demos/cluster.py runs the same on several processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import sys
 import time
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import show
+from scipy import stats
 
 import engine
 from engine.simulation.controllers import generalized_jacobian_control
@@ -28,51 +31,63 @@ spec = importlib.util.spec_from_file_location("capture", Path(__file__).with_nam
 assert spec and spec.loader
 capture = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(capture)
+END = capture.MEET + 5.0                                                       # s
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    options = parser.parse_args()
+
+    campaign, motion = captures(options)
+    begun = time.perf_counter()
+    runs = campaign.run(options.out / f"monte_carlo_{options.rollouts}", progress=sys.stdout.isatty())
+    report(options, runs, time.perf_counter() - begun)
+    look(options, campaign, motion)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the campaign and where its results go."""
     parser.add_argument("--rollouts", type=int, default=10_000, help="how many (default: 10000)")
     parser.add_argument("--dt", type=float, default=0.05, help="step, seconds (default: 0.05)")
     parser.add_argument("--seed", type=int, default=0, help="of the scatter (default: 0)")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the figure (default: out)")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the runs and the figure (default: out)")
     show.add_options(parser)
-    options = parser.parse_args()
 
+
+def captures(options: argparse.Namespace):
+    """The campaign, and the motion of the handle."""
     model, q0 = capture.servicer()
     T_start = engine.dynamics.forward_kinematics(model, q0)[model.link_index("gripper")]
     motion = capture.handle(T_start @ se3.exp(np.array([0.2, 0.3, -0.2, 0.25, -0.3, 0.2])))
     controller = generalized_jacobian_control(model, "gripper", capture.approach(motion, T_start), bandwidth=0.5)
-    designed = {"mass.bus": model.link("bus").mass, "mass.gripper": model.link("gripper").mass}
-    simulator = engine.Simulator(model, dt=options.dt, integrator="rkmk4", gravity=(0, 0, 0), controller=by_design(controller, model),
-                                 parameters=designed, joint_dynamics=False)  # fmt: skip
-    rng, n = np.random.default_rng(options.seed), options.rollouts
-    true = {"mass.bus": designed["mass.bus"] * (1 + 0.05 * rng.standard_normal(n)),
-            "mass.gripper": designed["mass.gripper"] * np.clip(1 + 0.2 * rng.standard_normal(n), 0.2, None)}  # fmt: skip
-    d = np.zeros((n, model.nv))
-    d[:, 6:] = np.radians(0.5) * rng.standard_normal((n, model.nv - 6))
-    v = np.zeros((n, model.nv))
-    v[:, :3] = np.radians(0.02) * rng.standard_normal((n, 3))
-    begun = time.perf_counter()
-    steps = round((capture.MEET + 5.0) / options.dt)
-    end = simulator.run(model.manifold.plus(q0, d), v, capture.MEET + 5.0, record_every=steps, parameters=true, progress=True)
-    seconds = time.perf_counter() - begun
-    T = engine.compile(model).forward_kinematics(end.q[:, -1])[:, model.link_index("gripper")]
-    gap = se3.log(se3.inv(T) @ motion(float(end.t[-1]))[0])
-    apart, angle = 1e3 * np.linalg.norm(gap[:, 3:], axis=1), np.degrees(np.linalg.norm(gap[:, :3], axis=1))
-    print(f"{n} rollouts of {steps} steps in {seconds:.1f} s, compiling included: {n * steps / seconds:,.0f} steps/s")
-    for name, x, unit in (("distance", apart, "mm"), ("angle", angle, "deg")):
-        print(f"{name:9} median {np.median(x):.4f}, 95 % below {np.quantile(x, 0.95):.4f}, worst {x.max():.4f} {unit}")
-    options.out.mkdir(parents=True, exist_ok=True)
-    plot(gap, true, designed, apart, options.out / "monte_carlo.png")
-    print(f"wrote {options.out / 'monte_carlo.png'}")
-    if options.video or options.view:                                          # only the ends of the others have been recorded
-        masses = {name: x[:12] for name, x in true.items()}
-        some = simulator.run(model.manifold.plus(q0, d[:12]), v[:12], capture.MEET + 5.0, record_every=4, parameters=masses)
-        show.show(options, [some, capture.target(motion, some.t)], speed=2.0, view=(-0.8, 0.35))
+    bus, gripper = (model.link(name).mass for name in ("bus", "gripper"))
+    simulator = engine.Simulator(model, dt=options.dt, integrator="rkmk4", gravity=(0, 0, 0), controller=by_design(controller),
+                                 parameters={"mass.bus": bus, "mass.gripper": gripper}, joint_dynamics=False)  # fmt: skip
+    scatter = {
+        "mass.bus": stats.norm(bus, 0.05 * bus),
+        "mass.gripper": stats.truncnorm(-4.0, np.inf, gripper, 0.2 * gripper),
+        **{f"q0.{joint}": stats.norm(angle, np.radians(0.5)) for joint, angle in capture.START.items()},
+        "v0.floating_base.w": stats.norm(0.0, np.radians(0.02)),
+    }
+    campaign = engine.Campaign(simulator, q0, np.zeros(model.nv), END, options.rollouts, options.seed, scatter,
+                               metrics={"gap": gap_of(model, motion)}, record_every=round(END / options.dt),
+                               chunk=max(1, min(500, options.rollouts // 20)))  # fmt: skip
+    return campaign, motion
 
 
-def by_design(controller, model: engine.Model):
+def gap_of(model: engine.Model, motion):
+    """The handle from the gripper in the end, as a screw [angle; way] (6) in the gripper's axes."""
+    goal, gripper, kinematics = np.array(motion(END)[0], dtype=float), model.link_index("gripper"), engine.compile(model).forward_kinematics
+
+    def gap(trajectory):
+        return se3.log(se3.inv(kinematics(trajectory.q[:, -1])[:, gripper]) @ goal)
+
+    gap.batched = True                                                         # of all runs of a chunk at once
+    return gap
+
+
+def by_design(controller):
     """The controller with the pose and Jacobian that it measures, and the masses that it believes in."""
 
     def believing(t, q, v, pose, jacobian, gravity, armature):
@@ -81,7 +96,27 @@ def by_design(controller, model: engine.Model):
     return believing
 
 
-def plot(gap, true, designed, apart, path: Path) -> None:
+def report(options: argparse.Namespace, runs: engine.Runs, seconds: float) -> None:
+    """Print how close they came, and write the figure."""
+    gap, steps = runs("gap"), round(END / options.dt)
+    apart, angle = 1e3 * np.linalg.norm(gap[:, 3:], axis=1), np.degrees(np.linalg.norm(gap[:, :3], axis=1))
+    print(f"{len(runs)} rollouts of {steps} steps in {seconds:.1f} s, compiling included: {len(runs) * steps / seconds:,.0f} steps/s")
+    for name, x, unit in (("distance", apart, "mm"), ("angle", angle, "deg")):
+        print(f"{name:9} median {np.median(x):.4f}, 95 % below {np.quantile(x, 0.95):.4f}, worst {x.max():.4f} {unit}")
+    path = options.out / "monte_carlo.png"
+    plot(gap, {name: runs(f"mass.{name}") for name in ("bus", "gripper")}, apart, path)
+    files = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(runs.folder.path.glob("*.h5"))))
+    print(f"wrote {runs.folder.path} (SHA-256 {files.hexdigest()[:16]}) and {path}")
+
+
+def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None:
+    """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again."""
+    if options.video or options.view:
+        some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
+        show.show(options, [*some, capture.target(motion, some[0].t)], speed=2.0, view=(-0.8, 0.35))
+
+
+def plot(gap, mass, apart, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -94,8 +129,8 @@ def plot(gap, true, designed, apart, path: Path) -> None:
     a.legend()
     b.hist(apart, bins=80)
     b.set(title="distance, mm", xlabel="mm", ylabel="rollouts")
-    s = c.scatter(true["mass.bus"] / designed["mass.bus"], true["mass.gripper"] / designed["mass.gripper"], c=apart, s=3, cmap="viridis")
-    c.set(title="distance by masses", xlabel="bus, of its design", ylabel="gripper, of its design")
+    s = c.scatter(mass["bus"], mass["gripper"], c=apart, s=3, cmap="viridis")
+    c.set(title="distance by masses", xlabel="bus, kg", ylabel="gripper, kg")
     figure.colorbar(s, ax=c, label="mm")
     for axis in (a, b, c):
         axis.grid(alpha=0.3)

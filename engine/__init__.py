@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from engine import (
+    campaign,
     compiler,
     constraints,
     convert,
@@ -17,6 +18,7 @@ from engine import (
     spatial,
     viewer,
 )
+from engine.campaign import Campaign, CampaignError, Runs, load_campaign
 from engine.checks import EngineError, EngineWarning
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
@@ -67,13 +69,14 @@ if TYPE_CHECKING:                                                              #
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "CompiledSystem", "ConstraintError", "ContactError",
-    "ContactMaterial", "Contacts", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning", "Event", "Geometry", "Grip",
-    "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model",
-    "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "SimulationError",
-    "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError",
-    "Trajectory", "Viewer", "ViewerError", "Weld", "check", "combine", "compile", "compiler", "constrained_dynamics",
-    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc",
-    "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_mesh", "load_trajectory", "load_urdf", "model", "ops", "policy",
-    "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view", "viewer",
+    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "Campaign", "CampaignError", "CompiledSystem", "ConstraintError",
+    "ContactError", "ContactMaterial", "Contacts", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning", "Event",
+    "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material",
+    "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs",
+    "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
+    "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "campaign", "check", "combine", "compile", "compiler",
+    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
+    "gradient", "gufunc", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
+    "load_trajectory", "load_urdf", "model", "ops", "policy", "recording", "render", "rigid_body", "set_threads", "simulation",
+    "spatial", "view", "viewer",
 ]  # fmt: skip

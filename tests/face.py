@@ -80,6 +80,19 @@ def simulations(model: engine.Model) -> engine.Trajectory:
     return trajectory
 
 
+def campaigns(simulator: engine.Simulator, model: engine.Model) -> engine.Runs:
+    v = np.zeros(model.nv)
+    campaign = engine.Campaign(simulator, model.neutral(), v, 1.0, 100, 7, {"mass.bus": object()}, metrics={"t": "final t"})
+    runs = campaign.run("out")
+    assert_type(runs, engine.Runs)
+    assert_type(engine.load_campaign("out"), engine.Runs)
+    assert_type(campaign.rerun(3), engine.Trajectory)
+    assert_type(runs.rerun(3, campaign), engine.Trajectory)
+    assert_type(runs.estimates()["t"].mean, float)
+    campaign.run("out", stops={"t": 1.0})                                      # type: ignore[call-arg]
+    return runs
+
+
 def trajectories(trajectory: engine.Trajectory) -> Iterator[float]:
     assert_type(trajectory.q, Array)
     assert_type(trajectory.signals["wheels.torque"], Array)

@@ -43,8 +43,9 @@ ROOMS = {
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
-    "cli": ({*BELOW, "simulation", "viewer", "engine"}, {"typer"}),
-    "engine": ({*BELOW, "convert", "examples", "simulation", "viewer"}, set()),
+    "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle"}),
+    "cli": ({*BELOW, "simulation", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
+    "engine": ({*BELOW, "convert", "examples", "simulation", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
@@ -53,14 +54,14 @@ SIMULATION = (
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
     ("step", "body_trajectory"),
-    ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live",), ("__init__",),
+    ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window": {"scene", "draw", "files"},
          "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
-         "xarray", "collada", "pinocchio", "mujoco"}  # fmt: skip
+         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import engine
+from engine.cli.campaign import campaign
 from engine.cli.ending import finishing
 from engine.cli.export import export
 from engine.cli.info import info
@@ -47,6 +48,7 @@ def top(
     engine render run.h5 run.mp4
     engine plot run.h5
     engine resume run.h5
+    engine campaign scatter.toml
     engine export run.h5 run.csv
     engine torques robot.urdf motion.csv --out torques.csv
 
@@ -59,5 +61,5 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, resume, verify, torques, plot, view, render, export):
+for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export):
     app.command(**texts(command))(finishing(command))

@@ -120,7 +120,7 @@ def require_inertial(name: str, a: Array) -> None:
     """Refuse masses (...) and inertias (..., 6, 6) that none have: of a rigid body, or as general as added mass."""
     kind, _, _ = name.partition(".")
     size = {"mass": 0, "inertia": 2}.get(kind)
-    if size is None or not own(name):
+    if size is None or not own(name) or (kind == "mass" and (a > 0).all()):
         return
     for row in np.ndindex(a.shape[: a.ndim - size]):
         where, x = f" in row {', '.join(map(str, row))}" if row else "", a[row]

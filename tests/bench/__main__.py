@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
 
 BATCH = 4096
@@ -400,7 +401,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, reach, precision, pictures)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, reach, precision, pictures)}
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

@@ -21,6 +21,30 @@ ROBOT = f"""<robot name="arm"><link name="base">{SHARE.format(5)}</link><link na
 <joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" velocity="5" effort="3"/></joint></robot>"""
 
+#: a campaign, of which tests/cli/test_campaign.py knows what it is in Python
+SCATTER = """robot = "robot.urdf"
+floating = true
+gravity = [0, 0, 0]
+dt = 0.02
+duration = 1.0
+runs = 40
+seed = 7
+
+[q0]
+elbow = 0.3
+
+[scatter]
+"mass.fore" = {norm = [1.0, 0.1]}
+"v0.elbow" = {uniform = {loc = -0.5, scale = 1.0}}
+"attitude.floating_base" = "uniform"
+"v0.floating_base.w" = {multivariate_normal = [[0, 0, 0], [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]]}
+
+[metrics]
+swing = "max |v.elbow|"
+up = "final q.elbow > 0.3"
+turned = "own:turned"
+"""
+
 
 def run(*arguments) -> int:
     """The exit code of a command, in this process."""

@@ -13,7 +13,7 @@ import engine
 from engine import load_urdf
 from engine.cli import main
 from engine.cli.application import app
-from tests.cli.commands import ROBOT, run, shell
+from tests.cli.commands import ROBOT, SCATTER, run, shell
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["info", "--help"]])
@@ -45,7 +45,8 @@ def commands() -> dict[str, str]:
 
 
 def test_the_help_lists_every_command_with_examples(capsys):
-    assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "verify"}
+    assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "verify",
+                            "campaign"}  # fmt: skip
     assert run("--help") == 0
     top = capsys.readouterr().out
     for name in commands():
@@ -64,6 +65,7 @@ def given(tmp_path_factory) -> Path:
     (folder / "home").mkdir()
     for name in ("robot.urdf", "arm.urdf"):
         (folder / name).write_text(ROBOT)
+    (folder / "scatter.toml").write_text(SCATTER.replace("own:turned", "final q.elbow"))
     model = load_urdf(folder / "robot.urdf", floating_base=True)
     q, v = model.random(np.random.default_rng(0))
     simulator = engine.Simulator(model)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import engine
 
 
@@ -37,5 +39,15 @@ def test_drone_with_arm(demo):
 def test_monte_carlo(demo):
     said = demo("monte_carlo", "--rollouts", 200)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
-    figures = re.findall(r"median.*", said)
-    assert re.findall(r"median.*", demo("monte_carlo", "--rollouts", 200, looks=False)) == figures  # the seed is the scatter
+    figures = re.findall(r"median.*|SHA-256 \w+", said)
+    assert re.findall(r"median.*|SHA-256 \w+", demo("monte_carlo", "--rollouts", 200, looks=False)) == figures  # the runs are there
+
+
+@pytest.mark.filterwarnings("ignore")                                          # Dask's, of the worker that dies
+def test_cluster(demo, tmp_path):
+    pytest.importorskip("distributed")
+    alone = demo("monte_carlo", "--rollouts", 200, looks=False)
+    said = demo("cluster", "--rollouts", 200)
+    assert "killed worker" in said
+    assert re.findall(r"median.*|SHA-256 \w+", said) == re.findall(r"median.*|SHA-256 \w+", alone)
+    assert len(engine.load_campaign(tmp_path / "cluster_200")("gap")) == 200

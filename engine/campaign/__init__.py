@@ -1,0 +1,11 @@
+"""Campaigns: many runs of one simulation with scattered masses, beginnings and gains, on one machine or many, the same bits on all.
+
+``Campaign`` says what is scattered, ``run`` runs what is missing in a folder, ``load_campaign`` reads it, ``rerun`` shows one run in full.
+"""
+
+from engine.campaign.campaign import Campaign
+from engine.campaign.design import CampaignError
+from engine.campaign.estimates import Estimate
+from engine.campaign.loaded import Runs, load_campaign
+
+__all__ = ["Campaign", "CampaignError", "Estimate", "Runs", "load_campaign"]

@@ -1,0 +1,196 @@
+"""Who runs the chunks: this process, an executor of concurrent.futures, or a client of dask.distributed. Workers may die at any moment.
+
+A worker gets the plan as bytes, once for each chunk, makes it once, and checks against the folder's manifest that it is the same: another
+version of the engine, or another program, is refused where it would have run.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import itertools
+import os
+import pickle
+import socket
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
+
+from engine.campaign.chunk import Outcome, done
+from engine.campaign.design import CampaignError
+from engine.campaign.folder import Folder
+from engine.campaign.plan import Plan
+from engine.checks import EngineError, shown
+from engine.compiler.gufunc import get_threads, set_threads
+from engine.simulation.rollouts import TURN
+
+#: chunks a worker that are handed out at a time, so that none waits and memory stays what it is
+AHEAD = 2
+#: times that Dask tries a chunk again
+RETRIES = 3
+TOKEN = os.urandom(16)
+
+
+def home() -> tuple[bytes, int]:
+    """Return what this process is known by."""
+    return TOKEN, os.getpid()
+
+
+def is_dask(executor: Any) -> bool:
+    """Return whether it is a client of dask.distributed, which is not imported for that."""
+    return type(executor).__module__.split(".")[0] == "distributed" and hasattr(executor, "nthreads")
+
+
+def workers_of(executor: Any) -> int:
+    """Return how many chunks run at a time."""
+    if executor is None:
+        return 1
+    if is_dask(executor):
+        if executor.status != "running":
+            raise CampaignError(f"the Dask client is {executor.status}; expected one that is connected")
+        return max(1, sum(executor.nthreads().values()))
+    if not isinstance(executor, concurrent.futures.Executor):
+        raise CampaignError(f"executor is {shown(executor)}; expected None, an executor of concurrent.futures or a dask.distributed.Client")
+    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
+
+
+def outcomes(executor: Any, plan: Plan, folder: Folder, chunks: Iterable[int]) -> Generator[Outcome, None, None]:
+    """Yield the chunks' outcomes as they are done; what was not begun when the caller has enough is not begun any more."""
+    if executor is None:
+        yield from (done(plan, folder, k) for k in chunks)
+        return
+    payload = pickled(plan, is_dask(executor))
+    most = AHEAD * workers_of(executor)
+    if is_dask(executor):
+        yield from by_dask(executor, (payload, str(folder.path), home()), iter(chunks), most)
+        return
+
+    def submit(k: int) -> Any:
+        try:
+            return executor.submit(work, payload, str(folder.path), home(), k)
+        except concurrent.futures.BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            raise CampaignError(f"the executor takes no work ({error}); expected one that is open") from None
+
+    yield from by_futures(submit, iter(chunks), most)
+
+
+def pickled(plan: Plan, by_value: bool) -> bytes:
+    """Return a plan's bytes; with ``by_value`` functions that no module has travel as code (cloudpickle comes with Dask)."""
+    try:
+        if by_value:
+            import cloudpickle
+
+            return cloudpickle.dumps(plan)
+        return pickle.dumps(plan)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise CampaignError(f"the campaign cannot go to another process: {error}") from None
+
+
+# ---------------------------------------------------------------- in a worker
+
+
+def work(payload: bytes, path: str, caller: tuple[bytes, int], k: int) -> Outcome:
+    """Run a chunk in a worker; in a process of its own on its own threads alone."""
+    plan, folder = arrived(payload, path)
+    if caller == home():
+        return done(plan, folder, k)
+    with TURN, threads(own_threads()):
+        return done(plan, folder, k)
+
+
+@functools.lru_cache(maxsize=2)
+def arrived(payload: bytes, path: str) -> tuple[Plan, Folder]:
+    """Return the plan and the folder, checked to belong together."""
+    try:
+        plan = pickle.loads(payload)
+    except EngineError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CampaignError(f"the campaign cannot be read on {socket.gethostname()} ({what}); expected the modules of its functions there, "
+                            "and the same engine") from None  # fmt: skip
+    folder = Folder(path)
+    if not folder.manifest:
+        raise CampaignError(f"'{path}' is not there on {socket.gethostname()}; expected a folder that all workers share")
+    try:
+        folder.require(plan.words)
+    except CampaignError as error:
+        raise CampaignError(f"a worker on {socket.gethostname()} has something else: {error}") from None
+    return plan, folder
+
+
+def own_threads() -> int:
+    """Return how many threads a worker has been given: one, or those of a Dask worker, whose chunks take turns."""
+    if "distributed" in sys.modules:
+        from distributed import get_worker
+
+        with contextlib.suppress(ValueError):
+            return max(1, int(get_worker().state.nthreads))
+    return 1
+
+
+@contextlib.contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Let batches use so many threads within."""
+    before = get_threads()
+    set_threads(n)
+    try:
+        yield
+    finally:
+        set_threads(before)
+
+
+# ---------------------------------------------------------------- from here
+
+
+def by_futures(submit: Callable[[int], Any], chunks: Iterator[int], most: int) -> Iterator[Outcome]:
+    """Yield outcomes of an executor of concurrent.futures, with so many chunks handed out at a time."""
+    waiting: set[Any] = set()
+    try:
+        waiting = {submit(k) for k in itertools.islice(chunks, most)}
+        while waiting:
+            finished, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            waiting |= {submit(k) for k in itertools.islice(chunks, len(finished))}
+            for future in finished:
+                yield future.result()
+    except concurrent.futures.BrokenExecutor as error:
+        raise CampaignError(f"a worker has ended before its chunk was done ({' '.join(str(error).split())}); expected workers that last, "
+                            "or a dask.distributed.Client, which replaces them") from None  # fmt: skip
+    finally:
+        for future in waiting:
+            future.cancel()
+        concurrent.futures.wait(waiting)
+
+
+def by_dask(client: Any, common: tuple[bytes, str, tuple[bytes, int]], chunks: Iterator[int], most: int) -> Iterator[Outcome]:
+    """Yield outcomes of a Dask cluster, with so many chunks handed out at a time."""
+    import distributed
+
+    def submit(k: int) -> Any:
+        return client.submit(work, *common, k, pure=False, retries=RETRIES, key=f"chunk-{os.urandom(8).hex()}-{k}")
+
+    as_completed: Any = distributed.as_completed
+    futures: list[Any] = []
+    try:
+        futures = [submit(k) for k in itertools.islice(chunks, most)]
+        finished = as_completed(futures)
+        for future in finished:
+            outcome = future.result()
+            futures.remove(future)
+            for k in itertools.islice(chunks, 1):
+                futures.append(submit(k))
+                finished.add(futures[-1])
+            yield outcome
+    except EngineError:
+        raise
+    except Exception as error:
+        lost = type(error).__name__
+        raise CampaignError(f"the Dask cluster at {client.scheduler.address if client.scheduler else 'nowhere'} has gone, or its workers "
+                            f"({lost}: {' '.join(str(error).split())[:200]}); expected a scheduler that answers") from None  # fmt: skip
+    finally:
+        if futures and client.status == "running":
+            with contextlib.suppress(Exception):
+                client.cancel(futures)

@@ -1,0 +1,182 @@
+"""The runs in a campaign's folder, read where they are wanted: as an xarray Dataset, as arrays, in estimates and in a plot."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.campaign.design import CampaignError
+from engine.campaign.estimates import Estimate, Running
+from engine.campaign.folder import ANEW, Folder, inside
+from engine.campaign.keep import words_numbers
+from engine.campaign.lazily import dataset
+from engine.campaign.plot import figure
+from engine.checks import nearest
+from engine.recording import StorageError
+from engine.simulation import Trajectory
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from engine.campaign.plan import Plan
+
+Array = np.ndarray
+
+
+class Column:
+    """An array (run, …) that lies in pieces in shards, and is read from those that are asked for.
+
+    Attributes
+    ----------
+    name : in a shard
+    numbers : of the runs, increasing
+    """
+
+    def __init__(self, runs: Runs, name: str, numbers: Array, shape: tuple[int, ...], dtype: Any = float) -> None:
+        self.runs, self.name, self.numbers = runs, name, numbers
+        self.shape, self.dtype = (len(numbers), *shape), np.dtype(dtype)
+
+    def read(self, rows: Array, rest: tuple[Any, ...] = ()) -> Array:
+        """Return some rows, by their places among ``numbers``, and of each the part ``rest``."""
+        wanted, size, part = self.numbers[rows], self.runs.folder.manifest["chunk"], (slice(None), *rest)
+        parts = [self._of(int(k), wanted[wanted // size == k], part) for k in np.unique(wanted // size)]
+        if not parts:
+            return np.zeros((0, *self.shape[1:]), self.dtype)[part]
+        order = np.argsort(wanted // size, kind="stable")
+        found = np.concatenate(parts)
+        back = np.empty(len(order), dtype=int)
+        back[order] = np.arange(len(order))
+        return found[back]
+
+    def _of(self, k: int, numbers: Array, part: tuple[Any, ...]) -> Array:
+        """Return a shard's part: rows of these runs, in their order."""
+        self.runs._require(k)
+        first, count = self.runs.folder.span(k)
+        held = np.arange(first, first + count)
+        if self.name.startswith("kept/"):
+            held = held[np.isin(held, self.numbers)]
+        at = np.searchsorted(held, numbers)
+        if self.name in ("failed", "reason"):
+            why = {int(i): text for i, text in self.runs.folder.said(k)["why"].items()}
+            texts = [why.get(int(i), "") for i in numbers]
+            return np.array([text != "" for text in texts]) if self.name == "failed" else np.array(texts, dtype=object)
+        low, high = (int(at.min()), int(at.max()) + 1) if len(at) else (0, 0)
+        data = self.runs.folder.read(k, self.name, slice(low, high))
+        return data[at - low][part]
+
+
+class Runs:
+    """The runs of a campaign that are there: all, or as many as there were when it was interrupted.
+
+    ``runs("miss")`` is an array of what is scattered, of a metric, or of what was kept; ``runs.dataset`` all of it, read when it is used.
+
+    Attributes
+    ----------
+    numbers : of the runs that are there
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder, m = folder, folder.manifest
+        there = [k for k in range(folder.chunks) if folder.require_whole(k, thorough=False)]
+        spans = [np.arange(first, first + count) for first, count in map(folder.span, there)]
+        self.numbers: Array = np.concatenate([np.zeros(0, dtype=int), *spans])
+        self._whole: set[int] = set()
+        kept = words_numbers(m["campaign"]["keep"]["runs"])
+        size = m["chunk"]
+        kept = kept[np.isin(kept // size, there)]
+        self.columns: dict[str, Column] = {
+            **{n: Column(self, f"drawn/{inside(n)}", self.numbers, tuple(s)) for n, s in m["drawn"].items()},
+            **{n: Column(self, f"metrics/{n}", self.numbers, tuple(x["shape"])) for n, x in m["metrics"].items()},
+            "failed": Column(self, "failed", self.numbers, (), bool), "reason": Column(self, "reason", self.numbers, (), object),
+        }  # fmt: skip
+        self.kept = {n: Column(self, f"kept/{inside(n)}", kept, (len(m["times"]), *s)) for n, s in m["campaign"]["keep"]["columns"].items()}
+
+    def __repr__(self) -> str:
+        m = self.folder.manifest
+        return f"<{len(self)} of {m['runs']} runs of '{m['campaign']['model_name']}' in '{self.folder.path}': {', '.join(m['metrics'])}>"
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __call__(self, name: str) -> Array:
+        """Return an array (run, …) by its name; what was kept, of the runs of which it was."""
+        known = {**self.kept, **self.columns}
+        if name not in known:
+            raise CampaignError(f"there is no '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
+        return known[name].read(np.arange(len(known[name].numbers)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether no run is missing."""
+        return len(self) == self.folder.manifest["runs"]
+
+    @property
+    def failed(self) -> Array:
+        """Which runs failed (run)."""
+        return self("failed")
+
+    @property
+    def reason(self) -> Array:
+        """Why runs failed, in words (run), "" where they did not."""
+        return self("reason")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noted of runs that did not fail, in words: of each chunk its first."""
+        size, said = self.folder.manifest["chunk"], dict[str, None]()
+        for k in np.unique(self.numbers // size).tolist():
+            self._require(k)
+            said |= dict.fromkeys(self.folder.said(k)["notes"])
+        return tuple(said)
+
+    def _require(self, k: int) -> None:
+        """Make sure, once, that every byte of a shard is as it was written."""
+        if k not in self._whole and not self.folder.require_whole(k):
+            raise StorageError(f"'{self.folder.place(k)}' was there, and is not any more; {ANEW}")
+        self._whole.add(k)
+
+    @functools.cached_property
+    def dataset(self) -> xr.Dataset:
+        """Everything as one xarray Dataset with dimensions run and t (run_kept and t where only some runs were kept), read when used."""
+        m = self.folder.manifest
+        said = {"model": m["campaign"]["model_name"], "seed": m["campaign"]["seed"], "design": m["campaign"]["design"]}
+        return dataset(self.columns, self.kept, self.numbers, np.array(m["times"]), said)
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's."""
+        found = {}
+        for name, m in self.folder.manifest["metrics"].items():
+            if not m["shape"]:
+                running = Running(m["truth"])
+                running.add(self(name))
+                found[name] = running.estimate()
+        return found
+
+    def rerun(self, i: int, campaign: Any, record_every: int = 1) -> Trajectory:
+        """Return the whole trajectory of a run, by the campaign that these are of; CampaignError where it is another."""
+        plan: Plan = campaign.plan
+        self.folder.require(plan.words)
+        return plan.rerun(i, record_every)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Return a matplotlib figure of the metrics over what is scattered; with ``path`` it is written too."""
+        drawn = {n: self(n) for n, s in self.folder.manifest["drawn"].items()}
+        metrics = {n: self(n) for n, m in self.folder.manifest["metrics"].items() if not m["shape"]}
+        return figure(drawn, metrics, {n: str(x) for n, x in self.estimates().items()}, self.failed, path)
+
+
+def load_campaign(path: str | Path) -> Runs:
+    """Return the runs in a folder that :meth:`engine.Campaign.run` wrote, also while it is being written, or after it was killed.
+
+    Raises
+    ------
+    StorageError : it is no campaign's folder, or a shard is damaged
+    """
+    folder = Folder(path)
+    if not folder.manifest:
+        raise StorageError(f"'{folder.path}' is no folder of a campaign (it has no campaign.json); expected one that Campaign.run wrote")
+    return Runs(folder)
