@@ -52,7 +52,8 @@ class Scatter:
 
     def __init__(self, simulator: Simulator, q0: Array, v0: Array, scatter: Mapping[str, Any], design: str, seed: int,
                  runs: int | None) -> None:  # fmt: skip
-        if not isinstance(scatter, Mapping) or not scatter:
+        self.noisy = "noise.run" in simulator.parameters
+        if not isinstance(scatter, Mapping) or not (scatter or self.noisy):
             raise CampaignError(f"scatter is {shown(scatter)}; expected what differs from run to run, such as {{'mass.bus': "
                                 "scipy.stats.norm(500, 10)}")  # fmt: skip
         self.q0, self.v0, self.design, self.seed = q0, v0, design, seed
@@ -99,6 +100,8 @@ class Scatter:
                 whole[at] = x
             else:
                 (q if to.kind == "q0" else v)[:, to.places] = x.reshape(count, -1)
+        if self.noisy:                                          # laws that ask for noise get a run's own
+            p = {"noise.run": np.arange(first, first + count, dtype=float), "noise.seed": np.full(count, float(self.seed % 2**53)), **p}
         return Start(drawn, q, v, p)
 
 
