@@ -158,7 +158,7 @@ def test_plain_python_of_batches_in_parts_and_in_files(tmp_path):
     CALLS.clear()
     np.testing.assert_array_equal(engine.load_trajectory(simulator.resume(path, duration=0.05)).q, alone.q)
     assert [t for t, _ in CALLS] == [0.03, 0.04, 0.05]                         # what it said at 0.02 is in the file
-    with engine.recording.Recording(path) as recording:
+    with engine.recording.Recording.open(path) as recording:
         assert recording.header["asked"] == "by_dictionary"
     other = engine.Simulator(MODEL, controller=Law(lambda t, q, v: -q, period=0.01, python=True))
     with pytest.raises(engine.EngineError, match="function"):
