@@ -180,7 +180,7 @@ def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     """A function of numbers on every number; of vectors and matrices, NumPy's own."""
     if ufunc in UFUNCS and not options:
         return UFUNCS[ufunc](*map(boxed, inputs))
-    if ufunc.signature is None:
+    if ufunc.signature is None and getattr(np, ufunc.__name__, None) is ufunc:   # others np.vectorize has made
         raise refuse(*unknown(ufunc.__name__))
     return ufunc(*map(boxed, inputs), **options)
 

@@ -63,8 +63,9 @@ def is_ours(frame: FrameType) -> bool:
 
 def is_installed(names: dict[str, Any]) -> bool:
     """Whether a module, given by its names, is this engine's, an installed package's, or Python's own."""
-    name, file = str(names.get("__name__", "builtins")), str(names.get("__file__", ""))
-    if name.split(".")[0] in ("engine", "numpy", "scipy") or (name != "__main__" and name.split(".")[0] in sys.stdlib_module_names):
+    name, file = str(names.get("__name__", "__main__")), str(names.get("__file__", ""))
+    first = name.split(".")[0]
+    if not names or first in ("engine", "numpy", "scipy") or (first != "__main__" and first in sys.stdlib_module_names):
         return True
     return re.search(r"[/\\](site|dist)-packages[/\\]", file) is not None
 

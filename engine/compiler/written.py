@@ -14,6 +14,7 @@ import inspect
 import math
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -223,24 +224,29 @@ def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
 
 
 def namespaces(fn: Any) -> list[dict[str, Any]]:
-    """The names of the modules in which a function, and those that it may call by name, are written; not those of installed libraries."""
+    """The names of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
     found: dict[int, dict[str, Any]] = {}
     left = [fn]
     while left:
-        names = names_of(left.pop())
+        x = left.pop()
+        names = names_of(x)
+        left += [x.__wrapped__] if hasattr(x, "__wrapped__") else []
         if id(names) not in found and not is_installed(names):
             found[id(names)] = names
-            left += [f for f in list(names.values()) if inspect.isfunction(f) and f.__globals__ is not names]
+            left += [y for y in list(names.values()) if isinstance(y, (types.FunctionType, types.ModuleType, type))]
     return list(found.values())
 
 
-def names_of(f: Any) -> dict[str, Any]:
-    """The names of the module in which a function, or the class of an object that is called, is written."""
-    while isinstance(f, functools.partial):
-        f = f.func
-    f = inspect.unwrap(f)
-    f = getattr(f, "__func__", f)
-    return getattr(f if inspect.isfunction(f) else type(f).__call__, "__globals__", {})
+def names_of(x: Any) -> dict[str, Any]:
+    """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
+    while isinstance(x, functools.partial):
+        x = x.func
+    x = getattr(x, "__func__", x)
+    if isinstance(x, types.ModuleType):
+        return vars(x)
+    if isinstance(x, type):
+        return vars(sys.modules.get(x.__module__, types.ModuleType("")))
+    return getattr(x if inspect.isfunction(x) else type(x).__call__, "__globals__", {})
 
 
 def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
