@@ -21,7 +21,7 @@ Frame = tuple[FrameType, int, int]
 #: what to use instead of other libraries, by their names
 CONVERTERS = {
     "scipy.interpolate": "use engine.ops.spline(curve)(x), made of it, or engine.ops.interp",
-    "scipy.spatial.transform": "use R.as_matrix() @ x of a rotation that is known, and engine.spatial.so3 and quaternion of one that is not",
+    "scipy.spatial.transform": "use R.as_matrix() @ x of a rotation that is known, engine.spatial.so3 and quaternion of others",
 }
 OTHERWISE = ("traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False, or a controller as "
              "engine.Law(..., period=..., python=True))")  # fmt: skip
