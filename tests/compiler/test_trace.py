@@ -67,6 +67,7 @@ REFUSED = [
     (lambda x: np.add.at(x, [0], 1.0), 0, "np.add.at of traced values", "write it out"),
     (lambda x: np.nextafter(x, 1.0), 0, "np.nextafter of an array with traced values", "write it out"),
     (lambda x: np.interp(1.0, x, x), 0, "np.interp with xp that is traced", "known when the function is traced"),
+    (lambda x: {0.3: 1.0}.get(x[0], 2.0), 0, "a lookup by a traced value", "engine.ops.interp"),
     (lambda x: x[0] > 0 or x[1] > 0, 0, DECIDES, "& | ~"),
     (lambda x: 1.0 if -1 < x[0] < 1 else 2.0, 0, DECIDES, "engine.ops.where(-1 < x[0] < 1, a, b)"),
 ]

@@ -86,6 +86,13 @@ def decides_by_truths(x):
     return np.where(deep, x, 0.0) + (x > 0) * x + np.where(any(a > 2 for a in x), 1.0, 2.0) + np.where(all(a > -9 for a in x), 1.0, 2.0)
 
 
+def looks_at_kinds(x):
+    y = np.zeros(3, dtype=x.dtype)
+    y[0] = float(x[0])
+    known = x.dtype == float and isinstance(x[0], float) and isinstance(x, np.ndarray) and np.isscalar(x[0]) and not isinstance(x[0], int)
+    return y + (1.0 if known else 2.0) + np.issubdtype(x.dtype, np.floating) + np.array([1, 2, 3], dtype=float)
+
+
 WRITTEN = [
     lambda x: np.where(x > 0, x, 0.0), lambda x: np.where((x > 0) & (x < 1), x, -x), lambda x: np.where(x[0] > 0, x, 2.0 * x),
     lambda x: np.clip(x, -1.0, 1.0), lambda x: x.clip(-1.0, [0.1, 0.2, 0.3]), lambda x: np.clip(x[0], None, 0.2),
@@ -124,7 +131,7 @@ WRITTEN = [
     lambda x: [x[0], [x[1]][0]], lambda x: functools.reduce(lambda a, b: a * b, x),
     lambda x: np.array([[np.cos(x[0]), -np.sin(x[0])], [0, 1]]),
     fills_an_array, fills_a_matrix, writes_by_mask, writes_through_a_view, goes_over_an_array, counts, asks_for_floats, takes_turns,
-    has_a_helper, compares_in_chains, decides_by_truths,
+    has_a_helper, compares_in_chains, decides_by_truths, looks_at_kinds,
 ]  # fmt: skip
 
 
