@@ -136,6 +136,25 @@ def test_a_metric_that_is_nan_or_of_another_shape_is_a_reason(tmp_path):
     assert np.isfinite(runs("odd")[~low & ~high]).all()
 
 
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_metric_that_edits_its_trajectory_is_a_reason(tmp_path, batched):
+    def edits(trajectory):
+        if batched or trajectory.q[0, 7] > 0:
+            trajectory.q[...] *= -1.0
+        return trajectory.q[..., -1, 7]
+
+    edits.batched = batched
+    given = {"metrics": {"edits": edits, "end": "final q.elbow"}}
+    if batched:
+        with pytest.raises(CampaignError, match=r"metric 'edits' raised ValueError: .* read-only, of each of the first 16 runs"):
+            campaign(**given).run(tmp_path)
+        return
+    with pytest.warns(engine.EngineWarning, match="runs failed"):
+        runs = campaign(**given).run(tmp_path)
+    assert np.array_equal(runs.failed, runs("q0.elbow") > 0) and all("'edits' raised ValueError: " in x for x in runs.reason[runs.failed])
+    assert np.array_equal(runs("end"), runs("q")[:, -1, 7]) and runs("end")[3] == campaign().rerun(3).q[-1, 7]
+
+
 def test_a_batched_metric_that_raises_for_one_run(tmp_path):
     def strict(trajectory):
         if (trajectory.q[..., 0, 7] < 0).any():
