@@ -123,6 +123,67 @@ def test_a_metric_that_never_works_is_an_error(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def mixes(trajectory):
+    return trajectory.q[..., -1, 7] - trajectory.q[..., -1, 7].mean()
+
+
+def averages(trajectory):
+    return np.abs(trajectory.v[..., 6]).mean(axis=-1)
+
+
+def draws(trajectory):
+    return np.random.rand()
+
+
+mixes.batched = averages.batched = True
+
+
+@pytest.mark.parametrize("metric", [mixes, draws])
+def test_a_metric_that_depends_on_more_than_its_run(tmp_path, metric):
+    with pytest.raises(CampaignError, match=r"metric 'x' is .* of run 0, and .* alone: it depends on something besides its run; expected"):
+        campaign(metrics={"swing": "max |v.elbow|", "x": metric}).run(tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_batched_metric_of_each_run_is_the_same_bits_in_any_chunk(tmp_path):
+    a, b = (campaign(chunk, metrics={"x": averages}).run(tmp_path / str(chunk)) for chunk in (7, RUNS))
+    assert same(a, b)
+
+
+def remembers():
+    calls = []
+
+    def steers(t, q, v):
+        calls.append(t)
+        return np.full(v.shape, 1e-6 * len(calls))
+
+    return steers
+
+
+def throws(t, q, v):
+    return np.random.default_rng().normal(size=v.shape)
+
+
+def leans(t, q, v):
+    return v - v.mean(axis=0)
+
+
+def damps(t, q, v):
+    return -0.1 * v
+
+
+@pytest.mark.parametrize("law", [remembers(), throws, leans, damps])
+def test_a_controller_in_plain_python_that_depends_on_more_than_its_run(tmp_path, law):
+    made = engine.Simulator(simulator().model, dt=0.02, gravity=(0, 0, 0), controller=engine.Law(law, period=0.1, python=True))
+    given = {"simulator": made, "scatter": {"v0.elbow": stats.norm()}, "metrics": {"end": "final q.elbow"}}
+    if law is damps:
+        a, b = (campaign(chunk, **given).run(tmp_path / str(chunk)) for chunk in (7, RUNS))
+        assert same(a, b)
+        return
+    with pytest.raises(CampaignError, match=rf"{law.__name__}.* moves run 0 otherwise when .* alone: it depends on something besides its"):
+        campaign(**given).run(tmp_path / "runs")
+
+
 def test_a_metric_that_is_nan_or_of_another_shape_is_a_reason(tmp_path):
     def odd(trajectory):
         low = trajectory.q[0, 7] < 0
