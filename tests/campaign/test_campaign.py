@@ -88,6 +88,8 @@ def test_failed_runs_are_rows_with_reasons(failing):
     dead = light | wild
     assert np.array_equal(np.isnan(runs("rises")), dead | low) and np.array_equal(np.isnan(runs("swing")), dead)
     assert runs.estimates()["rises"].runs == RUNS - (dead | low).sum() and runs.estimates()["rises"].truth
+    left = RUNS - (dead | low).sum()
+    assert str(runs.estimates()["rises"]).endswith(f" of {left}; {RUNS - left} of 60 failed") and f"; {RUNS - left} of 60 failed>" in repr(runs)
     assert np.isnan(runs("q")[dead]).all() and np.isfinite(runs("q")[~dead]).all()
 
 
