@@ -30,6 +30,10 @@ REDUCED: dict[np.ufunc, Callable[..., Any]] = {
 }
 
 
+#: as it is when nothing is lent
+SORT = np.sort
+
+
 class Traced(np.ndarray):
     """An array of traced values and numbers."""
 
@@ -46,7 +50,7 @@ class Traced(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         if is_mask(key):
-            raise refuse("an array whose length depends on values", "use np.where(mask, x, 0.0), which keeps its length")
+            return chosen(self, key)
         return np.ndarray.__getitem__(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -54,18 +58,57 @@ class Traced(np.ndarray):
             np.ndarray.__setitem__(self, key, value)
             return
         mask = asarray(key).reshape(np.shape(key) + (1,) * (self.ndim - np.ndim(key)))
-        if np.ndim(value) > self.ndim - np.ndim(key):
+        if type(value) is Chosen and same(value.mask, mask):
+            value = value.view(Traced)
+        elif np.ndim(value) > self.ndim - np.ndim(key):
             raise refuse("an assignment of as many values as a mask has truths", "use x = np.where(mask, value, x)")
-        super().__setitem__(..., ops.where(mask, plain(value), plain(self)))
+        np.ndarray.__setitem__(self, ..., ops.where(mask, plain(value), plain(self)))
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
-        kind = np.dtype(dtype).kind
-        if kind == "O":
+        kind = np.dtype(dtype).name
+        if kind == "object":
             return self.copy()
-        if kind not in "fiub":
-            raise refuse(f"an array of {np.dtype(dtype)}", "expected float, int or bool")
+        if kind not in ("float64", "int64", "bool"):
+            raise refuse(f"an array of {kind}", "machine code has float64; expected float, int or bool, or np.trunc and np.mod")
         x = as_numbers(plain(self))
-        return wrapped(x if kind == "f" else UFUNCS[np.trunc](x) if kind in "iu" else ops.logical_not(ops.equal(x, 0.0)))
+        return wrapped(x if kind == "float64" else UFUNCS[np.trunc](x) if kind == "int64" else ops.logical_not(ops.equal(x, 0.0)))
+
+    def sort(self, axis: Any = -1, *args: Any, **options: Any) -> None:
+        self[...] = FUNCTIONS[SORT](self, axis)
+
+    def tobytes(self, *args: Any, **options: Any) -> Any:
+        raise refuse("the bytes of traced values", "they have none while they are traced")
+
+    partition = tofile = tobytes
+
+
+class Chosen(Traced):
+    """What a mask with traced truths chooses, x[mask]: all of x, with the mask. Functions of every number by itself take it, and an
+    assignment to what the same mask chooses; its length depends on values, and nothing else may ask for it."""
+
+    mask: Any = None
+
+    def __array_finalize__(self, of: Any) -> None:
+        self.mask = None
+
+    def refused(self, *args: Any, **options: Any) -> Any:
+        raise refuse("an array whose length depends on values", "use np.where(mask, x, 0.0), which keeps its length")
+
+    __getitem__ = __setitem__ = __len__ = __iter__ = sort = astype = refused
+    shape = size = property(lambda self: np.ndarray.shape.__get__(self) if is_ours(sys._getframe(1)) else self.refused())
+
+
+def chosen(x: Traced, key: Any) -> Chosen:
+    """x[key], of a mask."""
+    found = np.ndarray.__getitem__(x, ...).view(Chosen)
+    found.mask = asarray(key).reshape(np.shape(key) + (1,) * (x.ndim - np.ndim(key)))
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two masks are the same nodes."""
+    pairs = zip(a.flat, b.flat, strict=True) if a is not None and a.shape == b.shape else [(0, 1)]
+    return all(x is y or (type(x) is type(y) is Expr and x.i == y.i) for x, y in pairs)
 
 
 def method_of(name: str) -> Callable[..., Any]:
@@ -79,7 +122,7 @@ def method_of(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("max", "min", "argmax", "argmin", "any", "all", "clip", "round", "sort", "argsort", "mean", "std", "var", "sum", "prod",
+for _name in ("max", "min", "argmax", "argmin", "any", "all", "clip", "round", "argsort", "mean", "std", "var", "sum", "prod",
               "nonzero", "searchsorted"):  # fmt: skip
     setattr(Traced, _name, method_of(_name))
 
@@ -111,6 +154,8 @@ def as_numbers(x: Any) -> Any:
 
 def plain(x: Any) -> Any:
     """An array as one of NumPy's own class; in lists and dictionaries too, and anything else as it is."""
+    if type(x) is Chosen:
+        x.refused()
     if isinstance(x, Traced):
         return x.view(np.ndarray)
     if isinstance(x, (list, tuple)):
@@ -129,7 +174,7 @@ def boxed(x: Any) -> Any:
 
 def wrapped(x: Any) -> Any:
     """A result as the function that is traced sees it: arrays of objects as :class:`Traced`, single numbers as themselves."""
-    if isinstance(x, np.ndarray) and x.dtype == object:
+    if isinstance(x, np.ndarray) and x.dtype == object and type(x) is not Chosen:
         return x.view(Traced) if x.ndim else x[()]
     if isinstance(x, (list, tuple)):
         return type(x)(map(wrapped, x)) if type(x) in (list, tuple) else type(x)(*map(wrapped, x))
@@ -161,6 +206,14 @@ def by_number(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, o
     options = {name: x for name, x in options.items() if name not in ("dtype", "casting", "order", "subok") and x is not np._NoValue}
     if where is not True:
         raise refuse(f"np.{ufunc.__name__} with where=", "use np.where(condition, a, b)")
+    if masks := [x.mask for x in inputs if type(x) is Chosen]:
+        others = [x for x in inputs if type(x) is not Chosen and np.ndim(x)]
+        if method != "__call__" or others or not all(same(masks[0], mask) for mask in masks):
+            raise refuse("an array whose length depends on values, with another", "use np.where(mask, a, b), which keeps its length")
+        whole = by_number(ufunc, method, tuple(x.view(Traced) if type(x) is Chosen else x for x in inputs), None, options)
+        result = whole.view(Chosen)
+        result.mask = masks[0]
+        return result
     if not any(map(has_traced, inputs)):
         result = getattr(ufunc, method)(*[known(plain(x)) for x in inputs], **options)
         result = result.astype(object) if isinstance(result, np.ndarray) and result.dtype == float else result
@@ -188,7 +241,7 @@ def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) ->
         return UFUNCS[ufunc](*map(boxed, inputs))
     if ufunc.signature is None and getattr(np, ufunc.__name__, None) is ufunc:   # others np.vectorize has made
         raise refuse(*unknown(ufunc.__name__))
-    return ufunc(*map(boxed, inputs), **options)
+    return FUNCTIONS.get(ufunc, ufunc)(*map(boxed, inputs), **options)
 
 
 def reduced(ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = np._NoValue, **others: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -59,11 +61,6 @@ def rint(x: Any) -> Any:
     return select(ops.less(rest, 0.5), below, select(ops.less(0.5, rest), below + 1.0, select(even, below, below + 1.0)))
 
 
-def fmod(x: Any, y: Any) -> Any:
-    """The remainder with the sign of x."""
-    return copysign(ops.mod(ops.absolute(x), ops.absolute(y)), x)
-
-
 def fmax(x: Any, y: Any) -> Any:
     return select(is_nan(x), y, select(is_nan(y), x, ops.maximum(x, y)))
 
@@ -83,7 +80,7 @@ def log1p(x: Any) -> Any:
     u = 1.0 + x
     off = u - 1.0
     usable = ops.logical_and(ops.less(0.0, ops.absolute(off)), is_finite(u))
-    return select(usable, ops.log(u) * (x / select(usable, off, 1.0)), select(is_finite(u), x, u))
+    return select(usable, ops.log(u) * (x / select(usable, off, 1.0)), select(is_finite(u), x, ops.log(u)))
 
 
 def sinh(x: Any) -> Any:
@@ -98,7 +95,7 @@ def cosh(x: Any) -> Any:
 
 def arcsinh(x: Any) -> Any:
     size = ops.absolute(x)
-    return copysign(log1p(size + size * (size / (1.0 + ops.hypot(1.0, size)))), x)
+    return select(is_infinite(x), x, copysign(log1p(size + size * (size / (1.0 + ops.hypot(1.0, size)))), x))
 
 
 def arccosh(x: Any) -> Any:
@@ -120,7 +117,7 @@ def cbrt(x: Any) -> Any:
 
 
 def logaddexp(x: Any, y: Any) -> Any:
-    return ops.maximum(x, y) + log1p(ops.exp(-ops.absolute(x - y)))
+    return select(ops.equal(x, y), x + LN2, ops.maximum(x, y) + log1p(ops.exp(-ops.absolute(x - y))))
 
 
 def ldexp(x: Any, k: Any) -> Any:
@@ -133,7 +130,7 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.negative: lambda x: -x, np.positive: lambda x: x, np.conjugate: lambda x: x, np.power: ops.power, np.float_power: ops.power,
     np.square: lambda x: x * x, np.reciprocal: lambda x: 1.0 / x, np.sqrt: ops.sqrt, np.cbrt: cbrt, np.absolute: ops.absolute,
     np.fabs: ops.absolute, np.sign: ops.sign, np.copysign: copysign, np.signbit: sign_bit, np.heaviside: heaviside, np.hypot: ops.hypot,
-    np.floor: ops.floor, np.ceil: ceil, np.trunc: trunc, np.rint: rint, np.remainder: ops.mod, np.fmod: fmod,
+    np.floor: ops.floor, np.ceil: ceil, np.trunc: trunc, np.rint: rint, np.remainder: ops.mod, np.fmod: ops.fmod,
     np.floor_divide: lambda x, y: ops.floor_mod(x, y)[0], np.divmod: ops.floor_mod,
     np.modf: lambda x: (copysign(x - trunc(x), x), trunc(x)), np.exp: ops.exp, np.exp2: lambda x: ops.power(2.0, x), np.expm1: expm1,
     np.log: ops.log, np.log2: lambda x: ops.log(x) / LN2, np.log10: lambda x: ops.log(x) / LN10, np.log1p: log1p,
@@ -180,5 +177,5 @@ MATH: dict[str, Callable[..., Any]] = {
     "atanh": arctanh, "pow": ops.power, "log": log, "hypot": hypot, "isclose": is_close,
     "dist": lambda p, q: hypot(*(a - b for a, b in zip(p, q, strict=True))),
     "fsum": lambda xs: sum(xs), "sumprod": lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)),
-    "prod": lambda xs, start=1.0: math.prod(xs, start=start),
+    "prod": lambda xs, *, start=1.0: functools.reduce(operator.mul, xs, start), "remainder": lambda x, y: x - y * rint(x / y),
 }  # fmt: skip

@@ -172,6 +172,8 @@ class Expr:
     def conjugate(a): return a
     def item(a): return a
     def copy(a): return a
+    real = property(lambda a: a)
+    imag = property(lambda a: 0.0)
 
     def known(self) -> Any:
         """The number or truth value that this is known to be, or itself."""
@@ -191,8 +193,9 @@ class Expr:
         if (x := self.known()) is not self:
             return float(x)
         self.g.floats = True
-        raise self.g.refuse("turning a traced value into a float (by a function of another library, or writing into its array of floats)",
-                            "use np.sin and friends, and arrays that the function makes itself")  # fmt: skip
+        raise self.g.refuse("turning a traced value into a float (by a function of another library, or of math's that a variable holds, or "
+                            "writing into an array that is made elsewhere)",
+                            "use np.sin and friends, and arrays that the function makes itself, or copies by np.array")  # fmt: skip
 
     def __int__(self):
         if (x := self.known()) is not self:

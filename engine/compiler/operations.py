@@ -96,6 +96,7 @@ ROWS = (
     Operation("log", "x>x", np.log, lanes("log"), lambda y, a: (1.0 / a,)),
     Operation("tanh", "x>x", np.tanh, lanes("tanh"), lambda y, a: (1.0 - y * y,)),
     Operation("pow", "xx>x", np.power, libm("pow"), power_partials),
+    Operation("fmod", "xx>x", np.fmod, libm("fmod"), lambda y, a, b: (1.0, -ops.sign(a / b) * ops.floor(ops.absolute(a / b)))),
     Operation("c2", "x>x", ops.c2_of_floats, half("stumpff", 0), c2_partials),
     Operation("c3", "x>x", ops.c3_of_floats, half("stumpff", 1), c3_partials),
     # choices

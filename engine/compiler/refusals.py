@@ -18,6 +18,8 @@ from engine.checks import EngineError
 #: a frame of a stack, its line, and how far its code had come
 Frame = tuple[FrameType, int, int]
 
+#: a comparison that may stand in another call
+CONDITION = r"[\w\s.\[\]+\-*/]+([<>]=?|==)[\w\s.\[\]+\-*/<>=]+"
 #: what to use instead of other libraries, by their names
 CONVERTERS = {
     "scipy.interpolate": "use engine.ops.spline(curve)(x), made of it, or engine.ops.interp",
@@ -46,7 +48,7 @@ def located(frames: Iterable[Frame], what: str, instead: str, known: bool = Fals
         what, instead = f"np.linalg.{linear[-1]} of traced values", "use engine.ops.solve, or write it out over the entries"
     elif user and (text := expression(user)):
         what = f"{what}, in `{text}`,"
-        if known and re.search(r"[<>=]", text) and not re.search(r"\b(and|or|not|if|in)\b|…", text):
+        if known and re.fullmatch(CONDITION, text) and not re.search(r"\b(and|or|not|if|in)\b", text):
             instead = instead.replace("condition", text, 1)
     place = f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
     return TraceError(f"{place}{what} cannot be compiled: {instead}")
@@ -119,7 +121,7 @@ def explained(error: Exception) -> TraceError | None:
         if any(sign in text for sign in ("Expr", "dtype('O')", "array type object", "not supported for the input types")):
             return located(frames, f"this operation ({text})", "see engine.ops for those that can")
     if isinstance(error, IndexError) and "used as indices must be of integer" in text:
-        return located(frames, f"indexing by traced values, or by floats ({text})", "index by structure; engine.ops.interp looks up tables")
+        return located(frames, f"indexing by traced values, or by floats ({text})", "index by structure, or use np.take(table, k)")
     if isinstance(error, KeyError) and any(is_traced(x) for x in error.args):
         return located(frames, "a lookup by a traced value", "look up by structure; engine.ops.interp looks up tables")
     if (user := users(frames)) is not None and (library := guilty(error, text, frames[: frames.index(user)])):

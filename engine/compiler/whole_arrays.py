@@ -16,6 +16,8 @@ from engine.compiler.elementary import UFUNCS, rint
 
 Array = np.ndarray
 NONE = np._NoValue
+#: entries of a matrix that is known: a product of so many with a vector is one node
+LARGE = 1024
 
 
 def where(condition: Any, *branches: Any) -> Any:
@@ -159,15 +161,52 @@ def known_table(name: str, table: Any) -> Array:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """NaN is beyond all, as NumPy sorts it."""
     table, v = known_table("a", a), boxed(v)
-    if sorter is not None:
-        raise refuse("np.searchsorted with a sorter", "sort the table beforehand")
-    passed = ops.less if side == "left" else ops.less_equal
-    return sum((ops.where(passed(float(x), v), 1.0, 0.0) for x in table), 0.0 * v)
+    if sorter is not None or table.ndim != 1 or not (np.diff(table) >= 0.0).all():
+        raise refuse("np.searchsorted in a table that does not ascend, or with a sorter", "sort the table beforehand")
+    short = ops.less_equal if side == "left" else ops.less
+    return sum((ops.where(short(v, float(x)), 0.0, 1.0) for x in table), ops.where(ops.equal(v, v), 0.0, 0.0))
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    return searchsorted(bins, x, side="left" if right else "right")
+    table, side = known_table("bins", bins), "left" if right else "right"
+    if len(table) > 1 and (np.diff(table) <= 0.0).all():
+        return len(table) - searchsorted(table[::-1], x, side=side)
+    return searchsorted(table, x, side=side)
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """Entries of a table that is known, by numbers; NaN beyond its ends, where NumPy raises."""
+    table, k = known_table("a", a), boxed(indices)
+    table = table.reshape(-1) if axis is None else np.moveaxis(table, axis, 0)
+    if out is not None or mode != "raise":
+        raise refuse("np.take with out or mode", "use np.take(table, k), or np.clip(k, 0, n - 1)")
+    n, rows = len(table), table.reshape(len(table), -1).astype(float)
+    k = ops.where(ops.less(k, 0.0), k + n, k)
+    inside = ops.logical_and(ops.less_equal(0.0, k), ops.less(k, float(n)))
+    found = ops.where(asarray(inside)[..., None], ops.row(ops.floor(k), np.arange(float(n)), rows), np.nan)
+    found = found.reshape(*np.shape(k), *table.shape[1:])[()]
+    return found if axis in (None, 0) else np.moveaxis(found, range(np.ndim(k)), range(axis, axis + np.ndim(k)))
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **others: Any) -> Any:
+    parts = max(num - 1 if endpoint else num, 1)
+    return np.stack([asarray(start + (stop - start) * (k / parts)) for k in range(num)])
+
+
+def product(whole: Callable[..., Any]) -> Callable[..., Any]:
+    """np.dot or np.matmul; of a large matrix that is known and a vector, a dense layer."""
+
+    def of_two(a: Any, b: Any) -> Any:
+        a, b = boxed(a), boxed(b)
+        if np.ndim(a) == 2 and np.ndim(b) == 1 and a.dtype != object and a.size >= LARGE and len(b) == a.shape[1]:
+            return ops.dense(a, b)
+        if np.ndim(a) == 1 and np.ndim(b) == 2 and b.dtype != object and b.size >= LARGE and len(a) == b.shape[0]:
+            return ops.dense(np.ascontiguousarray(b.T), a)
+        return whole(a, b)
+
+    return of_two
 
 
 # ------------------------------------------------------------ linear algebra
@@ -280,7 +319,8 @@ FUNCTIONS |= {
     np.mean: mean, np.var: var, np.std: std, np.around: around, np.round: around, np.select: select, np.piecewise: piecewise,
     np.nan_to_num: nan_to_num, np.isclose: isclose, np.allclose: allclose, np.sinc: sinc, np.interp: interp,
     np.array_equal: lambda a, b, **options: reduced(np.logical_and, ops.equal(boxed(a), boxed(b)), None),
-    np.searchsorted: searchsorted, np.digitize: digitize, np.fix: UFUNCS[np.trunc],
+    np.take: take, np.linspace: linspace, np.dot: product(np.dot._implementation), np.matmul: product(np.matmul),  # type: ignore[attr-defined]
+     np.searchsorted: searchsorted, np.digitize: digitize, np.fix: UFUNCS[np.trunc],
     np.zeros_like: lambda a, *args, **options: zeros(np.shape(a)).astype(object),
     np.ones_like: lambda a, *args, **options: np.ones(np.shape(a)).astype(object),
     np.linalg.solve: matrices(solve), np.linalg.inv: matrices(inv), np.linalg.det: matrices(det), np.linalg.cholesky: matrices(cholesky),

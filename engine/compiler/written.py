@@ -22,7 +22,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler import whole_arrays
-from engine.compiler.arrays import Traced, boxed, has_traced, plain, refuse, wrapped
+from engine.compiler.arrays import Traced, boxed, has_traced, of_arrays, plain, refuse, wrapped
 from engine.compiler.elementary import MATH, UFUNCS, rint
 from engine.compiler.expr import Expr
 from engine.compiler.refusals import TraceError, is_installed, is_ours
@@ -50,6 +50,8 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **options: Any) -> Any:
         if has_traced(args) or has_traced(options):
             dtype = options.pop("dtype", None)
+            if original.__name__ == "full_like" and dtype is None and not has_traced(args[0]):
+                dtype = np.asarray(args[0]).dtype
             if dtype is None and len(args) > 1 and isinstance(args[1], (type, np.dtype, str)):
                 dtype, args = args[1], (args[0], *args[2:])
             made = original(*map(plain, args), dtype=object, **options).view(Traced)
@@ -74,7 +76,7 @@ def asking(original: Callable[..., Any]) -> Callable[..., Any]:
     def asked(*args: Any, **options: Any) -> Any:
         if not has_traced(args) and not has_traced(options):
             return original(*args, **options)
-        return original(*map(asked_for, args), **{name: asked_for(x) for name, x in options.items()})
+        return of_arrays(original, tuple(map(asked_for, args)), {name: asked_for(x) for name, x in options.items()})
 
     asked._implementation = original._implementation  # type: ignore[attr-defined]
     return asked
@@ -154,8 +156,8 @@ def quantifier(decisive: bool) -> Callable[[Any], Any]:
     return found
 
 
-def rounded(x: Any, digits: int | None = None) -> Any:
-    return rint(x) if digits is None else whole_arrays.around(x, digits)
+def rounded(x: Any, ndigits: int | None = None) -> Any:
+    return rint(x) if ndigits is None else whole_arrays.around(x, ndigits)
 
 
 class FloatType(type):
@@ -181,7 +183,8 @@ class Float(float, metaclass=FloatType):
 
 
 BUILTINS: dict[str, Callable[..., Any]] = {
-    "max": extremum(ops.maximum), "min": extremum(ops.minimum), "sum": total, "round": rounded,
+    "max": extremum(lambda best, x: ops.where(ops.less(best, x), x, best)),
+    "min": extremum(lambda best, x: ops.where(ops.less(x, best), x, best)), "sum": total, "round": rounded,
     "any": quantifier(True), "all": quantifier(False), "divmod": ops.floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
 def is_instance(x: Any, kinds: Any) -> bool:

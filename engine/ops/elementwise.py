@@ -81,7 +81,7 @@ def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1)
     return lifted
 
 
-sqrt, absolute, floor = elementwise(np.sqrt), elementwise(np.absolute), elementwise(np.floor)
+sqrt, absolute, floor, fmod = elementwise(np.sqrt), elementwise(np.absolute), elementwise(np.floor), elementwise(np.fmod)
 sin, cos, tan = elementwise(np.sin), elementwise(np.cos), elementwise(np.tan)
 arcsin, arccos, arctan, arctan2 = elementwise(np.arcsin), elementwise(np.arccos), elementwise(np.arctan), elementwise(np.arctan2)
 exp, log, tanh, power = elementwise(np.exp), elementwise(np.log), elementwise(np.tanh), elementwise(np.power)
@@ -144,24 +144,18 @@ def hypot(a: Any, b: Any) -> Any:
     return scale * sqrt(a * a + b * b)
 
 
-def product_error(a: Any, b: Any, product: Any) -> Any:
-    """a b less the product that it is rounded to, exactly, where nothing overflows (Dekker 1971)."""
-    high_a, high_b = (134217729.0 * x - (134217729.0 * x - x) for x in (a, b))
-    low_a, low_b = a - high_a, b - high_b
-    return ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
-
-
 def floor_mod(x: Any, y: Any) -> tuple[Any, Any]:
-    """⌊x/y⌋ and x − y ⌊x/y⌋, as ``divmod`` gives them: the remainder is exact, but where y is added to it at last.
+    """⌊x/y⌋ and x − y ⌊x/y⌋, as NumPy's ``divmod`` gives them: the remainder is exact, but where y is added to it at last.
 
     >>> [float(z) for z in floor_mod(1.5, 0.3)] == list(divmod(1.5, 0.3))
     True
     """
-    n = floor(x / y)
-    p = y * n                                                                      # which is asked for its size, and so stays rounded
-    r = where(less(absolute(p), np.inf), (x - p) - product_error(y, n, p), where(equal(n, 0.0), x, np.nan))
-    over, under = less(r * sign(y), 0.0), less_equal(absolute(y), r * sign(y))     # x/y was rounded to the next whole number
-    return where(over, n - 1.0, where(under, n + 1.0, n)), where(over, r + y, where(under, r - y, r))
+    r = fmod(x, y)
+    n = (x - r) / y                                                                # whole, but for rounding
+    over = less(r * sign(y), 0.0)
+    n = where(over, n - 1.0, n)
+    below = floor(n)
+    return where(less(0.5, n - below), below + 1.0, below), where(over, r + y, r)
 
 
 def mod(x: Any, y: Any) -> Any:

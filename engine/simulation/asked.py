@@ -67,7 +67,8 @@ class Asked(Process):
         """Return what the controller says, by name (..., *shape), checked."""
         called, shapes, batch = self.controller.called, self.controller.shapes, q.shape[:-1]
         given = self.plant.parameters.split(p)
-        extra = {n: given[n] if n in given else getattr(self.plant, n) for n in called.extra}
+        known = {"gravity": np.asarray(self.plant.gravity), "model": self.plant.model, **given}
+        extra = {n: known[n] for n in called.extra}
         try:
             result = called.law.fn(t, q.copy(), v.copy(), **extra)
         except SimulationError:

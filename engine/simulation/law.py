@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import in_order, nearest, numeric, shown
+from engine.checks import in_order, nearest, numbers, numeric, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
 from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError
@@ -61,7 +61,8 @@ class Law:
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
                 raise SimulationError(f"{name_of(fn)}: the {name} is {x!r}; expected seconds greater than zero")
         self.fn, self.period, self.delay, self.python = fn, period, float(delay), python
-        self.state, self.memory = np.array(state, dtype=float), np.array(memory, dtype=float)
+        self.state, self.memory = (numbers(f"{name_of(fn)}: the {name}", x, SimulationError).copy()
+                                   for name, x in (("state", state), ("memory", memory)))  # fmt: skip
         for name, own in (("state", self.state), ("memory", self.memory)):
             if own.ndim != 1 or not np.isfinite(own).all():
                 raise SimulationError(f"{name_of(fn)}: the {name} is {own.tolist()}; expected a vector of finite numbers")
@@ -169,7 +170,8 @@ class Called:
         shape = getattr(self.law, what).shape
         if not isinstance(result, tuple) or len(result) != 2 or np.shape(result[1]) != shape:
             expected = f"(result, rate of its state {shape})" if what == "state" else f"(result, its memory {shape})"
-            raise SimulationError(f"{self.name} returned {type(result).__name__}; expected {expected}")
+            second = f" with {np.shape(result[1])} second" if isinstance(result, tuple) and len(result) == 2 else ""
+            raise SimulationError(f"{self.name} returned {type(result).__name__}{second}; expected {expected}")
         own = np.asarray(result[1])
         return (result[0], own, memory) if what == "state" else (result[0], None, own)
 
@@ -177,8 +179,10 @@ class Called:
         """Return what it asks for by a name."""
         if name == "noise":
             return s.parameters["noise.seed"], s.parameters["noise.run"], self.stream, count
-        return s.parameters[name] if name in s.parameters else {"state": state, "memory": memory}[name] if name in ("state", "memory") \
-            else getattr(s, name)
+        if name in ("state", "memory"):
+            return state if name == "state" else memory
+        own = s.parameters[name] if name in s.parameters else getattr(s, name)
+        return np.asarray(own) if name == "gravity" else own
 
     def require_made_for(self, model: Model, components: list[Component]) -> None:
         """Let a ready function refuse a model, or components, other than those that it was made for."""

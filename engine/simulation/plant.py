@@ -87,14 +87,14 @@ class Plant:
         """Return the shapes of what a law says, by name: it is asked once."""
         model, own = self.model, c.called.law.memory
 
-        def said(t: Any, q: Array, v: Array, z: Array, p: Array) -> dict[str, Any]:
+        def said(t: Any, q: Array, v: Array, z: Array, p: Array, memory: Array) -> dict[str, Any]:
             s = self.context(t, q, v, z, p)
-            return c.said(s, s.states.get(c.name, c.state), own, 0.0)[0]
+            return c.said(s, s.states.get(c.name, c.state), memory, 0.0 * t)[0]
 
         if compiled:
-            program = trace(said, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,)], named=True)
+            program = trace(said, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,), own.shape], named=True)
             return dict(zip(program.names, program.shapes_out, strict=True))
-        found = said(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values))
+        found = said(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values), own)
         return {n: np.shape(x) for n, x in found.items()}
 
     @property
