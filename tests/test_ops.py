@@ -20,6 +20,7 @@ FUNCTIONS = {
     ops.tan: (np.tan, X), ops.arcsin: (np.arcsin, np.sin(X)), ops.arccos: (np.arccos, np.sin(X)), ops.arctan: (np.arctan, X),
     ops.arctan2: (np.arctan2, X, X[::-1]), ops.exp: (np.exp, X), ops.log: (np.log, np.abs(X) + 1e-3), ops.tanh: (np.tanh, X),
     ops.power: (np.power, np.abs(X) + 1e-3, X[::-1]), ops.minimum: (np.minimum, X, X[::-1]), ops.maximum: (np.maximum, X, X[::-1]),
+    ops.fmod: (np.fmod, X, X[::-1] + 0.3),
 }  # fmt: skip
 #: Stumpff functions, by their numbers
 SERIES = {ops.c2: 2, ops.c3: 3}

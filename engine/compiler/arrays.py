@@ -94,7 +94,7 @@ class Chosen(Traced):
     def refused(self, *args: Any, **options: Any) -> Any:
         raise refuse("an array whose length depends on values", "use np.where(mask, x, 0.0), which keeps its length")
 
-    __getitem__ = __setitem__ = __len__ = __iter__ = sort = astype = refused
+    __getitem__ = __setitem__ = __len__ = __iter__ = sort = astype = tolist = item = dot = refused
     shape = size = property(lambda self: np.ndarray.shape.__get__(self) if is_ours(sys._getframe(1)) else self.refused())
 
 

@@ -47,7 +47,7 @@ POINTS = {
     "select": [(1.0, 0.3, -1.2), (0.0, 0.3, -1.2)], "sqrt": [(0.7,), (9.0,)], "abs": [(0.3,), (-1.2,)],
     "sin": [(0.3,), (-2.0,)], "cos": [(0.3,), (-2.0,)], "tan": [(0.3,), (-1.0,), (2.5,)], "asin": [(0.3,), (-0.7,)],
     "acos": [(0.3,), (-0.7,)], "atan": [(0.3,), (-4.0,)], "exp": [(0.3,), (-2.0,)], "log": [(0.7,), (9.0,)], "tanh": [(0.3,), (-2.0,)],
-    "atan2": [(0.3, -1.2), (-1.2, 0.8), (2.0, 1.0)], "pow": [(0.7, -1.2), (3.0, 2.5)],
+    "atan2": [(0.3, -1.2), (-1.2, 0.8), (2.0, 1.0)], "pow": [(0.7, -1.2), (3.0, 2.5)], "fmod": [(7.3, 2.0), (-7.3, 2.0), (7.3, -2.0)],
     "c2": [(0.5,), (0.8,), (1.2,), (9.0,)], "c3": [(0.5,), (0.8,), (1.2,), (9.0,)],
 }  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_partial_derivatives_where_one_operand_is_known(op, known):
 
 
 LIFTED = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "min": ops.minimum,
-          "max": ops.maximum, "atan2": ops.arctan2, "pow": ops.power}  # fmt: skip
+          "max": ops.maximum, "atan2": ops.arctan2, "pow": ops.power, "fmod": ops.fmod}  # fmt: skip
 
 
 def test_stumpff_functions_have_all_derivatives_through_zero():

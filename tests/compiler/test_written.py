@@ -14,6 +14,7 @@ from engine import ops
 from engine.compiler import interpret, trace
 from engine.compiler.trace import pure
 
+WIDE = np.random.default_rng(0).normal(size=(60, 60))
 K = np.array([[2.0, 0.3, 0.0], [0.1, 1.5, -0.4], [0.0, 0.2, 3.0]])
 
 
@@ -37,6 +38,28 @@ def writes_by_mask(x):
     y[y > 0.5] = 0.5
     y[(y < 0.0) & (x > -1.0)] = 2.0
     return y
+
+
+def writes_what_a_mask_chooses(x):
+    y, A = x.copy(), np.outer(x, x)
+    m = y > 0.5
+    y[m] = np.sin(x[m]) * 2.0 + np.sqrt(np.abs(y[m]))
+    y[y < 0] *= 3.0
+    A[m] = 5.0
+    return y + A.sum(axis=0)
+
+
+def sorts_in_place(x):
+    y, A = x.copy(), np.outer(x, [1.0, -2.0])
+    y.sort()
+    A.sort(axis=0)
+    return y + A[:, 1]
+
+
+def looks_up(x):
+    k = np.digitize(x, [-1.0, 0.0, 1.0])
+    row = np.take(np.eye(3), np.searchsorted([0.0, 1.0], x[0]), axis=0)
+    return np.take([1.0, 2.0, 4.0, 8.0], k) + row + np.digitize(x, [1.0, 0.0, -1.0])
 
 
 def writes_through_a_view(x):
@@ -132,6 +155,11 @@ WRITTEN = [
     lambda x: np.array([[np.cos(x[0]), -np.sin(x[0])], [0, 1]]),
     fills_an_array, fills_a_matrix, writes_by_mask, writes_through_a_view, goes_over_an_array, counts, asks_for_floats, takes_turns,
     has_a_helper, compares_in_chains, decides_by_truths, looks_at_kinds,
+    writes_what_a_mask_chooses, sorts_in_place, looks_up, lambda x: math.prod(x) + math.remainder(x[0], 0.7) + round(x[0], ndigits=1),
+    lambda x: (WIDE @ np.tile(x, 20))[:3] + np.dot(np.tile(x, 20), WIDE)[:3],
+    lambda x: np.linspace(x[0], x[1], 5) + np.full_like([0, 1, 2, 3, 4], x[2]),
+    lambda x: np.fmod(1e17 * x, 0.1) + np.mod(1e17 * x, -3.7) + (1e17 * x) // 7.0,
+    lambda x: max(x[0], -np.inf) + max([1.0, x[1]]) + x[0].real,
 ]  # fmt: skip
 
 

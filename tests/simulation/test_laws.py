@@ -36,6 +36,27 @@ def test_memory_from_tick_to_tick():
         assert run(Law(alternates, memory=[0.0]), compiled=compiled).tau[:5, 0].tolist() == [-0.3, 0.3, -0.3, 0.3, -0.3]
 
 
+def remembers_in_place(t, q, v, memory):
+    memory[2:] = 0.9 * memory[2:]
+    ring = memory.reshape(2, 3)
+    ring[0] += q
+    memory[memory > 3.0] = 3.0
+    return -memory[:3], memory
+
+
+def test_a_memory_may_be_written_into():
+    """As on floats: the array is the tick's own."""
+    compiled, plain = (run(Law(remembers_in_place, memory=np.zeros(6), period=0.002), compiled=c) for c in (True, False))
+    np.testing.assert_allclose(compiled.tau, plain.tau, rtol=0, atol=1e-13)
+    assert np.abs(compiled.tau[-1]).max() > 0.1
+
+
+def test_gravity_is_an_array():
+    compiled, plain = (run(lambda t, q, v, gravity: 0.1 * np.array([-gravity[2], 0.0, 0.0]) + 0.0 * (2 * gravity), compiled=c)
+                       for c in (True, False))  # fmt: skip
+    np.testing.assert_allclose(compiled.q, plain.q, rtol=0, atol=1e-14)
+
+
 def test_a_delay_acts_later():
     """τ is q as it was two ticks before; nothing until then. With none, as it was at the tick."""
     now, late = (run(Law(lambda t, q, v: 1.0 * q, period=0.01, delay=delay)) for delay in (0.0, 0.02))
@@ -178,7 +199,7 @@ def asks(t, q, v, memory):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: Law(counter, memory=[np.nan]), "counter: the memory is .*; expected a vector of finite numbers"),
+    (lambda: Law(counter, memory=[np.nan]), "counter: the memory holds NaN or infinity"),
     (lambda: Law(counter, delay=-1.0), "counter: the delay is -1.0; expected seconds"),
     (lambda: Law(counter, period=0.0), "counter: the period is 0.0; expected seconds greater than zero"),
     (lambda: Law(counter, memory=[0.0], state=[0.0]), "counter has a continuous state, and a memory or delay; expected one of both"),
