@@ -26,8 +26,8 @@ from engine.simulation.parameters import Read
 Array = np.ndarray
 #: of the random numbers by which episodes begin, among those of all laws
 STREAM = zlib.crc32(b"reset")
-#: what is a number: nothing above it, and no NaN, compares as less
-HUGE = np.finfo(float).max
+#: what is no number any more: NaN does not compare as less, and float32 does not hold more
+HUGE = float(np.finfo(np.float32).max)
 #: of "noise.run": episodes of a row, so far apart; rows are fewer
 ROWS = 2.0**24
 #: beginnings that are tried on numbers before anything is compiled

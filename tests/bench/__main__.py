@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
+from tests.bench.learning import learning
 
 BATCH = 4096
 
@@ -401,7 +402,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, reach, precision, pictures)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, learning, reach, precision, pictures)}
 
 
 def measured(parts: Sequence[str], table: Table) -> None:
