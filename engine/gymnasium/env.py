@@ -39,7 +39,8 @@ class Env(gymnasium.Env[Array, Any]):
     >>> import engine
     >>> stone = engine.Builder("stone")
     >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
-    >>> simulator = Simulator(stone.model(floating_base=True), controller=lambda t, q, v, action: action, parameters={"action": np.zeros(6)})
+    >>> simulator = Simulator(stone.model(floating_base=True), controller=lambda t, q, v, action: action,
+    ...                       parameters={"action": np.zeros(6)})
     >>> env = Env(simulator, observation=lambda t, q, v: q[4:], reward=lambda t, q, v: q[6], action_repeat=1000)
     >>> _ = env.reset(seed=0)
     >>> env.step(np.zeros(6))[0].round(3)
@@ -56,7 +57,7 @@ class Env(gymnasium.Env[Array, Any]):
             if name in options:
                 raise EnvError(f"a single environment got {name}; expected a VectorEnv for that")
         self.rows = VectorEnv(simulator, 1, observation, reward, autoreset="disabled", **options)
-        if point is not None and np.shape(self.rows.parameters.get(point)) != (1, 3):
+        if point is not None and np.shape(self.rows.parameters.get(point, 0.0)) != (1, 3):
             raise EnvError(f"point is {point!r}; expected the name of a parameter (3), or of what reset draws")
         self.simulator, self.render_mode, self.view, self.point = simulator, render_mode, view, point
         self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space

@@ -1,7 +1,7 @@
 """What an environment is: a simulator, what is seen of it, what that is worth, when it ends and how it begins, as two traced functions.
 
-The step is the simulator's own. What looks at its end (:meth:`Task.look`) says what a policy is told, and begins new episodes: all rows of a
-batch in one call of machine code, in which a branch draws and prepares the states of those that begin, and nothing of the others.
+The step is the simulator's own. What looks at its end (:meth:`Task.look`) says what a policy is told, and begins new episodes: all rows
+of a batch in one call of machine code, where a branch draws and prepares the states of those that begin, and nothing of the others.
 """
 
 from __future__ import annotations
@@ -203,12 +203,12 @@ def fit(simulator: Any) -> Simulator:
 
 
 def asked(name: str, f: Any, known: Mapping[str, Any]) -> Called:
-    """Return a function of (t, q, v) and what it asks for by name; it has no state of its own."""
+    """Return a function of (t, q, v) and what it asks for by name."""
     if not callable(f):
         raise EnvError(f"{name} is {shown(f)}; expected a function of (t, q, v)")
     called = Called(f, known)
-    if called.ticks or called.law.state.size:
-        raise EnvError(f"{name} has a state, a memory, a period or noise; expected a function of what is now")
+    if called.ticks:
+        raise EnvError(f"{name} asks for noise; expected a function of what is now, and noise in what reset draws, or in a law")
     return called
 
 

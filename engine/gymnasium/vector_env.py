@@ -164,7 +164,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self._advance(old, new, 0)
         self._now[rows] = new
         if (bad := np.flatnonzero(self._found("diverged"))).size:
-            raise EnvError(f"the observation or reward of row {bad[0]} is not finite at the beginning of an episode; expected finite numbers")
+            raise EnvError(f"the observation or reward of row {bad[0]} is not finite at the beginning of an episode; expected numbers")
         self._begun, self._ended[rows] = True, False
         return self._observed(), {}
 
@@ -227,9 +227,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         good = (a >= low) & (a <= high) & np.isfinite(a)
         good = good & (a == np.floor(a)) if isinstance(space, spaces.Discrete) else good
         if not good.all():
-            row, *entry = (int(i) for i in np.argwhere(~good)[0])
-            what = f"entry {', '.join(map(str, entry))} of the action" if entry else "the action"
-            raise EnvError(f"{what} of row {row} is {a[(row, *entry)]:g}; expected one of {space}")
+            where = tuple(int(i) for i in np.argwhere(~good)[0])
+            what = f"entry {', '.join(map(str, where[1:]))} of the action" if where[1:] else "the action"
+            raise EnvError(f"{what} of row {where[0]} is {a[where]:g}; expected one of {space}")
         return a.reshape(self.num_envs, -1)
 
     # ------------------------------------------------------------ what is inside

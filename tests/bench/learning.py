@@ -41,7 +41,8 @@ def learning(table: Table) -> None:
     ratio = statistics.median(b / a for a, b in pairs)
     least = [min(column) for column in zip(*pairs, strict=True)]
     table.add("learning", f"{ROWS} free flyers: VectorEnv", ratio, "x the kernel", ">= 0.95", ratio >= 0.95,
-              actions_per_s=ROWS / ours, us_per_row=ours / ROWS * 1e6, alone_us=alone / ROWS * 1e6, of_the_fastest=least[1] / least[0])  # fmt: skip
+              actions_per_s=ROWS / ours, us=ours / ROWS * 1e6, alone_us=alone / ROWS * 1e6,
+              of_the_fastest=least[1] / least[0])  # fmt: skip
     try:
         import gymnasium
 

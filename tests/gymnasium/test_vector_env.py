@@ -1,5 +1,7 @@
 """Rows of a batch as an environment: the same motion as the Simulator's, the same bits in any batch, episodes by mask."""
 
+import zlib
+
 import gymnasium
 import numpy as np
 import pytest
@@ -12,8 +14,6 @@ from engine.gymnasium import EnvError, VectorEnv
 from engine.gymnasium.environments import cart_pole, reach, vector
 from engine.gymnasium.task import ROWS
 from engine.spatial import inertia
-
-SIDES = {"low": -1.0, "high": 1.0}
 
 
 def slider(**more):
@@ -34,22 +34,17 @@ def seen(t, q, v, goal):
 
 
 def made(num_envs=3, simulator=None, **more):
-    """An environment of sliders, whose episodes last 4 actions, or until q is above 1.2."""
+    """An environment of sliders, whose episodes last 4 actions, or until q is above 0.9."""
     given = {"observation": seen, "reward": lambda t, q, v, goal, action: -abs(q[0] - goal[0]) - action[0] ** 2,
-             "terminated": lambda t, q, v: q[0] > 1.2, "reset": begun, "action": spaces.Box(-50.0, 50.0, (1,)), "action_repeat": 5,
+             "terminated": lambda t, q, v: q[0] > 0.9, "reset": begun, "action": spaces.Box(-50.0, 50.0, (1,)), "action_repeat": 5,
              "horizon": 0.2, "seed": 7, "dtype": np.float64}  # fmt: skip
     return VectorEnv(simulator or slider(), num_envs, **{**given, **more})
 
 
 def drawn(seed, row, episode):
     """What an episode begins with, by NumPy's generator."""
-    import zlib
-
-    noise = [ops.uniform(2 * n, seed=seed, stream=zlib.crc32(b"reset"), call=call, count=episode, run=row)
-             for call, n in enumerate((1, 1, 1))]  # fmt: skip
-    q = noise[0][:1]
-    v = 0.1 * ops.normal(1, seed=seed, stream=zlib.crc32(b"reset"), call=1, count=episode, run=row)
-    return q, v, ops.uniform(2, seed=seed, stream=zlib.crc32(b"reset"), call=2, count=episode, run=row)
+    of = {"seed": seed, "stream": zlib.crc32(b"reset"), "count": episode, "run": row}
+    return ops.uniform(1, **of, call=0), 0.1 * ops.normal(1, **of, call=1), ops.uniform(2, **of, call=2)
 
 
 def by_hand(envs, actions, mode, seed=7):
@@ -68,7 +63,7 @@ def by_hand(envs, actions, mode, seed=7):
                 continue
             state, k = simulator.step(state, 5, {"action": action}), k + 5
             o, r = np.array([*state.q, *state.v, *goal, k * 0.01]), -abs(state.q[0] - goal[0]) - action[0] ** 2
-            terminated, truncated = bool(state.q[0] > 1.2), k >= 20
+            terminated, truncated = bool(state.q[0] > 0.9), k >= 20
             if (terminated or truncated) and mode == "same_step":
                 episode, k, final = episode + 1, 0, o
                 q, v, goal = drawn(seed, row, episode)
@@ -159,7 +154,9 @@ def test_an_action_lasts_so_many_steps_of_the_simulator():
     for k in range(1, 4):
         envs.step(action)
         state = simulator.step(state, 4, {"action": action})
-        assert (envs.q == state.q).all() and (envs.v == state.v).all() and (envs.t == 4 * k * simulator.dt).all()
+        for found, wanted in ((envs.q, state.q), (envs.v, state.v)):           # momenta at first differ by a rounding
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=100 * np.finfo(float).eps)
+        assert (envs.t == 4 * k * simulator.dt).all()
 
 
 def test_the_momentum_of_what_floats_is_kept_through_an_episode():
@@ -261,10 +258,10 @@ def test_wrappers_of_gymnasium_take_it():
     ({"observation": lambda t, q, v: np.zeros(0)}, r"observation returned shape \(0,\); expected one or more numbers"),
     ({"observation": lambda t, q, v: q * np.nan}, "observation returned .*nan.* at the beginning of an episode; expected finite numbers"),
     ({"observation": lambda t, q, v: {"q": q}}, "observation returned .*; expected finite numbers"),
-    ({"observation": lambda t, q, v: q if q.dtype == float else np.append(q, v)}, r"observation returned shape \(2,\) .*; expected \(1,\)"),
-    ({"observation": lambda t, q, v, noise: q + noise(1)}, "noise"),
+    ({"observation": lambda t, q, v, sizes=iter(range(1, 99)): np.zeros(next(sizes))}, r"observation returned shape \(2,\); .* \(1,\)"),
+    ({"observation": lambda t, q, v, noise: q + noise(1)}, "observation asks for noise; expected a function of what is now"),
     ({"reward": lambda t, q, v: q}, r"reward returned shape \(1,\); expected one number"),
-    ({"reward": engine.Law(lambda t, q, v: q[0], period=0.1)}, "reward has a state, a memory, a period or noise"),
+    ({"reward": engine.Law(lambda t, q, v: q[0], period=0.1)}, "reward is <engine.*Law.*>; expected a function"),
     ({"terminated": lambda t, q, v: q > 1.0}, r"terminated returned shape \(1,\); expected one truth"),
     ({"reset": 3}, "reset is 3; expected a function of the random numbers"),
     ({"reset": lambda random: random(1)}, "reset returned array.*; expected .q, v., or a dictionary"),
@@ -308,7 +305,7 @@ def test_what_is_wrong_in_a_call_is_said():
     for action, text in (([0, 2], "the action of row 1 is 2"), ([0.5, 0], "the action of row 0 is 0.5")):
         with pytest.raises(EnvError, match=text):
             poles.step(np.array(action))
-    infinite = made(observation=lambda t, q, v, goal: 1.0 / np.maximum(goal[0] - 0.9, 0.0) if False else ops.log(0.9 - goal))
+    infinite = made(observation=lambda t, q, v, goal: np.log(0.95 - goal))
     with pytest.raises(EnvError, match="is not finite at the beginning"), np.errstate(all="ignore"):
         for _ in range(50):
             infinite.reset()
