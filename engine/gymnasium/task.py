@@ -19,9 +19,10 @@ from engine.checks import EngineError, number, numeric, shown, whole
 from engine.compiler.trace import Program, pure, trace
 from engine.simulation import Simulator
 from engine.simulation.component import Context
-from engine.simulation.law import Called, Noise
+from engine.simulation.law import OFFERED, Called, Noise
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read
+from engine.simulation.surroundings import Kept, surroundings
 
 Array = np.ndarray
 #: of the random numbers by which episodes begin, among those of all laws
@@ -45,6 +46,7 @@ class Task:
 
     Attributes
     ----------
+    programs : the step, and what looks at its end
     own : the layout of P, what a row has besides its state: the simulator's parameters (the action among them), further numbers that are
         drawn for an episode, the seed, the row's number, the episode's number, whether a new one begins now, and the last observation
     row : the layout of a row: the state x, P, the number k of steps since the episode began, and what was found
@@ -65,7 +67,7 @@ class Task:
         self.functions = {"observation": observation, "reward": reward, "terminated": terminated or never}
         self.functions = {name: asked(name, f, known) for name, f in self.functions.items()}
         own = {"seed": (), "row": (), "episode": (), "begin": ()}
-        if taken := {*own, "last"} & {*known}:
+        if taken := {*own, "last", "t", *OFFERED} & {*known}:
             raise EnvError(f"a parameter is named '{min(taken)}', which environments have anyway; expected another name")
         self.shape = self._tried(known)
         self.own = Layout({n: np.shape(x) for n, x in known.items()} | own | {"last": self.shape})
@@ -73,6 +75,10 @@ class Task:
         found |= {"final": self.shape} if autoreset == "same_step" else {}
         self.state = Layout({"x": (simulator._step.layout.n,), "p": (self.own.n,), "k": ()})
         self.row = Layout({**self.state.shapes, **found})
+        self.programs = self._traced()
+        written = {**{name: f.law.fn for name, f in self.functions.items()}, **({"reset": reset} if reset else {})}
+        self._kept = Kept(lambda: surroundings(written.items()), self._traced, self.programs,
+                          "what reset draws, or a parameter, for what changes, or a new environment")  # fmt: skip
 
     def _counted(self, horizon: float | None) -> float:
         """Return how many steps an episode has at most."""
@@ -130,9 +136,13 @@ class Task:
 
     # ------------------------------------------------------------ what is traced
 
-    @functools.cached_property
-    def programs(self) -> tuple[Program, Program]:
-        """The step, and what looks at its end, as :func:`engine.compiler.gufunc.rollout_ufunc` takes them."""
+    def require_unchanged(self) -> None:
+        """Refuse to go on where something that the functions read has changed; it is looked for ten times a second."""
+        self.simulator._kept.require_unchanged(0.1)
+        self._kept.require_unchanged(0.1)
+
+    def _traced(self) -> tuple[Program, Program]:
+        """Return the step, and what looks at its end, as :func:`engine.compiler.gufunc.rollout_ufunc` takes them."""
         shapes = [(), (), (), (self.own.n,), (self.simulator._step.layout.n,)]
         return trace(self.step, shapes), trace(self.look, shapes, named=True)
 

@@ -158,12 +158,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if seed is not None:
             super().reset(seed=seed if isinstance(seed, (int, np.integer)) else None)
             self._reseed(seed, rows)
+        self.task.require_unchanged()
         old = self._now[rows]
         old[:, self._columns["begin"]] = 1.0
         new = np.empty_like(old)
         self._advance(old, new, 0)
         self._now[rows] = new
-        if (bad := np.flatnonzero(self._found("diverged"))).size:
+        if (bad := rows[self._found("diverged")[rows] > 0.5]).size:
             raise EnvError(f"the observation or reward of row {bad[0]} is not finite at the beginning of an episode; expected numbers")
         self._begun, self._ended[rows] = True, False
         return self._observed(), {}
@@ -185,8 +186,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Act on all rows, and return observations, rewards (float64), whether episodes terminated, whether they were truncated, and infos.
 
-        Infos are "diverged", where a row stopped being finite, and with ``autoreset="same_step"`` "final_obs" where an episode ended; a
-        name with an underscore before it is the mask of rows that have it.
+        Infos are "diverged", where a row stopped being finite, and with ``autoreset="same_step"`` "final_obs" where an episode ended, and
+        "final_info", the infos of then; a name with an underscore before it is the mask of rows that have it.
 
         Raises
         ------
@@ -197,6 +198,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             raise EnvError("step was called before reset; expected reset() first")
         if self.autoreset == "disabled" and self._ended.any():
             raise EnvError(f"the episode of row {np.argmax(self._ended)} has ended; expected a reset of it before the next step")
+        self.task.require_unchanged()
         self._now[:, self._columns["action"]] = self._checked(actions)
         self._advance(self._now, self._next, self.task.repeat)
         self._now, self._next = self._next, self._now
@@ -208,7 +210,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             final, last = np.full(self.num_envs, None, dtype=object), self._found("final")
             for i in np.flatnonzero(self._ended):
                 final[i] = last[i].astype(self.dtype)
-            info |= {"final_obs": final, "_final_obs": self._ended.copy()}
+            info |= {"final_obs": final, "_final_obs": self._ended.copy(), "final_info": dict(info), "_final_info": self._ended.copy()}
         return self._observed(), self._found("reward").copy(), terminated, truncated, info
 
     def _checked(self, actions: Any) -> Array:

@@ -104,8 +104,9 @@ def test_without_autoreset_a_mask_begins_episodes():
     assert truncated.all() and not terminated.any()
     with pytest.raises(EnvError, match="the episode of row 0 has ended; expected a reset"):
         envs.step(np.zeros((3, 1)))
+    kept = envs.q[1]
     again, _ = envs.reset(options={"reset_mask": np.array([True, False, True])})
-    assert (again[1] == o[1]).all() and (again[[0, 2], 4] == 0.0).all() and envs.episodes.tolist() == [1, 0, 1]
+    assert (again[1] == o[1]).all() and envs.q[1] == kept and (again[[0, 2], 4] == 0.0).all() and envs.episodes.tolist() == [1, 0, 1]
     with pytest.raises(EnvError, match="row 1 has ended"):
         envs.step(np.zeros((3, 1)))
     envs.reset(options={"reset_mask": np.array([False, True, False])})
@@ -281,6 +282,19 @@ def test_wrappers_of_gymnasium_take_it():
 def test_what_is_wrong_is_said(options, text):
     with pytest.raises(engine.EngineError, match=text):
         made(**options).reset()
+
+
+def test_what_changes_after_it_was_compiled_is_said():
+    class Gains:
+        weight = 2.0
+
+    gains = Gains()
+    envs = made(reward=lambda t, q, v: -gains.weight * q[0] ** 2)
+    envs.reset()
+    gains.weight = 3.0
+    envs.task._kept.looked = 0.0
+    with pytest.raises(engine.EngineError, match=r"weight is 3.0, and was 2.0 when it was compiled.* a new environment"):
+        envs.step(np.zeros((3, 1)))
 
 
 def test_what_is_wrong_in_a_call_is_said():
