@@ -26,7 +26,7 @@ ARM = np.array([0.3, -0.2, 0.2, 1.4, 0.1, 0.6, 0.2])
 #: their rotors behind the gears, large enough that steps of 0.05 s resolve T/v₀ whatever the arm's posture
 TORQUES = np.array([30.0, 30.0, 15.0, 15.0, 6.0, 6.0, 6.0])
 SPEEDS = np.array([0.25, 0.25, 0.25, 0.25, 0.3, 0.3, 0.3])
-ROTORS = np.array([5.0, 5.0, 3.0, 3.0, 1.0, 1.0, 1.0])
+ROTORS = np.array([10.0, 10.0, 6.0, 6.0, 2.0, 2.0, 2.0])
 #: m, m/s: at the handle, and at rest beside it
 NEAR, SLOW = 0.1, 0.05
 #: m: from the target's handle to its centre
