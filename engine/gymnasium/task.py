@@ -48,7 +48,7 @@ class Task:
     ----------
     programs : the step, and what looks at its end
     own : the layout of P, what a row has besides its state: the simulator's parameters (the action among them), further numbers that are
-        drawn for an episode, the seed, the row's number, the episode's number, whether a new one begins now, and the last observation
+        drawn for an episode, the seed, the row's number, the episode's number, and whether a new one begins now
     row : the layout of a row: the state x, P, the number k of steps since the episode began, and what was found
     """
 
@@ -67,10 +67,10 @@ class Task:
         self.functions = {"observation": observation, "reward": reward, "terminated": terminated or never}
         self.functions = {name: asked(name, f, known) for name, f in self.functions.items()}
         own = {"seed": (), "row": (), "episode": (), "begin": ()}
-        if taken := {*own, "last", "t", *OFFERED} & {*known}:
+        if taken := {*own, "t", *OFFERED} & {*known}:
             raise EnvError(f"a parameter is named '{min(taken)}', which environments have anyway; expected another name")
         self.shape = self._tried(known)
-        self.own = Layout({n: np.shape(x) for n, x in known.items()} | own | {"last": self.shape})
+        self.own = Layout({n: np.shape(x) for n, x in known.items()} | own)
         found: dict[str, tuple[int, ...]] = {"observation": self.shape, "reward": (), "terminated": (), "truncated": (), "diverged": ()}
         found |= {"final": self.shape} if autoreset == "same_step" else {}
         self.state = Layout({"x": (simulator._step.layout.n,), "p": (self.own.n,), "k": ()})
@@ -163,7 +163,7 @@ class Task:
             seen["observation"] = ops.when(done, lambda: self.seen(dt, w, done)["observation"], seen["observation"])
         at = self.state.split(w)
         following = ops.where(done, 1.0, 0.0) if self.autoreset == "next_step" else 0.0
-        own = {**self.own.split(at["p"]), "begin": following, "last": seen["observation"]}
+        own = {**self.own.split(at["p"]), "begin": following}
         return {"x": at["x"], "p": self.own.join(own), "k": at["k"], **seen, **final}
 
     def begun(self, p: Array) -> Array:
@@ -191,7 +191,7 @@ class Task:
         finite = functools.reduce(ops.logical_and, [ops.less(ops.absolute(y), HUGE) for y in numbers])
         sound = ops.logical_and(finite, ops.logical_not(begin))
         late = ops.logical_and(ops.less_equal(self.steps, at["k"]), sound)
-        return {"observation": ops.where(finite, said["observation"], own["last"]),
+        return {"observation": said["observation"],
                 "reward": ops.where(sound, said["reward"][()], 0.0),
                 "terminated": ops.where(ops.logical_and(said["terminated"][()], sound), 1.0, 0.0),
                 "truncated": ops.where(ops.logical_or(late, ops.logical_not(finite)), 1.0, 0.0),

@@ -205,11 +205,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         terminated, truncated, diverged = (self._found(name) > 0.5 for name in ("terminated", "truncated", "diverged"))
         self._ended, info = terminated | truncated, {}
         if diverged.any():
+            s = self.task.row.slices
+            last = s["final" if self.autoreset == "same_step" else "observation"]
+            self._now[diverged, last] = self._next[diverged, s["observation"]]
             info = {"diverged": diverged, "_diverged": diverged.copy()}
         if self.autoreset == "same_step" and self._ended.any():
-            final, last = np.full(self.num_envs, None, dtype=object), self._found("final")
+            final, ends = np.full(self.num_envs, None, dtype=object), self._found("final")
             for i in np.flatnonzero(self._ended):
-                final[i] = last[i].astype(self.dtype)
+                final[i] = ends[i].astype(self.dtype)
             info |= {"final_obs": final, "_final_obs": self._ended.copy(), "final_info": dict(info), "_final_info": self._ended.copy()}
         return self._observed(), self._found("reward").copy(), terminated, truncated, info
 
