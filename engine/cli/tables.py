@@ -61,6 +61,7 @@ def contents_lines(recording: Recording) -> Iterator[str]:
         "integrator": f"{h['integrator']}, dt = {h['dt']:g} s" if "integrator" in h else "",
         "gravity": gravity_text(h["gravity"]) if "gravity" in h else "",
         "components": ", ".join(h.get("components", ())),
+        "asked, as plain Python": h.get("asked", ""),
         "parameters": ", ".join(h.get("parameters", ())),
         "start": h.get("start", ""),
         "columns": ", ".join(f"{name} ({'×'.join(map(str, s))})" if s else name for name, s in recording.columns.items()),

@@ -9,6 +9,7 @@ floats.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from engine import ops
 from engine.compiler import refusals
 from engine.compiler.elementary import UFUNCS
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.refusals import TraceError, unknown
+from engine.compiler.refusals import TraceError, is_ours, unknown
 
 #: functions of whole arrays: NumPy's -> its meaning, filled in by :mod:`engine.compiler.whole_arrays`
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -37,6 +38,11 @@ class Traced(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return of_arrays(function, args, options)
+
+    @property
+    def dtype(self) -> Any:
+        """What the user's function would see: an array of floats."""
+        return np.ndarray.dtype.__get__(self) if is_ours(sys._getframe(1)) else np.dtype(float)
 
     def __getitem__(self, key: Any) -> Any:
         if is_mask(key):
@@ -180,7 +186,7 @@ def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     """A function of numbers on every number; of vectors and matrices, NumPy's own."""
     if ufunc in UFUNCS and not options:
         return UFUNCS[ufunc](*map(boxed, inputs))
-    if ufunc.signature is None:
+    if ufunc.signature is None and getattr(np, ufunc.__name__, None) is ufunc:   # others np.vectorize has made
         raise refuse(*unknown(ufunc.__name__))
     return ufunc(*map(boxed, inputs), **options)
 

@@ -166,13 +166,18 @@ def hypot(*xs: Any) -> Any:
     return result
 
 
+def is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
+    near = ops.maximum(rel_tol * ops.maximum(ops.absolute(a), ops.absolute(b)), abs_tol)
+    return ops.logical_or(ops.equal(a, b), ops.less_equal(ops.absolute(a - b), near))
+
+
 #: functions of Python's math: their names -> their meaning
 MATH: dict[str, Callable[..., Any]] = {
     **{name: UFUNCS[getattr(np, name)] for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "log2", "log10", "log1p", "sqrt", "fabs", "floor", "ceil", "trunc",
         "fmod", "copysign", "degrees", "radians", "isnan", "isfinite", "isinf", "ldexp", "modf", "exp2", "cbrt")},
     "asin": ops.arcsin, "acos": ops.arccos, "atan": ops.arctan, "atan2": ops.arctan2, "asinh": arcsinh, "acosh": arccosh,
-    "atanh": arctanh, "pow": ops.power, "log": log, "hypot": hypot,
+    "atanh": arctanh, "pow": ops.power, "log": log, "hypot": hypot, "isclose": is_close,
     "dist": lambda p, q: hypot(*(a - b for a, b in zip(p, q, strict=True))),
     "fsum": lambda xs: sum(xs), "sumprod": lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)),
     "prod": lambda xs, start=1.0: math.prod(xs, start=start),

@@ -8,6 +8,8 @@ scalar, which makes folding free.
 from __future__ import annotations
 
 import math
+import numbers
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 from engine import ops
 from engine.compiler import chains
 from engine.compiler.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
-from engine.compiler.refusals import TraceError, refuse, unknown
+from engine.compiler.refusals import TraceError, is_ours, refuse, unknown
 
 
 class Graph:
@@ -128,7 +130,6 @@ class Expr:
 
     __slots__ = ("g", "i")
     otherwise: Callable[..., Any]  # of NumPy's functions, those that are no operation: engine.compiler.arrays
-    __hash__ = object.__hash__
 
     def __init__(self, g: Graph, i: int) -> None:
         self.g, self.i = g, i
@@ -162,6 +163,11 @@ class Expr:
     def __or__(a, b): return binary("or", a, b)
     def __ror__(a, b): return binary("or", b, a)
     def __invert__(a): return a.g.make("not", a)
+
+    def __hash__(self):
+        if ops.USERS.graph is not None and not is_ours(sys._getframe(1)):
+            raise self.g.refuse("a lookup by a traced value", "look up by structure; engine.ops.interp looks up tables")
+        return object.__hash__(self)
 
     def conjugate(a): return a
     def item(a): return a
@@ -217,6 +223,9 @@ class Expr:
 
     def __repr__(self):
         return f"<traced {self.g.nodes[self.i][0]} #{self.i}, no number yet>"
+
+
+numbers.Real.register(Expr)
 
 
 def box(x: Any) -> Any:

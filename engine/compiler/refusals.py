@@ -18,6 +18,15 @@ from engine.checks import EngineError
 #: a frame of a stack, its line, and how far its code had come
 Frame = tuple[FrameType, int, int]
 
+#: what to use instead of other libraries, by their names
+CONVERTERS = {
+    "scipy.interpolate": "use engine.ops.spline(curve)(x), made of it, or engine.ops.interp",
+    "scipy.spatial.transform": "use R.as_matrix() @ x of a rotation that is known, engine.spatial.so3 and quaternion of others",
+}
+OTHERWISE = ("traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False, or a controller as "
+             "engine.Law(..., period=..., python=True))")  # fmt: skip
+
+
 class TraceError(EngineError):
     """A function did something with a traced value that a straight-line program cannot do."""
 
@@ -63,8 +72,9 @@ def is_ours(frame: FrameType) -> bool:
 
 def is_installed(names: dict[str, Any]) -> bool:
     """Whether a module, given by its names, is this engine's, an installed package's, or Python's own."""
-    name, file = str(names.get("__name__", "builtins")), str(names.get("__file__", ""))
-    if name.split(".")[0] in ("engine", "numpy", "scipy") or (name != "__main__" and name.split(".")[0] in sys.stdlib_module_names):
+    name, file = str(names.get("__name__", "__main__")), str(names.get("__file__", ""))
+    first = name.split(".")[0]
+    if not names or first in ("engine", "numpy", "scipy") or (first != "__main__" and first in sys.stdlib_module_names):
         return True
     return re.search(r"[/\\](site|dist)-packages[/\\]", file) is not None
 
@@ -115,8 +125,7 @@ def explained(error: Exception) -> TraceError | None:
     if (user := users(frames)) is not None and (library := guilty(error, text, frames[: frames.index(user)])):
         short = text if len(text) <= 160 else text[:159] + "…"
         what = f"in {user[0].f_code.co_name}, a call of {library} with traced values ({type(error).__name__}: {short})"
-        instead = "traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False)"
-        return located(frames, what, instead)
+        return located(frames, what, next((text for name, text in CONVERTERS.items() if library.startswith(name)), OTHERWISE))
     return None
 
 

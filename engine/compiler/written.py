@@ -14,6 +14,7 @@ import inspect
 import math
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -52,8 +53,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
             if dtype is None and len(args) > 1 and isinstance(args[1], (type, np.dtype, str)):
                 dtype, args = args[1], (args[0], *args[2:])
             made = original(*map(plain, args), dtype=object, **options).view(Traced)
-            return made if dtype is None else made.astype(float if dtype is Float else dtype)
-        args, options = tuple(float if x is Float else x for x in args), {n: float if x is Float else x for n, x in options.items()}
+            return made if dtype is None else made.astype(dtype)
         made = original(*args, **options)
         if isinstance(made, np.ndarray) and (made.dtype == object or (HOLDING.now and made.dtype == float and is_users())):
             return made.astype(object, copy=made.dtype != object, subok=False).view(Traced)
@@ -171,6 +171,8 @@ class FloatType(type):
 class Float(float, metaclass=FloatType):
     """``float``, which leaves a traced value as it is."""
 
+    dtype = np.dtype(float)  # by which NumPy knows what arrays of it are
+
     def __new__(cls, x: Any = 0.0) -> Any:
         if not has_traced(x):
             return float(x)
@@ -182,7 +184,12 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "max": extremum(ops.maximum), "min": extremum(ops.minimum), "sum": total, "round": rounded,
     "any": quantifier(True), "all": quantifier(False), "divmod": ops.floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
-LENT_BUILTINS = {**{name: of_numbers(getattr(builtins, name), f) for name, f in BUILTINS.items()}, "float": Float}
+def is_instance(x: Any, kinds: Any) -> bool:
+    """``isinstance``, to which a traced value is a number of NumPy's."""
+    return isinstance(np.float64(0.0) if type(x) is Expr and not is_truth(x) else np.True_ if type(x) is Expr else x, kinds)
+
+
+LENT_BUILTINS = {"isinstance": is_instance, **{name: of_numbers(getattr(builtins, name), f) for name, f in BUILTINS.items()}}
 LENT_MATH = {name: of_numbers(getattr(math, name), f) for name, f in MATH.items() if hasattr(math, name)}
 LENT_NUMPY = {name: asking(f) for name, f in vars(np).items() if hasattr(f, "_implementation")}
 LENT_NUMPY |= {name: maker(getattr(np, name)) for name in MAKERS}
@@ -200,7 +207,8 @@ ABSENT = object()
 def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
     """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph."""
     with LOCK:
-        changes = [(vars(module), name, f) for module, table in LENT for name, f in table.items()]
+        changes: list[tuple[dict[str, Any], str, Any]] = []
+        changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items()]
         for names in namespaces(fn):
             changes += [(names, name, INSTEAD[id(x)]) for name, x in names.items() if id(x) in INSTEAD]
             changes += [(names, name, f) for name, f in LENT_BUILTINS.items() if name not in names]
@@ -223,24 +231,29 @@ def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
 
 
 def namespaces(fn: Any) -> list[dict[str, Any]]:
-    """The names of the modules in which a function, and those that it may call by name, are written; not those of installed libraries."""
+    """The names of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
     found: dict[int, dict[str, Any]] = {}
     left = [fn]
     while left:
-        names = names_of(left.pop())
+        x = left.pop()
+        names = names_of(x)
+        left += [x.__wrapped__] if hasattr(x, "__wrapped__") else []
         if id(names) not in found and not is_installed(names):
             found[id(names)] = names
-            left += [f for f in list(names.values()) if inspect.isfunction(f) and f.__globals__ is not names]
+            left += [y for y in list(names.values()) if isinstance(y, (types.FunctionType, types.ModuleType, type))]
     return list(found.values())
 
 
-def names_of(f: Any) -> dict[str, Any]:
-    """The names of the module in which a function, or the class of an object that is called, is written."""
-    while isinstance(f, functools.partial):
-        f = f.func
-    f = inspect.unwrap(f)
-    f = getattr(f, "__func__", f)
-    return getattr(f if inspect.isfunction(f) else type(f).__call__, "__globals__", {})
+def names_of(x: Any) -> dict[str, Any]:
+    """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
+    while isinstance(x, functools.partial):
+        x = x.func
+    x = getattr(x, "__func__", x)
+    if isinstance(x, types.ModuleType):
+        return vars(x)
+    if isinstance(x, type):
+        return vars(sys.modules.get(x.__module__, types.ModuleType("")))
+    return getattr(x if inspect.isfunction(x) else type(x).__call__, "__globals__", {})
 
 
 def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:

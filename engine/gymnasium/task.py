@@ -18,6 +18,7 @@ from engine import ops
 from engine.checks import EngineError, number, numeric, shown, whole
 from engine.compiler.trace import Program, pure, trace
 from engine.simulation import Simulator
+from engine.simulation.asked import Asked
 from engine.simulation.component import Context
 from engine.simulation.law import OFFERED, Called, Noise
 from engine.simulation.layout import Layout
@@ -203,7 +204,8 @@ def fit(simulator: Any) -> Simulator:
     if not isinstance(simulator, Simulator):
         raise EnvError(f"an environment got a {type(simulator).__name__}; expected a Simulator")
     for wrong, what in ((not simulator.compiled, "compiled=False"), (bool(simulator.watch), "events"),
-                        (simulator.plant.constraints is not None, "constraints")):  # fmt: skip
+                        (simulator.plant.constraints is not None, "constraints"),
+                        (isinstance(simulator._process, Asked), "a controller in plain Python")):  # fmt: skip
         if wrong:
             raise EnvError(f"an environment got a simulator with {what}; expected one without")
     if "action" not in simulator.parameters:

@@ -38,6 +38,10 @@ class Law:
     memory : initial value (m) of what it remembers from tick to tick; it then takes ``memory`` and returns (result, memory from now on).
         Without a period it ticks at every step
     delay : s, a multiple of the period: what it says at a tick acts so much later; until the first has arrived, nothing does
+    python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
+        there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
+        (..., *shape) by name; besides t, q, v it may ask for parameters, ``model`` and ``gravity``. For controllers only. What it remembers
+        by itself is in no recording: a run that is resumed knows what it said last, and when it is asked next
 
     With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
     ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and
@@ -49,19 +53,23 @@ class Law:
     >>> measured = Law(lambda t, q, v, noise: -(q + 0.01 * noise(1)) - v, period=0.01, delay=0.02)
     """
 
-    def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0) -> None:
+    def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
+                 python: bool = False) -> None:  # fmt: skip
         if not callable(fn):
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for name, x, least in (("period", period, False), ("delay", delay, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
                 raise SimulationError(f"{name_of(fn)}: the {name} is {x!r}; expected seconds greater than zero")
-        self.fn, self.period, self.delay = fn, period, float(delay)
+        self.fn, self.period, self.delay, self.python = fn, period, float(delay), python
         self.state, self.memory = np.array(state, dtype=float), np.array(memory, dtype=float)
         for name, own in (("state", self.state), ("memory", self.memory)):
             if own.ndim != 1 or not np.isfinite(own).all():
                 raise SimulationError(f"{name_of(fn)}: the {name} is {own.tolist()}; expected a vector of finite numbers")
         if self.state.size and (self.memory.size or delay):
             raise SimulationError(f"{name_of(fn)} has a continuous state, and a memory or delay; expected one of both")
+        if python and (period is None or self.state.size or self.memory.size):
+            raise SimulationError(f"{name_of(fn)} is plain Python: it is asked at ticks, and remembers by itself; expected a period, and "
+                                  "neither a state nor a memory")  # fmt: skip
 
     @property
     def __name__(self) -> str:
@@ -120,6 +128,8 @@ class Called:
         self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or "noise" in self.extra)
         if self.law.state.size and "noise" in self.extra:
             raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
+        if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
+            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
 
     def _asked(self, parameters: Mapping[str, Any]) -> list[str]:
         """Return what it asks for besides t, q, v."""
@@ -235,7 +245,7 @@ class Ticking(Component):
         return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
-        if not self.called.ticks:
+        if not self.called.ticks or self.called.law.python:
             return memory
         held = self.held.split(memory)
 
@@ -249,6 +259,17 @@ class Ticking(Component):
 
         return ticked() if self.every else ops.when(s.t >= held["tick"] - 1e-9 * self.period, ticked, memory)
 
+    def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
+        """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
+        held = self.held.split(memory)
+        after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": held["memory"]}
+        for n, shape in self.shapes.items():
+            lead, place = memory.shape[:-1], memory.ndim - 1
+            fresh = np.broadcast_to(said.get(n, held[f"now.{n}"]), (*lead, *shape))
+            line = np.concatenate([held[f"later.{n}"], np.expand_dims(fresh, place)], axis=place)
+            after |= {f"now.{n}": np.take(line, 0, axis=place), f"later.{n}": np.delete(line, 0, axis=place)}
+        return self.held.spread(after, memory.shape[:-1])
+
 
 class Force(Ticking):
     """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
@@ -260,6 +281,8 @@ class Force(Ticking):
     def bind(self, model: Model, dt: float) -> None:
         super().bind(model, dt)
         self.called.require_made_for(model, [])
+        if self.called.law.python:
+            raise SimulationError(f"{self.called.name} is a force in plain Python; expected a controller, or a force that compiles")
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
         """Generalized forces by "tau", or wrenches by "in LINK"."""

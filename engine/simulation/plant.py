@@ -79,7 +79,8 @@ class Plant:
             self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
         for c in self.acting:
             if isinstance(c, Ticking) and c.called.ticks:
-                c.hold(self._said(c, compiled))
+                c.hold(c.takers if c.called.law.python and isinstance(c, Controller) else self._said(c, compiled))
+                self.read.update(c.called.extra if c.called.law.python else ())
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
 
     def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:

@@ -43,6 +43,7 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
         "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
         "program": key, "functions": step.functions, "components": [c.name for c in plant.components], "event_names": step.watch.names,
         **({"constraints": [c.title for c in plant.constraints.loops.constraints]} if plant.constraints else {}),
+        **({"asked": plant.controller.called.name} if plant.controller and plant.controller.called.law.python else {}),
         "parameters": {n: np.asarray(x).tolist() for n, x in plant.values.items()},
     }  # fmt: skip
 

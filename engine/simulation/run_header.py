@@ -65,7 +65,7 @@ BY_NAME = (lambda x: isinstance(x, dict)), "values by name"
 #: what an entry must be where there is one, and in words
 ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("model", "model_name", "model_hash", "conventions", "integrator", "program", "functions", "x0", "engine", "numpy",
-                     "llvmlite", "python", "machine"), TEXT),
+                     "llvmlite", "python", "machine", "asked"), TEXT),
     "dt": ABOVE_ZERO, "duration": ABOVE_ZERO, "parameters": BY_NAME, "rollout_parameters": BY_NAME,
     **dict.fromkeys(("q_entries", "v_entries", "components", "constraints", "event_names"), TEXTS),
     "gravity": (lambda x: is_list(x, is_number) and len(x) == 3, "three numbers, m/s²"),

@@ -13,6 +13,7 @@ from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
+from engine.simulation.asked import asked
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
@@ -60,7 +61,8 @@ class Step:
                       (plant.parameters.n,)]  # fmt: skip
             self.after = calling(trace(plant.after, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
-        self.functions = fingerprint(*([e.action for e in watch.events] if compiled else all_plain))
+        python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
+        self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
 
     @property
     def kinds(self) -> dict[str, dict[str, tuple[int, ...]]]:
@@ -130,9 +132,8 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        if self.compiled:
-            return Process(self.step, self.observe, True, example)
-        return Process(self._placed(self.step), self._placed(self.observe), False, example)
+        step, observe = (self.step, self.observe) if self.compiled else (self._placed(self.step), self._placed(self.observe))
+        return asked(Process(step, observe, self.compiled, example), self.plant, self.layout)
 
     @functools.cached_property
     def plain(self) -> Step:

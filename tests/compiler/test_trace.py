@@ -8,6 +8,8 @@ import numpy as np
 import pinocchio
 import pytest
 import scipy.linalg
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
 
 import engine
 from engine import ops
@@ -65,6 +67,7 @@ REFUSED = [
     (lambda x: np.add.at(x, [0], 1.0), 0, "np.add.at of traced values", "write it out"),
     (lambda x: np.nextafter(x, 1.0), 0, "np.nextafter of an array with traced values", "write it out"),
     (lambda x: np.interp(1.0, x, x), 0, "np.interp with xp that is traced", "known when the function is traced"),
+    (lambda x: {0.3: 1.0}.get(x[0], 2.0), 0, "a lookup by a traced value", "engine.ops.interp"),
     (lambda x: x[0] > 0 or x[1] > 0, 0, DECIDES, "& | ~"),
     (lambda x: 1.0 if -1 < x[0] < 1 else 2.0, 0, DECIDES, "engine.ops.where(-1 < x[0] < 1, a, b)"),
 ]
@@ -180,7 +183,7 @@ def test_a_refusal_that_is_caught_is_raised_when_tracing_ends(what, error, text)
     assert isinstance(raised.value.__cause__, KeyError)
 
 
-LIBRARIES = "traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False)"
+LIBRARIES = "traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False, or a controller as "
 PENDULUM = pinocchio.Model()
 
 
@@ -194,6 +197,15 @@ def test_other_libraries_that_do_not_take_traced_values(f, library, text):
     message = str(caught.value)
     assert library in message and text in message and LIBRARIES in message and "<lambda>" in message and "\n" not in message
     assert caught.value.__cause__ is not None and not isinstance(caught.value.__cause__, TraceError)
+
+
+@pytest.mark.parametrize(("f", "instead"), [
+    (lambda x: CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])(x[0]), "use engine.ops.spline(curve)(x), made of it"),
+    (lambda x: Rotation.from_euler("z", 30.0).apply(x[:3]), "use R.as_matrix() @ x of a rotation that is known"),
+])  # fmt: skip
+def test_libraries_with_a_converter(f, instead):
+    with pytest.raises(TraceError, match=re.escape(instead)):
+        trace(pure(f), [(4,)])
 
 
 @pytest.mark.parametrize(("f", "text"), [

@@ -86,6 +86,13 @@ def decides_by_truths(x):
     return np.where(deep, x, 0.0) + (x > 0) * x + np.where(any(a > 2 for a in x), 1.0, 2.0) + np.where(all(a > -9 for a in x), 1.0, 2.0)
 
 
+def looks_at_kinds(x):
+    y = np.zeros(3, dtype=x.dtype)
+    y[0] = float(x[0])
+    known = x.dtype == float and isinstance(x[0], float) and isinstance(x, np.ndarray) and np.isscalar(x[0]) and not isinstance(x[0], int)
+    return y + (1.0 if known else 2.0) + np.issubdtype(x.dtype, np.floating) + np.array([1, 2, 3], dtype=float)
+
+
 WRITTEN = [
     lambda x: np.where(x > 0, x, 0.0), lambda x: np.where((x > 0) & (x < 1), x, -x), lambda x: np.where(x[0] > 0, x, 2.0 * x),
     lambda x: np.clip(x, -1.0, 1.0), lambda x: x.clip(-1.0, [0.1, 0.2, 0.3]), lambda x: np.clip(x[0], None, 0.2),
@@ -119,11 +126,12 @@ WRITTEN = [
     lambda x: np.full(3, x[0]) + np.ones(3) * x[1] + np.zeros_like(x) + np.ones_like(x) + np.full_like(x, 2.0),
     lambda x: math.atan2(x[0], x[1]) + math.sqrt(x[2]) + math.hypot(*x) + math.copysign(1.0, x[1]) + math.exp(x[0]) + math.log(x[2], 3.0),
     lambda x: math.floor(x[0]) + math.fmod(x[1], 0.7) + math.dist(x, [1.0, 2.0, 3.0]) + math.degrees(x[0]) + math.pow(x[2], 1.5) + math.pi,
+    lambda x: np.vectorize(lambda a: a * a)(x) + 1.0 * math.isclose(x[0], 0.3) + 1.0 * math.isclose(x[1], 0.3, abs_tol=9.0),
     lambda x: sin(x[0]) * atan2(x[1], 0.3) + abs(x[2]) + pow(x[2], 2), lambda x: x[0].item() + x.copy()[0] + x.T[1] + x.tolist()[2],
     lambda x: [x[0], [x[1]][0]], lambda x: functools.reduce(lambda a, b: a * b, x),
     lambda x: np.array([[np.cos(x[0]), -np.sin(x[0])], [0, 1]]),
     fills_an_array, fills_a_matrix, writes_by_mask, writes_through_a_view, goes_over_an_array, counts, asks_for_floats, takes_turns,
-    has_a_helper, compares_in_chains, decides_by_truths,
+    has_a_helper, compares_in_chains, decides_by_truths, looks_at_kinds,
 ]  # fmt: skip
 
 
@@ -189,6 +197,25 @@ def test_results_of_the_engines_own_functions_are_such_arrays_too():
 
     q = np.linspace(-1.0, 2.0, model.nv)
     np.testing.assert_allclose(engine.gufunc(torques, "(n)->(n)", n=model.nv)(q), torques(q), rtol=1e-13, atol=1e-13)
+
+
+def test_helpers_in_other_modules(tmp_path, monkeypatch):
+    """Functions, classes and modules of the user's, decorators and code without a module's name."""
+    (tmp_path / "my_tools.py").write_text("from math import sin\ndef soft(u):\n    return max(-1.0, min(1.0, u)) * sin(u)\n"
+                                          "class Filter:\n    def __call__(self, x):\n        return float(max(x[0], 0.1))\n")
+    (tmp_path / "my_more.py").write_text("import functools, my_tools\ndef twice(f):\n    @functools.wraps(f)\n    def g(x):\n"
+                                         "        return max(f(x), 0.0) * 2\n    return g\nfilter = my_tools.Filter()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import my_more
+    import my_tools
+
+    f = my_more.twice(lambda x: my_tools.soft(x[0]) + my_more.filter(x) + my_tools.Filter()(x))
+    names = {}
+    exec("def g(x):\n    return max(x[0], 0.5) + min(x)", names)
+    for fn in (f, my_tools.Filter(), names["g"]):
+        for x in ([0.3, -1.2, 2.0], [-0.4, 0.2, 0.9]):
+            np.testing.assert_allclose(engine.gufunc(fn, "(3)->()")(x), fn(np.array(x)), rtol=1e-15)
+    assert "max" not in vars(my_tools) and my_tools.sin is math.sin
 
 
 def test_derivatives_of_what_is_written():

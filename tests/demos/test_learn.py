@@ -20,7 +20,6 @@ def test_learn(demo, tmp_path):
     assert float(re.search(r"changed by (\S+) N", said).group(1)) < 1e-11
     motion = engine.load_trajectory(tmp_path / "learn.h5")
     assert motion.q.shape == (16, 101, 14)
-    motion.close()
 
 
 def test_learning_helps(monkeypatch):

@@ -115,6 +115,64 @@ def test_what_is_not_due_is_not_computed():
     assert any(node[0] == "loop" and node[2] == 1 for node in simulator._process.programs[0].nodes)
 
 
+CALLS = []
+
+
+def by_dictionary(t, q, v):
+    """What cannot be traced: it looks at numbers, and keeps what it has seen."""
+    CALLS.append((round(t, 9), np.shape(q)))
+    tau = -10.0 * q - v
+    return np.array([[2.0 * x if x > 0.5 else x for x in row] for row in np.atleast_2d(tau)]).reshape(np.shape(q))
+
+
+def the_same(t, q, v):
+    tau = -10.0 * q - v
+    return np.where(tau > 0.5, 2.0 * tau, tau)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02])
+@pytest.mark.parametrize("record_every", [1, 7])
+def test_plain_python_at_its_ticks(delay, record_every):
+    """Asked once at each tick, wherever records are; it steers as the same law compiled."""
+    CALLS.clear()
+    asked, compiled = (engine.Simulator(MODEL, controller=Law(fn, period=0.01, delay=delay, python=fn is by_dictionary)).run(
+        Q, V, duration=0.0555, record_every=record_every) for fn in (by_dictionary, the_same))  # fmt: skip
+    assert [t for t, _ in CALLS] == [round(0.01 * k, 9) for k in range(6)] and {shape for _, shape in CALLS} == {(3,)}
+    np.testing.assert_allclose(asked.q, compiled.q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(asked.tau, compiled.tau, rtol=0, atol=1e-13)
+    plain = engine.Simulator(MODEL, controller=Law(by_dictionary, period=0.01, delay=delay, python=True), compiled=False)
+    np.testing.assert_allclose(plain.run(Q, V, duration=0.0555, record_every=record_every).q, asked.q, rtol=0, atol=1e-13)
+
+
+def test_plain_python_of_batches_in_parts_and_in_files(tmp_path):
+    """A batch gets arrays; each row is as alone; steps, files and resumed runs are the same bits, and a file says who was asked."""
+    simulator = engine.Simulator(MODEL, controller=Law(by_dictionary, period=0.01, python=True))
+    CALLS.clear()
+    q = Q * np.linspace(0.5, 2.0, 5)[:, None]
+    batch = simulator.run(q, np.tile(V, (5, 1)), duration=0.05)
+    assert CALLS[0] == (0.0, (5, 3))
+    alone = simulator.run(q[3], V, duration=0.05)
+    np.testing.assert_array_equal(batch.q[3], alone.q)
+    np.testing.assert_array_equal(simulator.step(simulator.step(simulator.start(q[3], V), 17), 33).q, alone.q[-1])
+    path = simulator.run(q[3], V, duration=0.02, out=tmp_path / "run.h5")
+    CALLS.clear()
+    np.testing.assert_array_equal(engine.load_trajectory(simulator.resume(path, duration=0.05)).q, alone.q)
+    assert [t for t, _ in CALLS] == [0.03, 0.04, 0.05]                         # what it said at 0.02 is in the file
+    with engine.recording.Recording.open(path) as recording:
+        assert recording.header["asked"] == "by_dictionary"
+    other = engine.Simulator(MODEL, controller=Law(lambda t, q, v: -q, period=0.01, python=True))
+    with pytest.raises(engine.EngineError, match="function"):
+        other.resume(path, duration=0.06)
+
+
+def test_plain_python_with_parameters():
+    simulator = engine.Simulator(MODEL, parameters={"gain": 5.0}, controller=Law(lambda t, q, v, gain: -gain[..., None] * q, period=0.01,
+                                                                                 python=True))  # fmt: skip
+    gains = np.array([1.0, 20.0])
+    found = simulator.run(np.tile(Q, (2, 1)), np.tile(V, (2, 1)), duration=0.02, parameters={"gain": gains})
+    np.testing.assert_allclose(found.tau[:, 0], -gains[:, None] * Q, rtol=1e-15)
+
+
 def asks(t, q, v, memory):
     return 0.0 * q
 
@@ -131,6 +189,14 @@ def asks(t, q, v, memory):
     (lambda: run(Law(lambda t, q, v: q, period=0.01, delay=0.015)), "a delay of 0.015 s; expected a multiple of its period of 0.01 s"),
     (lambda: run(Law(lambda t, q, v: q, period=1e-4)), "is shorter than dt 0.001 s; expected dt or more"),
     (lambda: run(events=[lambda t, q, v, noise: noise(1)[0]]), "the event function <lambda> asks for noise"),
+    (lambda: Law(counter, python=True), "counter is plain Python: it is asked at ticks, and remembers by itself; expected a period"),
+    (lambda: run(Law(lambda t, q, v, pose: q, period=0.01, python=True)), "is plain Python, and asks for 'pose'; expected t, q, v"),
+    (lambda: run(Law(lambda t, q, v: q[:2], period=0.01, python=True)), r"returned shape \(2,\) for 'tau'; expected \(3,\)"),
+    (lambda: run(Law(lambda t, q, v: {"tua": q}, period=0.01, python=True)), "commands 'tua'.*'tau'"),
+    (lambda: run(Law(lambda t, q, v: q * np.nan, period=0.01, python=True)), "returned NaN or infinity"),
+    (lambda: run(Law(lambda t, q, v: 1 / 0, period=0.01, python=True)), "raised ZeroDivisionError at t = 0 s: division by zero"),
+    (lambda: run(Law(lambda t, q, v: "much", period=0.01, python=True)), "returned 'much'; expected numbers"),
+    (lambda: run(forces=[Law(lambda t, q, v: q, period=0.01, python=True)]), "is a force in plain Python; expected a controller"),
     (lambda: ops.uniform(2.5), "uniform: n is 2.5; expected how many numbers"),
     (lambda: ops.uniform(2, seed=-1), "uniform: seed is -1; expected a whole number"),
     (lambda: ops.uniform(2, run=0.5), "uniform: run is 0.5; expected a whole number"),

@@ -1,0 +1,94 @@
+"""Controllers in plain Python: asked between the steps of machine code, at their ticks, with whole batches as arrays.
+
+What such a controller says is held in the state's memory, where the compiled step finds it; so a record, a file and a resumed run know when
+the next tick is, and what is said until then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.checks import nearest, shown
+from engine.simulation.component import NotFinite, SimulationError
+from engine.simulation.controller import Controller
+from engine.simulation.layout import Layout
+from engine.simulation.plant import Plant
+from engine.simulation.run import Kernel, Process
+
+Array = np.ndarray
+#: of a step: a tick that is so close is now
+NOW = 1e-9
+
+
+class Asked(Process):
+    """A process with a controller that is asked between steps."""
+
+    def __init__(self, process: Process, plant: Plant, layout: Layout) -> None:
+        super().__init__(process.step, process.observe, process.compiled, process.example)
+        assert plant.controller is not None
+        self.plant, self.controller, self.layout = plant, plant.controller, layout
+        begin = layout.slices["memory"].start
+        own = plant.memories.slices[Controller.name]
+        self.place = slice(begin + own.start, begin + own.stop)
+
+    def kernel(self, batch: tuple[int, ...]) -> Kernel:
+        """Return the function that runs a batch: from tick to tick."""
+        run, nq, nv = super().kernel(batch), self.plant.model.nq, self.plant.model.nv
+
+        def asked(t: float, p: Array, x: Array) -> Array:
+            """x after a tick, if one is due."""
+            if t < self.tick(x) - NOW * self.controller.period:
+                return x
+            said = self.said(t, x[..., :nq], x[..., nq : nq + nv], p)
+            x = x.copy()
+            x[..., self.place] = self.controller.told(x[..., self.place], said)
+            return x
+
+        def records(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            found = []
+            for count in counts:
+                x, left = asked(t0 + k * dt, p, x), int(count)
+                while left:
+                    ahead = (self.tick(x) - t0) / dt - k
+                    n = min(left, max(1, int(np.ceil(ahead - 1e-6)))) if np.isfinite(ahead) else left
+                    x, k, left = run(np.array([float(n)]), t0, k, dt, p, x)[..., 0, 1 : 1 + self.n], k + n, left - n
+                    x = asked(t0 + k * dt, p, x)
+                found.append(run(np.zeros(1), t0, k, dt, p, x))
+            return np.concatenate(found, axis=-2)
+
+        return records
+
+    def tick(self, x: Array) -> float:
+        """The time of the next tick; infinite if no rollout goes on."""
+        ticks = x[..., self.place.start].ravel()
+        return float(min(ticks[np.isfinite(ticks)], default=np.inf))
+
+    def said(self, t: float, q: Array, v: Array, p: Array) -> dict[str, Array]:
+        """Return what the controller says, by name (..., *shape), checked."""
+        called, shapes, batch = self.controller.called, self.controller.shapes, q.shape[:-1]
+        given = self.plant.parameters.split(p)
+        extra = {n: given[n] if n in given else getattr(self.plant, n) for n in called.extra}
+        try:
+            result = called.law.fn(t, q.copy(), v.copy(), **extra)
+        except SimulationError:
+            raise
+        except Exception as error:
+            raise SimulationError(f"{called.name} raised {type(error).__name__} at t = {t:.6g} s: {error}") from error
+        found = {}
+        for name, x in (result.items() if isinstance(result, dict) else [("tau", result)]):
+            if name not in shapes:
+                raise SimulationError(f"{called.name} commands '{name}'{nearest(str(name), shapes)}; expected some of {', '.join(shapes)}")
+            try:
+                found[name] = np.asarray(x, dtype=float)
+            except (TypeError, ValueError):
+                raise SimulationError(f"{called.name} returned {shown(x)}; expected numbers") from None
+            if found[name].shape != (*batch, *shapes[name]):
+                raise SimulationError(f"{called.name} returned shape {found[name].shape} for '{name}'; expected {(*batch, *shapes[name])}")
+            if not batch and not np.isfinite(found[name]).all():
+                raise NotFinite(called.name, t, wild=False)
+        return found
+
+
+def asked(process: Process, plant: Plant, layout: Layout) -> Process:
+    """Return a process with the plant's controller asked between steps, if it is plain Python."""
+    return Asked(process, plant, layout) if plant.controller is not None and plant.controller.called.law.python else process
