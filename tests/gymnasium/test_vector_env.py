@@ -253,7 +253,7 @@ def test_wrappers_of_gymnasium_take_it():
     ({"simulator": 3}, "an environment got a int; expected a Simulator"),
     ({"simulator": slider(parameters={"action": [0.0]}, compiled=False)}, "with compiled=False; expected one without"),
     ({"simulator": slider(events=[lambda t, q, v: q[0] - 9.0])}, "with events; expected one without"),
-    ({"simulator": slider(controller=engine.Law(lambda t, q, v, action: action, period=0.01, python=True))}, "a controller in plain Python"),
+    ({"simulator": slider(controller=engine.Law(lambda t, q, v, action: action, period=0.01, python=True))}, "a controller in plain"),
     ({"simulator": slider(controller=None, parameters={})}, "no parameter 'action'; expected one"),
     ({"observation": 3}, "observation is 3; expected a function"),
     ({"observation": lambda t, q, v, gaol: q}, "asks for 'gaol' .did you mean 'goal'.*; expected some of"),
