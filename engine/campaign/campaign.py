@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from engine.campaign.chunk import first_look
+from engine.campaign.chunk import first_look, require_alone
 from engine.campaign.design import CampaignError
 from engine.campaign.executors import outcomes, workers_of
 from engine.campaign.folder import Folder
@@ -133,7 +133,8 @@ class Campaign:
 
         Raises
         ------
-        CampaignError : the folder is of another campaign; a metric has no value of any of the first runs; the workers are gone
+        CampaignError : the folder is of another campaign; a metric has no value of any of the first runs, or, as a controller in plain
+            Python, depends on something besides its run (one is taken twice); the workers are gone
         StorageError : the folder cannot be written; what was written is whole
         """
         plan, folder, workers = self.plan, Folder(out), workers_of(executor)
@@ -176,6 +177,7 @@ class Campaign:
         begun = time.perf_counter()
         look = first_look(plan, count)
         seconds = (time.perf_counter() - begun) / count
+        require_alone(plan, look)
         folder.begin({
             "runs": plan.runs, "chunk": self.chunk or plan.chunk_of(seconds, MEMORY, workers),
             "metrics": {n: {"shape": list(x.array.shape[1:]), "truth": x.truth} for n, x in look.values.items()},

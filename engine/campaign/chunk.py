@@ -12,19 +12,26 @@ from engine.campaign.design import CampaignError
 from engine.campaign.folder import Folder, inside
 from engine.campaign.metrics import Values
 from engine.campaign.plan import Plan
+from engine.checks import shown
+from engine.simulation import Trajectory
 from engine.simulation.rollouts import rollouts
 
 Array = np.ndarray
 
 
 class Chunk(NamedTuple):
-    """What runs from ``first`` on came to: arrays as the shard has them, why some failed, by run, and what is noted of them."""
+    """What runs from ``first`` on came to: arrays as the shard has them, why some failed, by run, and what is noted of them.
+
+    ``good`` are the rows of the trajectory that did not fail, by run.
+    """
 
     first: int
     arrays: dict[str, Array]
     why: dict[int, str]
     notes: list[str]
     values: dict[str, Values]
+    trajectory: Trajectory | None
+    good: dict[int, int]
 
 
 class Outcome(NamedTuple):
@@ -43,6 +50,7 @@ def computed(plan: Plan, first: int, count: int, shapes: Mapping[str, tuple[int,
     trajectory, rows, why, notes = rollouts(plan.simulator, start.q0, start.v0, plan.duration, plan.record_every, start.parameters)
     arrays = {f"drawn/{inside(name)}": x for name, x in start.drawn.items()}
     said = {first + k: text for k, text in why.items()}
+    good = {first + row: k for k, row in enumerate(rows) if row not in why}
     values = {}
     for m in plan.metrics:
         shape = shapes.get(m.name)
@@ -59,7 +67,7 @@ def computed(plan: Plan, first: int, count: int, shapes: Mapping[str, tuple[int,
     if plan.keep.shapes:
         arrays |= kept(plan, trajectory, rows, numbers - first) | {"kept_runs": numbers}
     named = [re.sub(r"in rollout \[(\d+)\]", lambda found: f"in run {first + rows[int(found[1])]}", text) for text in notes]
-    return Chunk(first, arrays, dict(sorted(said.items())), named, values)
+    return Chunk(first, arrays, dict(sorted(said.items())), named, values, trajectory, good)
 
 
 def kept(plan: Plan, trajectory: Any, rows: list[int], wanted: Array) -> dict[str, Array]:
@@ -102,3 +110,24 @@ def first_look(plan: Plan, count: int) -> Chunk:
             raise CampaignError(f"{text}, of each of the first {len(x.why)} runs" + ("" if "expected" in text else
                                 "; expected a number, a truth value or an array"))  # fmt: skip
     return found
+
+
+def require_alone(plan: Plan, found: Chunk) -> None:
+    """Take a run once more, by itself: CampaignError where a controller in plain Python, or a metric, comes to other bits then."""
+    expected = "it depends on something besides its run; expected a function of its arguments alone"
+    if found.trajectory is None or not found.good:
+        return
+    i, k = next(iter(found.good.items()))
+    controller = plan.simulator._step.plant.controller
+    if controller is not None and controller.called.law.python:
+        start, before = plan.scatter.start(i, 1), found.trajectory.rollout(k)
+        again, _, why, _ = rollouts(plan.simulator, start.q0, start.v0, plan.duration, plan.record_every, start.parameters)
+        after = None if again is None or why else again.rollout(0)
+        if after is None or not all(np.array_equal(getattr(before, x), getattr(after, x)) for x in ("t", "q", "v", "tau")):
+            raise CampaignError(f"{controller.called.name} moves run {i} otherwise when it is run again alone: {expected}")
+    for m in plan.metrics:
+        value = found.values[m.name].array[i - found.first]
+        alone = m.values(found.trajectory.rollout([k]), np.array([True]), value.shape)
+        if not np.array_equal(alone.array[0], value, equal_nan=True):
+            raise CampaignError(f"metric '{m.name}' is {shown(value.tolist())} of run {i}, and {shown(alone.array[0].tolist())} when it is "
+                                f"taken again of that run alone: {expected}")  # fmt: skip

@@ -97,7 +97,9 @@ class Runs:
 
     def __repr__(self) -> str:
         m = self.folder.manifest
-        return f"<{len(self)} of {m['runs']} runs of '{m['campaign']['model_name']}' in '{self.folder.path}': {', '.join(m['metrics'])}>"
+        failed = f"; {self._failures} of {len(self)} failed" if self._failures else ""
+        return (f"<{len(self)} of {m['runs']} runs of '{m['campaign']['model_name']}' in '{self.folder.path}': "
+                f"{', '.join(m['metrics'])}{failed}>")  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -108,6 +110,11 @@ class Runs:
         if name not in known:
             raise CampaignError(f"there is no '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
         return known[name].read(np.arange(len(known[name].numbers)))
+
+    @functools.cached_property
+    def _failures(self) -> int:
+        """How many failed."""
+        return sum(len(self.folder.said(k)["why"]) for k in np.unique(self.numbers // self.folder.manifest["chunk"]).tolist())
 
     @property
     def complete(self) -> bool:

@@ -74,6 +74,17 @@ class Reduction:
         return value if self.bound is None else self.compare(value, self.bound)
 
 
+def fixed(trajectory: Trajectory) -> Trajectory:
+    """Return a trajectory whose arrays cannot be written to: other metrics, and what is kept, have the same."""
+    def held(x: Array) -> Array:
+        x = x.view()
+        x.flags.writeable = False
+        return x
+
+    parameters = {n: held(np.asarray(x)) for n, x in trajectory.parameters.items()}
+    return trajectory._each(lambda x, lead: held(x), held(trajectory.t), parameters=parameters)
+
+
 def column(trajectory: Trajectory, name: str) -> Array:
     """Return one of a trajectory's columns (..., T), or the times: without making all the others."""
     if name == "t":
@@ -135,7 +146,7 @@ class Metric:
     def _called(self, trajectory: Trajectory, rows: int | None = None) -> Array | str:
         """Return what the function makes of a trajectory, or of a batch of so many rows, or how it failed."""
         try:
-            found = np.asarray(self.function(trajectory))
+            found = np.asarray(self.function(fixed(trajectory)))
         except Exception as error:                                             # the user's own function: whatever it raises is the run's
             return f"metric '{self.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
         if rows is not None and found.shape[:1] != (rows,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -59,6 +60,8 @@ class Scatter:
         self.q0, self.v0, self.design, self.seed = q0, v0, design, seed
         self.nominal = simulator.parameters
         known = targets(simulator)
+        if "noise.run" in scatter and self.noisy:
+            raise CampaignError("scatter names 'noise.run', and each run has its own number as that; expected only others")
         self.targets = {name: target_of(str(name), known, simulator) for name in scatter}
         require_apart(self.targets)
         grid = design == "grid"
@@ -101,8 +104,17 @@ class Scatter:
             else:
                 (q if to.kind == "q0" else v)[:, to.places] = x.reshape(count, -1)
         if self.noisy:                                          # laws that ask for noise get a run's own
-            p = {"noise.run": np.arange(first, first + count, dtype=float), "noise.seed": np.full(count, float(self.seed % 2**53)), **p}
+            p = {"noise.run": np.arange(first, first + count, dtype=float), "noise.seed": np.full(count, noise_seed(self.seed)), **p}
         return Start(drawn, q, v, p)
+
+
+def noise_seed(seed: int) -> float:
+    """Return the seed of noise of a campaign's: itself where a float holds it, else 53 bits of its SHA-256.
+
+    >>> noise_seed(7), noise_seed(2**60) == noise_seed(2**61)
+    (7.0, False)
+    """
+    return float(seed if seed < 2**53 else int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], "little") >> 11)
 
 
 # ---------------------------------------------------------------- names

@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import nearest, numbers, shown
 from engine.model import Model, ModelError
 from engine.simulation.component import SimulationError
-from engine.simulation.law import OFFERED
+from engine.simulation.law import OFFERED, SEEDS
 from engine.spatial import inertia
 
 Array = np.ndarray
@@ -83,6 +83,7 @@ def checked_parameters(model: Model, parameters: Mapping[str, Any]) -> dict[str,
     found = {}
     for name, x in parameters.items():
         a = found[name] = real(name, x)
+        require_whole(name, a)
         if name in ("t", "q", "v", *OFFERED) and name != "gravity":
             raise SimulationError(f"a parameter is named '{name}', which functions have anyway; expected another name")
         kind, _, link = name.partition(".")
@@ -130,6 +131,12 @@ def require_inertial(name: str, a: Array) -> None:
             raise SimulationError(f"parameter '{name}'{where}: {fault}; expected a 6×6 inertia")
 
 
+def require_whole(name: str, a: Array) -> None:
+    """Refuse seeds and runs of noise (...) that are no whole numbers: others near them would have the same noise."""
+    if name in SEEDS and len(bad := a[~((a >= 0) & (a < 2.0**53) & (a == np.floor(a)))]):
+        raise SimulationError(f"parameter '{name}' is {bad[0]:.17g}; expected a whole number from 0, below 2^53")
+
+
 def no_inertia(G: Array) -> str:
     """Return why G (6×6) is no body's inertia, nor as general as added mass; nothing where it is."""
     if np.abs(G - G.T).max() > 1e-9 * np.abs(G).max():
@@ -152,6 +159,7 @@ def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict
         if found[name].shape[found[name].ndim - len(shape) :] != shape:
             raise SimulationError(f"parameter '{name}' has shape {found[name].shape}; expected (..., {', '.join(map(str, shape))})")
         require_inertial(name, found[name])
+        require_whole(name, found[name])
     return found
 
 

@@ -88,6 +88,8 @@ def test_failed_runs_are_rows_with_reasons(failing):
     dead = light | wild
     assert np.array_equal(np.isnan(runs("rises")), dead | low) and np.array_equal(np.isnan(runs("swing")), dead)
     assert runs.estimates()["rises"].runs == RUNS - (dead | low).sum() and runs.estimates()["rises"].truth
+    left = RUNS - (dead | low).sum()
+    assert str(runs.estimates()["rises"]).endswith(f" of {left}; {RUNS - left} of 60 failed") and f"; {RUNS - left} of 60 failed>" in repr(runs)
     assert np.isnan(runs("q")[dead]).all() and np.isfinite(runs("q")[~dead]).all()
 
 
@@ -123,6 +125,67 @@ def test_a_metric_that_never_works_is_an_error(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def mixes(trajectory):
+    return trajectory.q[..., -1, 7] - trajectory.q[..., -1, 7].mean()
+
+
+def averages(trajectory):
+    return np.abs(trajectory.v[..., 6]).mean(axis=-1)
+
+
+def draws(trajectory):
+    return np.random.rand()
+
+
+mixes.batched = averages.batched = True
+
+
+@pytest.mark.parametrize("metric", [mixes, draws])
+def test_a_metric_that_depends_on_more_than_its_run(tmp_path, metric):
+    with pytest.raises(CampaignError, match=r"metric 'x' is .* of run 0, and .* alone: it depends on something besides its run; expected"):
+        campaign(metrics={"swing": "max |v.elbow|", "x": metric}).run(tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_batched_metric_of_each_run_is_the_same_bits_in_any_chunk(tmp_path):
+    a, b = (campaign(chunk, metrics={"x": averages}).run(tmp_path / str(chunk)) for chunk in (7, RUNS))
+    assert same(a, b)
+
+
+def remembers():
+    calls = []
+
+    def steers(t, q, v):
+        calls.append(t)
+        return np.full(v.shape, 1e-6 * len(calls))
+
+    return steers
+
+
+def throws(t, q, v):
+    return np.random.default_rng().normal(size=v.shape)
+
+
+def leans(t, q, v):
+    return v - v.mean(axis=0)
+
+
+def damps(t, q, v):
+    return -0.1 * v
+
+
+@pytest.mark.parametrize("law", [remembers(), throws, leans, damps])
+def test_a_controller_in_plain_python_that_depends_on_more_than_its_run(tmp_path, law):
+    made = engine.Simulator(simulator().model, dt=0.02, gravity=(0, 0, 0), controller=engine.Law(law, period=0.1, python=True))
+    given = {"simulator": made, "scatter": {"v0.elbow": stats.norm()}, "metrics": {"end": "final q.elbow"}}
+    if law is damps:
+        a, b = (campaign(chunk, **given).run(tmp_path / str(chunk)) for chunk in (7, RUNS))
+        assert same(a, b)
+        return
+    with pytest.raises(CampaignError, match=rf"{law.__name__}.* moves run 0 otherwise when .* alone: it depends on something besides its"):
+        campaign(**given).run(tmp_path / "runs")
+
+
 def test_a_metric_that_is_nan_or_of_another_shape_is_a_reason(tmp_path):
     def odd(trajectory):
         low = trajectory.q[0, 7] < 0
@@ -134,6 +197,25 @@ def test_a_metric_that_is_nan_or_of_another_shape_is_a_reason(tmp_path):
     assert {*runs.reason[low]} == {"metric 'odd' is NaN"} and low.any() and high.any()
     assert all("metric 'odd' is of shape (3,); expected" in text for text in runs.reason[high])
     assert np.isfinite(runs("odd")[~low & ~high]).all()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_metric_that_edits_its_trajectory_is_a_reason(tmp_path, batched):
+    def edits(trajectory):
+        if batched or trajectory.q[0, 7] > 0:
+            trajectory.q[...] *= -1.0
+        return trajectory.q[..., -1, 7]
+
+    edits.batched = batched
+    given = {"metrics": {"edits": edits, "end": "final q.elbow"}}
+    if batched:
+        with pytest.raises(CampaignError, match=r"metric 'edits' raised ValueError: .* read-only, of each of the first 16 runs"):
+            campaign(**given).run(tmp_path)
+        return
+    with pytest.warns(engine.EngineWarning, match="runs failed"):
+        runs = campaign(**given).run(tmp_path)
+    assert np.array_equal(runs.failed, runs("q0.elbow") > 0) and all("'edits' raised ValueError: " in x for x in runs.reason[runs.failed])
+    assert np.array_equal(runs("end"), runs("q")[:, -1, 7]) and runs("end")[3] == campaign().rerun(3).q[-1, 7]
 
 
 def test_a_batched_metric_that_raises_for_one_run(tmp_path):

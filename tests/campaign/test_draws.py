@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import engine
+from engine.campaign import CampaignError
 from engine.campaign.design import philox, uniforms
 from engine.campaign.distributions import draw_of
 from engine.campaign.scatter import Scatter
 from engine.spatial import quaternion
-from tests.campaign.cases import SCATTER, simulator
+from tests.campaign.cases import SCATTER, campaign, simulator
 
 N = 20_000
 Q0, V0 = np.array([1.0, 0, 0, 0, 0, 0, 0, 0]), np.zeros(7)
@@ -123,3 +125,22 @@ def test_a_grid_is_the_full_product():
     at = s.start(0, s.runs)
     rows = {(m, q, tuple(w)) for m, q, w in zip(at.parameters["mass.hull"], at.q0[:, 7], at.v0[:, :3], strict=True)}
     assert s.runs == len(rows) == 12
+
+
+def test_noise_has_a_run_of_its_own_and_all_bits_of_the_seed(tmp_path):
+    made = engine.Simulator(simulator().model, dt=0.02, gravity=(0, 0, 0), controller=lambda t, q, v, noise: 0.01 * noise(7))
+    given = {"simulator": made, "keep": None, "metrics": {"end": "final q.elbow"}}
+    with pytest.raises(CampaignError, match="scatter names 'noise.run', and each run has its own number as that"):
+        campaign(scatter={"noise.run": stats.randint(0, 9)}, **given)
+    same, others = (campaign(scatter={}, runs=2, seed=seed, **given) for seed in (7, 7 + 2**53))
+    assert same.plan.scatter.start(0, 2).parameters["noise.seed"].tolist() == [7.0, 7.0]
+    assert not np.array_equal(same.rerun(1).q, others.rerun(1).q) and np.array_equal(same.rerun(1).q[-1], made.run(
+        [1.0, 0, 0, 0, 0, 0, 0, 0], np.zeros(7), 1.0, parameters={"noise.seed": 7, "noise.run": 1}).q[-1])  # fmt: skip
+    for x in (0.5, -1.0, 2.0**53):
+        for name in ("noise.seed", "noise.run"):
+            with pytest.raises(engine.SimulationError, match=rf"parameter '{name}' is .*; expected a whole number from 0, below 2\^53"):
+                made.run([1.0, 0, 0, 0, 0, 0, 0, 0], np.zeros(7), 0.02, parameters={name: x})
+            with pytest.raises(engine.SimulationError, match=rf"parameter '{name}' is"):
+                engine.Simulator(made.model, dt=0.02, controller=lambda t, q, v, noise: 0.01 * noise(7), parameters={name: x})
+    with pytest.warns(engine.EngineWarning, match=r"parameter 'noise\.seed' is 0\.\d+; expected a whole number"):
+        campaign(scatter={"noise.seed": stats.uniform()}, runs=4, **given).run(tmp_path)
