@@ -44,6 +44,7 @@ ROOMS = {
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle"}),
+    "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
     "cli": ({*BELOW, "simulation", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
     "engine": ({*BELOW, "convert", "examples", "simulation", "campaign", "viewer"}, set()),
 }
@@ -61,7 +62,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window"
          "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
-         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle"}  # fmt: skip
+         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "gymnasium"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:
@@ -177,7 +178,7 @@ def test_files_of_simulation_lie_in_layers():
 
 def test_heavy_packages_are_imported_where_they_are_used():
     for path in FILES:
-        late = LATER - ({"typer"} if room_of(path) == "cli" else set())        # what ``main`` loads, see below
+        late = LATER - {{"cli": "typer"}.get(room := room_of(path), room)}      # what ``main`` loads, see below; a room of its own
         early = late & {*at_the_top(ast.parse(path.read_text(encoding="utf-8")))}
         assert not early, f"{path.relative_to(TOP)} loads {early} when it is imported"
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 def test_examples(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
         for block in blocks:
@@ -21,6 +21,7 @@ def test_examples(monkeypatch, tmp_path):
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
     assert "%" in slow and names["runs"].complete and not names["runs"].failed.any() and names["flight"].t[-1] == 5.0
+    assert names["observed"].shape == (64, 14) and (names["reward"] < 0).all() and not names["info"]
     assert weights.endswith("world:low/crate.0")
     assert names["reach"].converged.all()
     assert names["steered"].tau.shape == (3, 501, 13) and not names["steered"].tau[:, :20].any() and names["steered"].tau[:, 30:].any()

@@ -199,13 +199,16 @@ class Step:
         begin = 1 + self.plant.parameters.n
 
         def prepared(given: Array) -> Array:
-            t, p, x = given[0], given[1:begin], given[begin:]
-            a = self.layout.split(x)
-            z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
-            e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
-            return self.layout.join({**a, "state": z, "events": e})
+            return self.prepared(given[0], given[1:begin], given[begin:])
 
         return shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+
+    def prepared(self, t: Any, p: Array, x: Array) -> Array:
+        """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
+        a = self.layout.split(x)
+        z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
+        e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
+        return self.layout.join({**a, "state": z, "events": e})
 
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
+from tests.bench.learning import learning
 from tests.bench.policies import policies
 
 BATCH = 4096
@@ -402,7 +403,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, policies, reach, precision, pictures)}
+PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, policies, learning, reach, precision,
+                                 pictures)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

@@ -1,0 +1,129 @@
+"""A single environment of Gymnasium: a batch of one row, which can be drawn."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from engine.checks import one_of
+from engine.gymnasium.task import EnvError
+from engine.gymnasium.vector_env import VectorEnv
+from engine.model import Builder, Geometry, Material, Model
+from engine.simulation import Simulator
+from engine.viewer import Actor, Camera, Scene, Still, render
+
+Array = np.ndarray
+#: of the picture, pixels
+SIZE = (640, 480)
+
+
+class Env(gymnasium.Env[Array, Any]):
+    """One simulation as an environment of Gymnasium: the same as one row of :class:`VectorEnv`, to the bit.
+
+    Parameters
+    ----------
+    simulator, observation, reward : and ``options``, such as ``terminated=``, ``reset=``, ``horizon=``: as of :class:`VectorEnv`, which
+        never resets by itself here
+    render_mode : "rgb_array", or None
+    view : of the picture: as of :func:`engine.render`
+    point : name of a parameter (3), or of what ``reset`` draws, that is shown as a ball in the world, such as a target
+
+    Raises
+    ------
+    EnvError : anything given is not as it should be
+
+    >>> import engine
+    >>> stone = engine.Builder("stone")
+    >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> simulator = Simulator(stone.model(floating_base=True), controller=lambda t, q, v, action: action,
+    ...                       parameters={"action": np.zeros(6)})
+    >>> env = Env(simulator, observation=lambda t, q, v: q[4:], reward=lambda t, q, v: q[6], action_repeat=1000)
+    >>> _ = env.reset(seed=0)
+    >>> env.step(np.zeros(6))[0].round(3)
+    array([ 0.   ,  0.   , -4.905], dtype=float32)
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+
+    def __init__(self, simulator: Simulator, observation: Callable[..., Any], reward: Callable[..., Any], *, render_mode: str | None = None,
+                 view: str | tuple[float, float] | None = None, point: str | None = None, **options: Any) -> None:  # fmt: skip
+        if render_mode is not None:
+            one_of("render_mode", render_mode, self.metadata["render_modes"], EnvError)
+        for name in ("autoreset", "num_envs"):
+            if name in options:
+                raise EnvError(f"a single environment got {name}; expected a VectorEnv for that")
+        self.rows = VectorEnv(simulator, 1, observation, reward, autoreset="disabled", **options)
+        if point is not None and np.shape(self.rows.parameters.get(point, 0.0)) != (1, 3):
+            raise EnvError(f"point is {point!r}; expected the name of a parameter (3), or of what reset draws")
+        self.simulator, self.render_mode, self.view, self.point = simulator, render_mode, view, point
+        self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space
+        self.metadata = {**self.metadata, "render_fps": round(1.0 / (simulator.dt * self.rows.task.repeat)) or 1}
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin the next episode, or episode 0 of a seed."""
+        super().reset(seed=seed)
+        observations, info = self.rows.reset(seed=seed, options=options)
+        return observations[0], info
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Act; return the observation, the reward, whether the episode terminated, whether it was truncated, and infos."""
+        observations, rewards, terminated, truncated, info = self.rows.step(np.asarray(action)[None])
+        infos = {name: bool(x[0]) for name, x in info.items() if not name.startswith("_")}
+        return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), infos
+
+    @property
+    def t(self) -> float:
+        """Time since the episode began, s."""
+        return float(self.rows.t[0])
+
+    @property
+    def q(self) -> Array:
+        """Configuration (nq)."""
+        return self.rows.q[0]
+
+    @property
+    def v(self) -> Array:
+        """Velocity (nv)."""
+        return self.rows.v[0]
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Parameters of the simulator, and what else was drawn for the episode, by name."""
+        return {name: x[0] for name, x in self.rows.parameters.items()}
+
+    # ------------------------------------------------------------ pictures
+
+    @functools.cached_property
+    def _scene(self) -> tuple[Scene, Camera]:
+        """What is drawn, and from where: as it fits at first."""
+        actors = [Actor(source) for source in self._sources()]
+        scene = Scene(actors, "ground" if any(self.simulator.gravity) else "space")
+        return scene, scene.camera(SIZE, self.view)
+
+    def _sources(self) -> list[Still]:
+        """Where things are now."""
+        found = [Still(self.simulator.model, self.q)]
+        return found if self.point is None else [*found, Still(ball(), [1.0, 0.0, 0.0, 0.0, *self.parameters[self.point]])]
+
+    def render(self) -> Any:
+        """Return a picture (480, 640, 3), uint8, of what is now; None where no ``render_mode`` asks for it."""
+        if self.render_mode is None:
+            return None
+        if not self.rows._begun:
+            raise EnvError("render was called before reset; expected reset() first")
+        scene, camera = self._scene
+        for actor, source in zip(scene.actors, self._sources(), strict=True):
+            actor.source = source
+        return render(scene, size=SIZE, camera=camera)
+
+
+@functools.cache
+def ball() -> Model:
+    """A red ball, to show a point."""
+    builder = Builder("point")
+    builder.add_link("point", visuals=(Geometry("sphere", (0.06,), material=Material("red", (0.8, 0.1, 0.1, 1.0))),))
+    return builder.model(floating_base=True)
