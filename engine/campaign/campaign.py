@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from engine.campaign.chunk import first_look, require_alone
 from engine.campaign.design import CampaignError
 from engine.campaign.executors import outcomes, workers_of
-from engine.campaign.folder import Folder
+from engine.campaign.folder import Folder, gib
 from engine.campaign.loaded import Runs
 from engine.campaign.plan import Plan
 from engine.campaign.tally import Tally, checked_stop
@@ -96,10 +96,13 @@ class Campaign:
         self.plan = Plan(simulator, q0, v0, duration, runs, seed, scatter or {}, design, metrics, keep, record_every)
         self.chunk = None if chunk is None else whole("chunk", chunk, "how many runs, a whole number from 1", 1, CampaignError)
         n = self.plan.runs
-        size = self.plan.record_bytes * min(self.chunk or 1, n)
-        if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
-            raise CampaignError(f"a chunk of {min(self.chunk or 1, n)} runs makes {size / 2**30:.3g} GiB of records, and this machine has "
-                                f"{there / 2**30:.3g}; expected a smaller chunk, or a larger record_every")  # fmt: skip
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if (size := self.plan.record_bytes * min(self.chunk or 1, n)) > there:
+            raise CampaignError(f"a chunk of {min(self.chunk or 1, n)} runs makes {gib(size)} of records, and this machine has "
+                                f"{gib(there)}; expected a smaller chunk, or a larger record_every")  # fmt: skip
+        if design in ("sobol", "latin_hypercube") and (size := 8 * n * sum(self.plan.scatter.sizes.values())) > there:
+            raise CampaignError(f"{n} runs by design='{design}', drawn all at once, take {gib(size)} of memory, and this machine has "
+                                f"{gib(there)}; expected fewer, or design='random'")  # fmt: skip
         if design == "sobol" and n & (n - 1):
             warn(f"{n} runs by design='sobol', whose points fill the space evenly by powers of two; expected such as "
                  f"{2 ** round(math.log2(n))}")  # fmt: skip
@@ -170,7 +173,7 @@ class Campaign:
                 there = folder.manifest["chunk"]
                 raise CampaignError(f"chunk is {self.chunk}, and '{folder.path}' has chunks of {there}; expected none, or that")
             return
-        folder.require_free()
+        folder.require_free(plan.bytes)
         count = min(LOOK, plan.runs)
         start = plan.scatter.start(0, count)
         rollouts(plan.simulator, start.q0, start.v0, plan.simulator.dt, 1, start.parameters)      # compiled, before time is taken
@@ -181,5 +184,5 @@ class Campaign:
         folder.begin({
             "runs": plan.runs, "chunk": self.chunk or plan.chunk_of(seconds, MEMORY, workers),
             "metrics": {n: {"shape": list(x.array.shape[1:]), "truth": x.truth} for n, x in look.values.items()},
-            "drawn": {n: list(d.shape) for n, d in plan.scatter.draws.items()}, "times": plan.keep.t.tolist(), "campaign": plan.words,
+            "drawn": {n: list(d.shape) for n, d in plan.scatter.draws.items()}, "campaign": plan.words,
         })  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,15 @@ class Folder:
         with contextlib.suppress(FileNotFoundError):
             self.manifest = manifest_in(self.path / MANIFEST)
 
-    def require_free(self) -> None:
-        """Refuse a folder that is neither new nor empty."""
+    def require_free(self, size: int) -> None:
+        """Refuse a folder that is neither new nor empty, or on a disk that has no room for so many bytes."""
         if self.path.exists() and (not self.path.is_dir() or any(not name.endswith(PARTIAL) for name in os.listdir(self.path))):
             raise StorageError(f"'{self.path}' is there, and is no campaign's folder; expected a new one, an empty one, or a campaign's")
+
+        disk = next(p for p in (self.path, *self.path.parents) if p.exists())
+        if size > (free := shutil.disk_usage(disk).free):
+            raise CampaignError(f"the campaign takes {gib(size)} ({size} bytes), and the disk of '{self.path}' has {gib(free)} free "
+                                f"({free} bytes); expected fewer runs, or that less of them is kept")  # fmt: skip
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest of a new campaign."""
@@ -124,6 +130,15 @@ class Folder:
             with contextlib.suppress(OSError):
                 new.unlink()
             raise
+
+
+def gib(size: int) -> str:
+    """Return a number of bytes as text.
+
+    >>> gib(3 << 29)
+    '1.5 GiB'
+    """
+    return f"{size / 2**30:.3g} GiB"
 
 
 def inside(name: str) -> str:

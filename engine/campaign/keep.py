@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ class Keep:
     ----------
     shapes : of a record of each column, by name
     every : of the records, one in so many
-    numbers : of the runs
+    numbers : of the runs, increasing; a range where they are one, however many
     t : times (T), s
     """
 
@@ -46,22 +47,32 @@ class Keep:
                 raise CampaignError(f"keep names the column '{name}'{nearest(str(name), known)}; expected some of {', '.join(known)}")
         self.shapes: dict[str, tuple[int, ...]] = {str(name): tuple(known[name]) for name in columns}
         self.every = every_of(given.get("rate"), simulator.dt * record_every)
-        self.numbers = numbers_of(given.get("runs"), runs) if columns else np.zeros(0, dtype=int)
+        self.numbers = numbers_of(given.get("runs"), runs) if columns else range(0)
         self.t = times(simulator.dt, duration, record_every)[:: self.every] if columns else np.zeros(0)
 
     @property
     def words(self) -> dict[str, Any]:
         """What it is, for the manifest: of the runs each, or the first, the step and how many where they are a range."""
         n = self.numbers
-        step = int(n[1] - n[0]) if len(n) > 1 else 1
-        even = len(n) > 0 and bool((np.diff(n) == step).all())
-        runs: Any = {"first": int(n[0]), "step": step, "count": len(n)} if even else n.tolist()
+        if not isinstance(n, range) and (np.diff(n) == (step := int(n[1] - n[0]) if len(n) > 1 else 1)).all():
+            n = range(int(n[0]), int(n[-1]) + 1, step)
+        runs: Any = [int(i) for i in n] if not isinstance(n, range) or not n else {
+            "first": n[0], "step": n.step if len(n) > 1 else 1, "count": len(n)}  # fmt: skip
         return {"columns": {name: list(s) for name, s in self.shapes.items()}, "every": self.every, "runs": runs}
 
     def rows(self, first: int, count: int) -> Array:
         """Return which of the runs first … first + count − 1 are kept, by their numbers."""
-        a, b = np.searchsorted(self.numbers, [first, first + count])
-        return self.numbers[a:b]
+        n = self.numbers
+        if isinstance(n, range):
+            a, b = (max(0, -(-(i - n.start) // n.step)) for i in (first, first + count))
+            return np.array(n[a:b], dtype=int)
+        a, b = np.searchsorted(n, [first, first + count])
+        return n[a:b]
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes it takes of all runs."""
+        return 8 * len(self.numbers) * len(self.t) * sum(map(math.prod, self.shapes.values()))
 
     def of(self, trajectory: Trajectory, rows: Array) -> dict[str, Array]:
         """Return the columns (n, T, *shape) of some rows of a batch."""
@@ -102,16 +113,26 @@ def every_of(rate: Any, interval: float) -> int:
     return round(every)
 
 
-def numbers_of(given: Any, runs: int) -> Array:
+def numbers_of(given: Any, runs: int) -> Array | range:
     """Return the numbers of runs: all, the first so many, a range or slice, or those that are listed."""
+    what = "how many of the first, a range, or their numbers"
     if given is None:
-        return np.arange(runs)
-    if isinstance(given, (slice, range)):
-        found = np.arange(runs)[given] if isinstance(given, slice) else np.array(given, dtype=int)
+        return range(runs)
+    if isinstance(given, slice):
+        found: Any = range(runs)[given]
+    elif isinstance(given, range):
+        found = given
     elif np.ndim(given) == 0:
-        found = np.arange(min(whole("keep['runs']", given, "how many of the first, a range, or their numbers", 1, CampaignError), runs))
+        if (count := whole("keep['runs']", given, what, 1, CampaignError)) > runs:
+            raise CampaignError(f"keep['runs'] is {count}, and there are {runs} runs; expected {what}")
+        found = range(count)
     else:
         found = np.unique(given)
-    if found.dtype.kind not in "iu" or not found.size or found.min() < 0 or found.max() >= runs:
+    if isinstance(found, range):
+        found = found[:: -1 if found.step < 0 else 1]
+        good = len(found) > 0 and found[0] >= 0 and found[-1] < runs
+    else:
+        good = found.dtype.kind in "iu" and found.size > 0 and found[0] >= 0 and found[-1] < runs
+    if not good:
         raise CampaignError(f"keep['runs'] is {shown(given)}; expected numbers from 0 to {runs - 1}")
-    return np.unique(found)
+    return found

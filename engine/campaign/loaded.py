@@ -11,18 +11,17 @@ import numpy as np
 from engine.campaign.design import CampaignError
 from engine.campaign.estimates import Estimate, Running
 from engine.campaign.folder import ANEW, Folder, inside
-from engine.campaign.keep import words_numbers
+from engine.campaign.keep import times, words_numbers
 from engine.campaign.lazily import dataset
+from engine.campaign.plan import Plan
 from engine.campaign.plot import figure
-from engine.checks import nearest
+from engine.checks import nearest, shown
 from engine.recording import StorageError
 from engine.simulation import Trajectory
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
-
-    from engine.campaign.plan import Plan
 
 Array = np.ndarray
 
@@ -77,6 +76,7 @@ class Runs:
     Attributes
     ----------
     numbers : of the runs that are there
+    t : times (T) of what was kept, s
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -85,15 +85,18 @@ class Runs:
         spans = [np.arange(first, first + count) for first, count in map(folder.span, there)]
         self.numbers: Array = np.concatenate([np.zeros(0, dtype=int), *spans])
         self._whole: set[int] = set()
-        kept = words_numbers(m["campaign"]["keep"]["runs"])
+        said = m["campaign"]
+        kept = words_numbers(said["keep"]["runs"])
         size = m["chunk"]
         kept = kept[np.isin(kept // size, there)]
+        every = times(said["dt"], said["duration"], said["record_every"])[:: said["keep"]["every"]]
+        self.t = every if said["keep"]["columns"] else np.zeros(0)
         self.columns: dict[str, Column] = {
             **{n: Column(self, f"drawn/{inside(n)}", self.numbers, tuple(s)) for n, s in m["drawn"].items()},
             **{n: Column(self, f"metrics/{n}", self.numbers, tuple(x["shape"])) for n, x in m["metrics"].items()},
             "failed": Column(self, "failed", self.numbers, (), bool), "reason": Column(self, "reason", self.numbers, (), object),
         }  # fmt: skip
-        self.kept = {n: Column(self, f"kept/{inside(n)}", kept, (len(m["times"]), *s)) for n, s in m["campaign"]["keep"]["columns"].items()}
+        self.kept = {n: Column(self, f"kept/{inside(n)}", kept, (len(self.t), *s)) for n, s in said["keep"]["columns"].items()}
 
     def __repr__(self) -> str:
         m = self.folder.manifest
@@ -151,7 +154,7 @@ class Runs:
         """Everything as one xarray Dataset with dimensions run and t (run_kept and t where only some runs were kept), read when used."""
         m = self.folder.manifest
         said = {"model": m["campaign"]["model_name"], "seed": m["campaign"]["seed"], "design": m["campaign"]["design"]}
-        return dataset(self.columns, self.kept, self.numbers, np.array(m["times"]), said)
+        return dataset(self.columns, self.kept, self.numbers, self.t, said)
 
     def estimates(self) -> dict[str, Estimate]:
         """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's."""
@@ -165,7 +168,9 @@ class Runs:
 
     def rerun(self, i: int, campaign: Any, record_every: int = 1) -> Trajectory:
         """Return the whole trajectory of a run, by the campaign that these are of; CampaignError where it is another."""
-        plan: Plan = campaign.plan
+        plan = getattr(campaign, "plan", None)
+        if not isinstance(plan, Plan):
+            raise CampaignError(f"rerun got {shown(campaign)} as the campaign; expected the engine.Campaign that these runs are of")
         self.folder.require(plan.words)
         return plan.rerun(i, record_every)
 

@@ -25,6 +25,8 @@ IDENTITY = ("engine", "numpy", "llvmlite", "python", "machine", "model_name", "m
             "functions", "parameters")  # fmt: skip
 #: a seed has the bits of Philox's key
 SEEDS = 2**128
+#: a run's number is a parameter of its noise, exact as a float
+RUNS = 2**53
 
 
 class Plan:
@@ -35,6 +37,7 @@ class Plan:
     runs : how many
     scatter, metrics, keep : what each begins with, and what is kept of it
     record_bytes : what the records of one run take
+    bytes : what all that is written takes at least
     """
 
     def __init__(self, simulator: Simulator, q0: ArrayLike, v0: ArrayLike, duration: float, runs: int | None, seed: int,
@@ -58,6 +61,8 @@ class Plan:
         runs = None if runs is None else whole("runs", runs, "how many, a whole number from 1", 1, CampaignError)
         self.scatter = Scatter(simulator, q0, v0, scatter, self.design, self.seed, runs)
         self.runs, self.q0, self.v0 = self.scatter.runs, q0, v0
+        if self.runs > RUNS:
+            raise CampaignError(f"runs is {shown(self.runs)}; expected at most {RUNS}")
         if metrics is not None and not isinstance(metrics, Mapping):
             raise CampaignError(f"metrics is {shown(metrics)}; expected metrics by name, such as {{'swing': 'max |q.elbow|'}}")
         columns: Mapping[str, Any] = self.columns() if any(isinstance(x, str) for x in (metrics or {}).values()) else {}
@@ -65,7 +70,11 @@ class Plan:
         if both := {m.name for m in self.metrics} & {*self.scatter.targets, *("run", "failed", "reason", "t")}:
             raise CampaignError(f"a metric is named '{min(both)}', as what is scattered or said of every run; expected another name")
         self.keep = Keep(keep, simulator, self.duration, self.record_every, self.runs)
+        if both := {m.name for m in self.metrics} & {*self.keep.shapes}:
+            raise CampaignError(f"a metric is named '{min(both)}', as a column that is kept; expected another name")
         self.record_bytes = 8 * simulator._process.record.n * len(times(simulator.dt, self.duration, self.record_every))
+        drawn = sum(math.prod(d.shape) for d in self.scatter.draws.values())
+        self.bytes = 8 * self.runs * (drawn + len(self.metrics)) + self.keep.bytes
 
     def __reduce__(self) -> Any:
         for m in self.metrics:

@@ -89,7 +89,8 @@ def test_failed_runs_are_rows_with_reasons(failing):
     assert np.array_equal(np.isnan(runs("rises")), dead | low) and np.array_equal(np.isnan(runs("swing")), dead)
     assert runs.estimates()["rises"].runs == RUNS - (dead | low).sum() and runs.estimates()["rises"].truth
     left = RUNS - (dead | low).sum()
-    assert str(runs.estimates()["rises"]).endswith(f" of {left}; {RUNS - left} of 60 failed") and f"; {RUNS - left} of 60 failed>" in repr(runs)
+    assert str(runs.estimates()["rises"]).endswith(f" of {left}; {RUNS - left} of 60 failed")
+    assert repr(runs).endswith(f"; {RUNS - left} of 60 failed>")
     assert np.isnan(runs("q")[dead]).all() and np.isfinite(runs("q")[~dead]).all()
 
 
@@ -134,7 +135,7 @@ def averages(trajectory):
 
 
 def draws(trajectory):
-    return np.random.rand()
+    return np.random.default_rng().random()
 
 
 mixes.batched = averages.batched = True
@@ -380,7 +381,13 @@ def test_progress_shows_estimates(tmp_path, monkeypatch, capsys):
     ({"keep": {"rate": 100.0}}, "keep['rate'] is 100 per second"),
     ({"keep": {"runs": [0, 60]}}, "expected numbers from 0 to 59"),
     ({"keep": {"runs": 0}}, "keep['runs'] is 0"),
+    ({"keep": {"runs": 100}}, "keep['runs'] is 100, and there are 60 runs; expected how many"),
+    ({"keep": {"runs": range(61)}}, "keep['runs'] is range(0, 61); expected numbers from 0 to 59"),
+    ({"keep": {"runs": slice(60, None)}}, "expected numbers from 0 to 59"),
+    ({"metrics": {"q": "max v.elbow"}}, "a metric is named 'q', as a column that is kept"),
     ({"record_every": 0}, "record_every"),
+    ({"runs": 10**30}, "expected at most 9007199254740992"),
+    ({"runs": 10**15, "design": "latin_hypercube", "keep": None}, "drawn all at once, take 6.71e+07 GiB of memory, and this machine has"),
     ({"chunk": 10**9, "runs": 10**9, "keep": None}, "a chunk of 1000000000 runs makes"),
 ])  # fmt: skip
 def test_what_is_refused(wrong, text):
@@ -406,6 +413,8 @@ def test_more_that_is_refused(tmp_path, whole):
         campaign().run(tmp_path)
     with pytest.raises(engine.StorageError, match=r"it has no campaign\.json"):
         load_campaign(tmp_path)
+    with pytest.raises(CampaignError, match=r"rerun got None as the campaign; expected the engine\.Campaign that"):
+        whole.rerun(0, None)
     for i in (-1, RUNS, 1.5):
         with pytest.raises(CampaignError, match="run"):
             campaign().rerun(i)
@@ -413,6 +422,32 @@ def test_more_that_is_refused(tmp_path, whole):
         whole("turnd")
     with pytest.raises(CampaignError, match="executor is 3; expected None"):
         campaign().run(tmp_path / "new", executor=3)
+
+
+@pytest.mark.parametrize("changed, size", [
+    ({"keep": None}, 8 * 10**15 * (1 + 1 + 4 + 3 + 1 + 5)),
+    ({"metrics": {}, "scatter": {"pull": stats.uniform()}}, 8 * 10**15 * (1 + 11 * 8)),
+])  # fmt: skip
+def test_more_than_the_disk_holds_is_refused(tmp_path, changed, size):
+    made = campaign(**{"runs": 10**15, **changed})
+    with pytest.raises(CampaignError, match=rf"takes .* \({size} bytes\), and the disk of .* has .* free \(\d+ bytes\); expected fewer"):
+        made.run(tmp_path / "a" / "runs")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("runs", [range(3, 50, 4), range(47, 2, -4), slice(3, 50, 4), [*range(3, 50, 4)], [7, 3, 3, 20], 1, [5]])
+def test_which_runs_are_kept(whole, tmp_path, runs):
+    found = campaign(16, keep={"columns": "q", "rate": 10.0, "runs": runs}).run(tmp_path)
+    expected = np.unique(np.arange(RUNS)[runs] if not isinstance(runs, int) else range(runs))
+    assert np.array_equal(found("q"), whole("q")[expected]) and np.array_equal(found.t, whole.t)
+    assert np.array_equal(found.kept["q"].numbers, expected)
+
+
+def test_the_manifest_does_not_grow_with_time_or_runs(tmp_path):
+    for folder, given in (("a", {"rate": 1.0, "runs": 1}), ("b", {})):                        # 2 times, and 51
+        campaign(keep={"columns": ["q"], **given}).run(tmp_path / folder)
+    a, b = ((tmp_path / folder / "campaign.json").stat().st_size for folder in "ab")
+    assert abs(b - a) < 5
 
 
 def test_sobol_of_no_power_of_two_is_warned_of():

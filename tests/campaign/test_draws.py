@@ -130,7 +130,7 @@ def test_a_grid_is_the_full_product():
 def test_noise_has_a_run_of_its_own_and_all_bits_of_the_seed(tmp_path):
     made = engine.Simulator(simulator().model, dt=0.02, gravity=(0, 0, 0), controller=lambda t, q, v, noise: 0.01 * noise(7))
     given = {"simulator": made, "keep": None, "metrics": {"end": "final q.elbow"}}
-    with pytest.raises(CampaignError, match="scatter names 'noise.run', and each run has its own number as that"):
+    with pytest.raises(CampaignError, match=r"scatter names 'noise\.run', and each run has its own number as that"):
         campaign(scatter={"noise.run": stats.randint(0, 9)}, **given)
     same, others = (campaign(scatter={}, runs=2, seed=seed, **given) for seed in (7, 7 + 2**53))
     assert same.plan.scatter.start(0, 2).parameters["noise.seed"].tolist() == [7.0, 7.0]
