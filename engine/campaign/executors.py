@@ -162,7 +162,8 @@ def by_futures(submit: Callable[[int], Any], chunks: Iterator[int], most: int) -
                 yield future.result()
     except concurrent.futures.BrokenExecutor as error:
         raise CampaignError(f"a worker has ended before its chunk was done ({' '.join(str(error).split())}); expected workers that last, "
-                            f"or a dask.distributed.Client, which replaces them; of processes that are spawned also {GUARD}") from None  # fmt: skip
+                            f"or a dask.distributed.Client, which replaces them; of processes that are spawned also "
+                            f"{GUARD}") from None  # fmt: skip
     finally:
         for future in waiting:
             future.cancel()
