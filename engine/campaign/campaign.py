@@ -35,8 +35,8 @@ class Campaign:
     """Many runs of a simulator, which differ in what is scattered: ``campaign.run("out/folder")`` runs them, or those that are missing.
 
     Run i depends on the seed and on i alone: it is the same bits in any chunk, on any number of workers, in any order, and by itself
-    (:meth:`rerun`). A run that fails is a row with a reason: it could not start, stopped being finite, or a metric raised or is NaN; its
-    metrics are NaN then.
+    (:meth:`rerun`). A run that fails is a row with a reason: it could not start, stopped being finite, or a metric raised or is NaN.
+    NaN are all metrics of a run that did not start or stay finite, else only the metric that failed: the run's others are what they are.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class Campaign:
 
     design : "random", independent draws; "sobol" or "latin_hypercube", which fill the space evenly (scipy.stats.qmc; all points are drawn
         at once, in memory); "grid", the full product of the values that ``scatter`` then has instead of distributions
-    metrics : by name what is kept of every run: "REDUCTION SIGNAL" with first, final, min, max, mean, rms or integral, and a column of
-        :meth:`engine.Trajectory.columns` or t, as in "max \\|tau.elbow\\|", compared with a number where a truth value is wanted,
-        "final q.elbow < 0.1"; or a function of the run's trajectory that returns a number, a truth value, or an array. A function with an
-        attribute ``batched = True`` gets the trajectory of several runs (run, T, …) and returns a row for each, by itself; where events
-        stop runs, T is that of the longest
+    metrics : by name what is kept of every run: "REDUCTION SIGNAL" with first, final, min, max, mean, rms or integral (over time, by
+        trapezoids), and a column of :meth:`engine.Trajectory.columns` or t, as in "max \\|tau.elbow\\|", compared with a number where a
+        truth value is wanted, "final q.elbow < 0.1"; or a function of the run's trajectory, which it cannot change, that returns a number,
+        a truth value, or an array. A function with an attribute ``batched = True`` gets the trajectory of several runs (run, T, …) and
+        returns a row for each, by itself; where events stop runs, T is that of the longest
     record_every : metrics see every k-th state, the first and the last. Looking takes time: at every tenth state of a servicer with a
         seven-joint arm a seventh of what its steps take, at every one three quarters (``python -m tests.bench --only campaigns``)
     keep : what is kept besides: None, columns, or {"columns": ["q", "v"], "rate": records per second, "runs": how many of the first, a

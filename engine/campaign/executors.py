@@ -10,6 +10,7 @@ import concurrent.futures
 import contextlib
 import functools
 import itertools
+import multiprocessing
 import os
 import pickle
 import socket
@@ -29,6 +30,7 @@ from engine.simulation.rollouts import TURN
 AHEAD = 2
 #: times that Dask tries a chunk again
 RETRIES = 3
+GUARD = "the script's own work under: if __name__ == '__main__'"
 TOKEN = os.urandom(16)
 
 
@@ -52,6 +54,8 @@ def workers_of(executor: Any) -> int:
         return max(1, sum(executor.nthreads().values()))
     if not isinstance(executor, concurrent.futures.Executor):
         raise CampaignError(f"executor is {shown(executor)}; expected None, an executor of concurrent.futures or a dask.distributed.Client")
+    if isinstance(executor, concurrent.futures.ProcessPoolExecutor) and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise CampaignError(f"the campaign is run again by a process that it has started, which reads the script anew; expected {GUARD}")
     return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
 
 
@@ -158,7 +162,8 @@ def by_futures(submit: Callable[[int], Any], chunks: Iterator[int], most: int) -
                 yield future.result()
     except concurrent.futures.BrokenExecutor as error:
         raise CampaignError(f"a worker has ended before its chunk was done ({' '.join(str(error).split())}); expected workers that last, "
-                            "or a dask.distributed.Client, which replaces them") from None  # fmt: skip
+                            f"or a dask.distributed.Client, which replaces them; of processes that are spawned also "
+                            f"{GUARD}") from None  # fmt: skip
     finally:
         for future in waiting:
             future.cancel()

@@ -59,8 +59,8 @@ class Tally:
     def complain(self, runs: int) -> None:
         """Warn of runs that failed, and of what was noted of others."""
         if self.first:
-            warn(f"{self.failed} of {runs} runs failed; runs.failed and runs.reason say which, and why. First {self.first[0]}: "
-                 f"{self.first[1]}")  # fmt: skip
+            of = "all" if self.failed == runs else f"{self.failed} of"
+            warn(f"{of} {runs} runs failed; runs.failed and runs.reason say which, and why. First {self.first[0]}: {self.first[1]}")
         for text in dict.fromkeys(self.notes):
             warn(text)
 

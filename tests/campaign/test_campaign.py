@@ -110,6 +110,12 @@ def test_a_run_that_stops_being_finite(tmp_path):
         assert "push" in made.rerun(1).reason                                  # and whom to blame
 
 
+def test_a_campaign_of_which_every_run_failed(tmp_path):
+    with pytest.warns(engine.EngineWarning, match=r"^all 20 runs failed; .* First 0: the acceleration of joint 'floating_base' is no"):
+        runs = campaign(scatter={"pull": stats.bernoulli(1.0)}, runs=20, keep=None).run(tmp_path)
+    assert runs.failed.all() and runs.estimates()["swing"].runs == 0
+
+
 def test_what_is_noted_names_runs(tmp_path):
     made = campaign(20, scatter={"v0.floating_base.w": stats.norm(0, 40.0)}, metrics={"end": "final q.elbow"})
     with pytest.warns(engine.EngineWarning) as noted:

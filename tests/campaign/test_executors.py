@@ -74,6 +74,16 @@ def test_what_cannot_go_to_another_process_is_said(tmp_path):
         campaign(5, metrics={"own": lambda trajectory: 1.0}).run(tmp_path / "runs", workers)
 
 
+def test_a_script_that_spawns_without_its_guard(tmp_path):
+    script = ("import concurrent.futures, multiprocessing\nfrom tests.campaign.cases import campaign\n"
+              "with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('spawn')) as workers:\n"
+              f"    campaign(30).run({str(tmp_path / 'runs')!r}, workers)\n")  # fmt: skip
+    (tmp_path / "script.py").write_text(script)
+    found = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=300, check=False)
+    said = [line for line in found.stderr.splitlines() if "CampaignError: " in line]
+    assert len(said) == 2 and all("under: if __name__ == '__main__'" in line for line in said) and "freeze_support" not in found.stderr
+
+
 def test_an_executor_that_is_shut_down(tmp_path):
     workers = ThreadPoolExecutor(2)
     workers.shutdown()
