@@ -73,6 +73,8 @@ def primitive(geometry: Geometry) -> tuple[Array, Array, Array]:
         unit, scale = creation.box(), size
     elif geometry.kind == "sphere":
         unit, scale = creation.icosphere(), size[[0, 0, 0]]
+    elif geometry.kind == "ellipsoid":
+        unit, scale = creation.icosphere(), size
     else:
         unit, scale = creation.cylinder(1.0, 1.0), size[[0, 0, 1]]
     return unit.vertices, unit.faces, scale

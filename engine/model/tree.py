@@ -16,7 +16,7 @@ from engine.model.joint_types import KINDS, Kind, Limits
 
 Array = NDArray[np.float64]
 #: numbers in the size of a shape
-SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
+SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -64,12 +64,12 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Geometry(ReadOnly):
-    """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere or mesh.
+    """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere, ellipsoid or mesh.
 
-    ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere and the scale (x, y, z)
-    of a mesh, in metres, none of them negative but a scale's; ``placement`` is its pose in the link's frame. A mesh's file is read when
-    someone asks for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where it was not
-    found ``fault`` says why.
+    ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere, the radii along x, y, z of an
+    ellipsoid (which URDF does not know), and the scale (x, y, z) of a mesh, in metres, none of them negative but a scale's; ``placement``
+    is its pose in the link's frame. A mesh's file is read when someone asks for it (``engine.io``): ``uri`` is its name as written,
+    ``mesh`` where it lies (a path, or its text), and where it was not found ``fault`` says why.
     """
 
     kind: str

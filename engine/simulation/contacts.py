@@ -12,7 +12,7 @@ import numpy as np
 from engine.checks import nearest, number, numbers, shown, warn
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, number_of_points
 from engine.dynamics import crba, jacobian
-from engine.geometry import Box, Capsule, Cylinder, Plane, Shape, Sphere, hull_of
+from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
 from engine.integrate import Method
 from engine.io import convex_parts, load_mesh
@@ -208,6 +208,8 @@ def shapes_of(link: str, g: Geometry) -> list[Shape]:
             return [Sphere(*g.size)]
         if g.kind == "capsule":
             return [Capsule(*g.size)]
+        if g.kind == "ellipsoid":
+            return [Ellipsoid((g.size[0], g.size[1], g.size[2]))]
         if g.kind == "cylinder":
             return [Cylinder(*g.size)]
         if g.kind == "box":

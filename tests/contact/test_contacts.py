@@ -327,3 +327,17 @@ def test_a_sliding_contact_obeys_coulomb_at_every_blow():
     across, along = np.linalg.norm(force[..., :2], axis=-1), force[..., 2]
     assert along.max() > 50.0 and (across <= 0.8 * (along + 0.00101 * along.max(axis=1, keepdims=True)) + 1e-3).all()
     assert np.diff(sum(run.energy())).max() < 1e-3 * 0.5
+
+
+def test_an_ellipsoid_rests_on_its_flat_side():
+    """It sinks by m g/k, k of two equal springs in a row; drawn and weighed it is an ellipsoid too, and a recording keeps it."""
+    radii, rubber = (0.1, 0.2, 0.3), engine.ContactMaterial(stiffness=1e5, dissipation=10.0, friction=0.5)
+    shape = engine.Geometry("ellipsoid", radii)
+    b = engine.Builder("egg")
+    b.add_link("egg", inertia=inertia.ellipsoid(2.0, radii), visuals=[shape], collisions=[shape])
+    simulator = engine.Simulator(b.model(floating_base=True), contacts=engine.Contacts(engine.HalfSpace(material=rubber), material=rubber))
+    flat = [2**-0.5, 0, 2**-0.5, 0, 0, 0, 0.1]                                # x, the shortest axis, is up
+    motion = simulator.run(flat, np.zeros(6), duration=3.0, record_every=100)
+    np.testing.assert_allclose(motion.q[-1, 6], 0.1 - 2.0 * 9.81 / 5e4, rtol=1e-9)
+    assert abs(motion.q[-1, :4] - flat[:4]).max() < 1e-9
+    np.testing.assert_allclose(engine.load_mesh(shape).extents, 2.0 * np.array(radii), rtol=1e-12)

@@ -95,7 +95,7 @@ def test_they_survive_a_trip_through_a_file():
 
 
 @pytest.mark.parametrize(("kind", "given", "text"), [
-    ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, mesh"),
+    ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, ellipsoid, mesh"),
     ("spere", {"size": (1.0,)}, "a shape is of the kind 'spere' (did you mean 'sphere'?)"),
     ("box", {"size": (1.0, 1.0)}, "the size of a box is (1.0, 1.0); expected 3 finite numbers"),
     ("box", {"size": (1.0, np.nan, 1.0)}, "expected 3 finite numbers"),

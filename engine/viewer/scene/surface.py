@@ -82,7 +82,8 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
     extent = np.maximum(np.abs(shape.size), 1e-9)
     if shape.kind == "capsule":
         return [(s, np.eye(4)) for s in dressed(capsule(*map(float, extent)), *look)]
-    unit, scale = {"box": (box, extent), "sphere": (sphere, extent[[0, 0, 0]]), "cylinder": (cylinder, extent[[0, 0, -1]])}[shape.kind]
+    ball = {"sphere": (sphere, extent[[0, 0, 0]]), "ellipsoid": (sphere, extent)}
+    unit, scale = {"box": (box, extent), "cylinder": (cylinder, extent[[0, 0, -1]]), **ball}[shape.kind]
     return [(s, np.diag([*scale, 1.0])) for s in dressed(unit(), *look)]
 
 
