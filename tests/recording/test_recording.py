@@ -293,7 +293,7 @@ def test_the_rate_is_of_the_steps_done_now(capsys, monkeypatch):
     with progress_bar("simulating", "steps", 10_000, True, 9600) as advanced:
         advanced(10_000)
         advanced(-1)
-    assert "{'completed': 10000, 'rate': 400.0}" in capsys.readouterr().out
+    assert "{'completed': 10000, 'rate': 400.0, 'text': ''}" in capsys.readouterr().out
 
 
 def test_progress_bars_of_runs_on_disk(tmp_path, capsys):

@@ -269,7 +269,7 @@ def test_a_component_can_serve_two_simulators():
     (lambda: CentralGravity(center=[0, 0]), "gravity: center is [0.0, 0.0]; expected three finite numbers"),
     (lambda: lambda t, q, v: {"bobb": np.zeros(6)}, "no link 'bobb' in 'pendulum' (did you mean 'bob'?)"),
     (lambda: lambda t, q, v: {"bob": np.zeros(3)}, "<lambda> returned shape (3,) for link 'bob'; expected (6,)"),
-    (lambda: engine.Law(lambda t, q, v: v, period=0.1), "<lambda> is a force with a period; expected one for a controller"),
+    (lambda: engine.Law(lambda t, q, v: v, period=0.1, python=True), "<lambda> is a force in plain Python; expected a controller"),
 ])  # fmt: skip
 def test_bad_forces(make, message):
     with pytest.raises(ValueError, match=re.escape(message)):
