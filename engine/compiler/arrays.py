@@ -24,7 +24,7 @@ from engine.compiler.refusals import TraceError, is_ours, unknown
 
 #: functions of whole arrays: NumPy's -> its meaning, filled in by :mod:`engine.compiler.whole_arrays`
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-#: of reductions: NumPy's function of two, and what a reduction of nothing is
+#: of reductions: NumPy's function of two -> its meaning
 REDUCED: dict[np.ufunc, Callable[..., Any]] = {
     f: UFUNCS[f] for f in (np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or, np.add, np.multiply)
 }
@@ -296,4 +296,4 @@ for _ufunc, _meaning in UFUNCS.items():  # NumPy calls these by name on the elem
 Expr.otherwise = staticmethod(by_number)
 Expr.__array_function__ = Traced.__array_function__  # type: ignore[attr-defined]
 
-__all__ = ["FUNCTIONS", "TraceError", "Traced", "as_numbers", "boxed", "has_traced", "plain", "refuse", "truths", "wrapped"]
+__all__ = ["FUNCTIONS", "Traced", "as_numbers", "boxed", "has_traced", "plain", "refuse", "truths", "wrapped"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.kernels import SIGNATURE, Call, Kernel, is_zero, table
+from engine.compiler.kernels import Call, Kernel, is_zero, over_groups, table
 from engine.compiler.vecmath import intrinsic, vector
 
 Array = np.ndarray
@@ -74,12 +74,7 @@ class Dense(Kernel):
         """Samples in lanes: some rows of some groups at a time."""
         w, b = self.packed(module)
         together = ROWS if module.registers() > 16 else ROWS // 2              # rows, of two groups: as many sums as registers hold
-        lines = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:", "  br label %group"]
-        lines += ["group:", "  %g = phi i64 [0, %entry], [%g.next, %some]", "  %left = sub i64 %groups, %g",
-                  "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %go, label %end", "go:"]  # fmt: skip
-        for what in ("in", "out"):
-            lines += [f"  %{what}.off = mul i64 %g, %{what}.s", f"  %{what}.g = getelementptr i8, ptr %{what}, i64 %{what}.off"]
-        lines += ["  %two = icmp sgt i64 %left, 1", "  br i1 %two, label %pair, label %one"]
+        lines = ["  %two = icmp sgt i64 %left, 1", "  br i1 %two, label %pair, label %one"]
         for label, count in (("pair", 2), ("one", 1)):
             lines += [f"{label}:"]
             for i in range(0, self.n, together):
@@ -90,18 +85,13 @@ class Dense(Kernel):
                              f"ptr getelementptr (double, ptr {b}, i64 {i}), ptr %in.g, i64 %in.s, ptr %out.g, i64 %out.s, "
                              f"i64 {i * module.width}, i64 {self.m})")  # fmt: skip
             lines.append("  br label %some")
-        lines += ["some:", "  %taken = phi i64 [2, %pair], [1, %one]", "  %g.next = add i64 %g, %taken", "  br label %group", "end:",
-                  "  ret void", "}"]  # fmt: skip
-        module.text.append("\n".join(lines))
+        lines += ["some:", "  %taken = phi i64 [2, %pair], [1, %one]", "  br label %done"]
+        module.text.append(over_groups(name, lines, taken="%taken"))
 
     def emit_alone(self, module: Any, name: str) -> None:
         """One sample: rows in lanes, four blocks of them at a time."""
         w, b = self.packed(module)
-        lines = [f"define internal void {name}({SIGNATURE}) nounwind {{", "entry:", f"  %rest = alloca [{ROWS} x double], align 64",
-                 "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.next, %go]", "  %more = icmp slt i64 %g, %groups",
-                 "  br i1 %more, label %go, label %end", "go:"]  # fmt: skip
-        for what in ("in", "out"):
-            lines += [f"  %{what}.off = mul i64 %g, %{what}.s", f"  %{what}.g = getelementptr i8, ptr %{what}, i64 %{what}.off"]
+        lines = list[str]()
         whole, rest = divmod(self.n, ROWS)
         starts = [(k, min(4, whole - k)) for k in range(0, whole, 4)] + ([(whole, 0)] if rest else [])
         for k, blocks in starts:
@@ -112,26 +102,14 @@ class Dense(Kernel):
                          f"ptr getelementptr (double, ptr {b}, i64 {k * ROWS}), ptr %in.g, ptr {to}, i64 {self.m})")  # fmt: skip
         if rest:
             lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr %to{whole}, ptr %rest, i64 {8 * rest}, i1 false)")
-        lines += ["  %g.next = add i64 %g, 1", "  br label %group", "end:", "  ret void", "}"]
-        module.text.append("\n".join(lines))
+        lines.append("  br label %done")
+        module.text.append(over_groups(name, lines, f"  %rest = alloca [{ROWS} x double], align 64\n"))
 
     def emit_given(self, module: Any, name: str) -> None:
         """W and b among the inputs: row by row."""
         D, size = module.D, module.bytes(1)
-        module.text.append(f"""define internal void {name}({SIGNATURE}) nounwind {{
-entry:
-  br label %group
-group:
-  %g = phi i64 [0, %entry], [%g.next, %done]
-  %more = icmp slt i64 %g, %groups
-  br i1 %more, label %go, label %end
-go:
-  %in.off = mul i64 %g, %in.s
-  %x = getelementptr i8, ptr %in, i64 %in.off
-  %w = getelementptr i8, ptr %x, i64 {self.m * size}
+        module.text.append(over_groups(name, [f"""  %w = getelementptr i8, ptr %in.g, i64 {self.m * size}
   %b = getelementptr i8, ptr %w, i64 {self.n * self.m * size}
-  %out.off = mul i64 %g, %out.s
-  %y = getelementptr i8, ptr %out, i64 %out.off
   br label %rows
 rows:
   %i = phi i64 [0, %go], [%i.next, %stored]
@@ -150,23 +128,17 @@ columns:
 column:
   %k = add i64 %from, %j
   %w.k = getelementptr {D}, ptr %w, i64 %k
-  %x.j = getelementptr {D}, ptr %x, i64 %j
+  %x.j = getelementptr {D}, ptr %in.g, i64 %j
   %w.v = load {D}, ptr %w.k
   %x.v = load {D}, ptr %x.j
   %sum.next = call {D} {intrinsic("fma", module.width)}({D} %w.v, {D} %x.v, {D} %sum)
   %j.next = add i64 %j, 1
   br label %columns
 stored:
-  %y.i = getelementptr {D}, ptr %y, i64 %i
+  %y.i = getelementptr {D}, ptr %out.g, i64 %i
   store {D} %sum, ptr %y.i
   %i.next = add i64 %i, 1
-  br label %rows
-done:
-  %g.next = add i64 %g, 1
-  br label %group
-end:
-  ret void
-}}""")
+  br label %rows"""]))
 
 
 def rows_of_groups(width: int, rows: int, groups: int) -> str:

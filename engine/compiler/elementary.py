@@ -15,11 +15,6 @@ from engine import ops
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
 
-def select(condition: Any, a: Any, b: Any) -> Any:
-    """a where a truth holds, else b."""
-    return ops.where(condition, a, b)
-
-
 def is_nan(x: Any) -> Any:
     return ops.logical_not(ops.equal(x, x))
 
@@ -39,11 +34,11 @@ def sign_bit(x: Any) -> Any:
 
 def copysign(x: Any, y: Any) -> Any:
     size = ops.absolute(x)
-    return select(sign_bit(y), -size, size)
+    return ops.where(sign_bit(y), -size, size)
 
 
 def heaviside(x: Any, h: Any) -> Any:
-    return select(ops.less(x, 0.0), 0.0, select(ops.less(0.0, x), 1.0, select(ops.equal(x, 0.0), h, x)))
+    return ops.where(ops.less(x, 0.0), 0.0, ops.where(ops.less(0.0, x), 1.0, ops.where(ops.equal(x, 0.0), h, x)))
 
 
 def ceil(x: Any) -> Any:
@@ -51,28 +46,28 @@ def ceil(x: Any) -> Any:
 
 
 def trunc(x: Any) -> Any:
-    return select(ops.less(x, 0.0), ceil(x), ops.floor(x))
+    return ops.where(ops.less(x, 0.0), ceil(x), ops.floor(x))
 
 
 def rint(x: Any) -> Any:
     """The nearest whole number, of two the even one."""
     below = ops.floor(x)
     rest, even = x - below, ops.equal(ops.mod(below, 2.0), 0.0)
-    return select(ops.less(rest, 0.5), below, select(ops.less(0.5, rest), below + 1.0, select(even, below, below + 1.0)))
+    return ops.where(ops.less(rest, 0.5), below, ops.where(ops.less(0.5, rest), below + 1.0, ops.where(even, below, below + 1.0)))
 
 
 def fmax(x: Any, y: Any) -> Any:
-    return select(is_nan(x), y, select(is_nan(y), x, ops.maximum(x, y)))
+    return ops.where(is_nan(x), y, ops.where(is_nan(y), x, ops.maximum(x, y)))
 
 
 def fmin(x: Any, y: Any) -> Any:
-    return select(is_nan(x), y, select(is_nan(y), x, ops.minimum(x, y)))
+    return ops.where(is_nan(x), y, ops.where(is_nan(y), x, ops.minimum(x, y)))
 
 
 def expm1(x: Any) -> Any:
     """eˣ − 1; near 0 by tanh, without cancellation."""
-    t = ops.tanh(0.5 * select(ops.less(ops.absolute(x), 0.5), x, 0.0))
-    return select(ops.less(ops.absolute(x), 0.5), 2.0 * t / (1.0 - t), ops.exp(x) - 1.0)
+    t = ops.tanh(0.5 * ops.where(ops.less(ops.absolute(x), 0.5), x, 0.0))
+    return ops.where(ops.less(ops.absolute(x), 0.5), 2.0 * t / (1.0 - t), ops.exp(x) - 1.0)
 
 
 def log1p(x: Any) -> Any:
@@ -80,12 +75,12 @@ def log1p(x: Any) -> Any:
     u = 1.0 + x
     off = u - 1.0
     usable = ops.logical_and(ops.less(0.0, ops.absolute(off)), is_finite(u))
-    return select(usable, ops.log(u) * (x / select(usable, off, 1.0)), select(is_finite(u), x, ops.log(u)))
+    return ops.where(usable, ops.log(u) * (x / ops.where(usable, off, 1.0)), ops.where(is_finite(u), x, ops.log(u)))
 
 
 def sinh(x: Any) -> Any:
     e = expm1(ops.absolute(x))
-    return copysign(select(ops.less(ops.absolute(x), 700.0), 0.5 * (e + e / (e + 1.0)), ops.exp(ops.absolute(x) - LN2)), x)
+    return copysign(ops.where(ops.less(ops.absolute(x), 700.0), 0.5 * (e + e / (e + 1.0)), ops.exp(ops.absolute(x) - LN2)), x)
 
 
 def cosh(x: Any) -> Any:
@@ -95,7 +90,7 @@ def cosh(x: Any) -> Any:
 
 def arcsinh(x: Any) -> Any:
     size = ops.absolute(x)
-    return select(is_infinite(x), x, copysign(log1p(size + size * (size / (1.0 + ops.hypot(1.0, size)))), x))
+    return ops.where(is_infinite(x), x, copysign(log1p(size + size * (size / (1.0 + ops.hypot(1.0, size)))), x))
 
 
 def arccosh(x: Any) -> Any:
@@ -112,12 +107,12 @@ def cbrt(x: Any) -> Any:
     size = ops.absolute(x)
     y = ops.power(size, 1.0 / 3.0)
     usable = ops.logical_and(ops.less(0.0, size), is_finite(x))
-    safe = select(usable, y, 1.0)
-    return copysign(select(usable, y - (y - size / (safe * safe)) / 3.0, size), x)
+    safe = ops.where(usable, y, 1.0)
+    return copysign(ops.where(usable, y - (y - size / (safe * safe)) / 3.0, size), x)
 
 
 def logaddexp(x: Any, y: Any) -> Any:
-    return select(ops.equal(x, y), x + LN2, ops.maximum(x, y) + log1p(ops.exp(-ops.absolute(x - y))))
+    return ops.where(ops.equal(x, y), x + LN2, ops.maximum(x, y) + log1p(ops.exp(-ops.absolute(x - y))))
 
 
 def ldexp(x: Any, k: Any) -> Any:
@@ -164,8 +159,13 @@ def hypot(*xs: Any) -> Any:
 
 
 def is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
-    near = ops.maximum(rel_tol * ops.maximum(ops.absolute(a), ops.absolute(b)), abs_tol)
-    return ops.logical_or(ops.equal(a, b), ops.less_equal(ops.absolute(a - b), near))
+    return within(a, b, ops.maximum(rel_tol * ops.maximum(ops.absolute(a), ops.absolute(b)), abs_tol))
+
+
+def within(a: Any, b: Any, tolerance: Any) -> Any:
+    """Whether two numbers are equal, or by no more than a tolerance apart; nothing else is near infinity."""
+    off = ops.absolute(a - b)
+    return ops.logical_or(ops.equal(a, b), ops.logical_and(is_finite(off), ops.less_equal(off, tolerance)))
 
 
 #: functions of Python's math: their names -> their meaning

@@ -4,7 +4,6 @@ A kernel is a :class:`~engine.compiler.program.Program` without nodes, which say
 derivatives.
 """
 
-
 from __future__ import annotations
 
 import hashlib
@@ -65,6 +64,34 @@ def table(module: Any, x: Array) -> str:
     return module.once(name, f'{name} = internal constant [{len(raw)} x i8] c"\\{text}", align 64')
 
 
+def over_groups(name: str, lines: list[str], entry: str = "", taken: str = "1") -> str:
+    """IR of a kernel: for each group of samples, its numbers at %in.g, its results to %out.g, the lines, which end at %done.
+
+    ``entry`` is what is done once, before; ``taken`` how many groups the lines have done, of %left.
+    """
+    body = "\n".join(lines)
+    return f"""define internal void {name}({SIGNATURE}) nounwind {{
+entry:
+{entry}  br label %group
+group:
+  %g = phi i64 [0, %entry], [%g.next, %done]
+  %left = sub i64 %groups, %g
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %go, label %end
+go:
+  %in.off = mul i64 %g, %in.s
+  %in.g = getelementptr i8, ptr %in, i64 %in.off
+  %out.off = mul i64 %g, %out.s
+  %out.g = getelementptr i8, ptr %out, i64 %out.off
+{body}
+done:
+  %g.next = add i64 %g, {taken}
+  br label %group
+end:
+  ret void
+}}"""
+
+
 class Lanes(Kernel):
     """A kernel that works lane by lane."""
 
@@ -75,37 +102,28 @@ class Lanes(Kernel):
         raise NotImplementedError
 
     def emit(self, module: Any, name: str) -> None:
-        module.text.append(f"""define internal void {name}({SIGNATURE}) nounwind {{
-entry:
-{self.room}  br label %group
-group:
-  %g = phi i64 [0, %entry], [%g.next, %done]
-  %more = icmp slt i64 %g, %groups
-  br i1 %more, label %go, label %end
-go:
-  %in.off = mul i64 %g, %in.s
-  %from.g = getelementptr i8, ptr %in, i64 %in.off
-  %out.off = mul i64 %g, %out.s
-  %to.g = getelementptr i8, ptr %out, i64 %out.off
-  br label %lanes
-lanes:
-  %l = phi i64 [0, %go], [%l.next, %found]
-  %lanes.more = icmp slt i64 %l, {module.width}
-  br i1 %lanes.more, label %lane, label %done
-lane:
-  %from = getelementptr double, ptr %from.g, i64 %l
-  %to = getelementptr double, ptr %to.g, i64 %l
-  %x = load double, ptr %from
-{self.each(module)}
-found:
-  %l.next = add i64 %l, 1
-  br label %lanes
-done:
-  %g.next = add i64 %g, 1
-  br label %group
-end:
-  ret void
-}}""")
+        lines = ["  br label %lanes", "lanes:", "  %l = phi i64 [0, %go], [%l.next, %found]",
+                 f"  %lanes.more = icmp slt i64 %l, {module.width}", "  br i1 %lanes.more, label %lane, label %done",
+                 "lane:", "  %from = getelementptr double, ptr %in.g, i64 %l", "  %to = getelementptr double, ptr %out.g, i64 %l",
+                 "  %x = load double, ptr %from", self.each(module),
+                 "found:", "  %l.next = add i64 %l, 1", "  br label %lanes"]  # fmt: skip
+        module.text.append(over_groups(name, lines, self.room))
+
+
+def copied(module: Any, n: int, numbers: str, before: str) -> str:
+    """IR of a lane's results, n numbers that stand together, from the block ``before``."""
+    return f"""columns:
+  %c = phi i64 [0, %{before}], [%c.next, %column]
+  %columns.more = icmp slt i64 %c, {n}
+  br i1 %columns.more, label %column, label %found
+column:
+  %v.p = getelementptr double, ptr {numbers}, i64 %c
+  %v = load double, ptr %v.p
+  %y.k = mul i64 %c, {module.width}
+  %y.p = getelementptr double, ptr %to, i64 %y.k
+  store double %v, ptr %y.p
+  %c.next = add i64 %c, 1
+  br label %columns"""
 
 
 def is_zero(x: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.kernels import Lanes, table
+from engine.compiler.kernels import Lanes, copied, table
 
 Array = np.ndarray
 
@@ -61,17 +61,6 @@ class Rows(Lanes):
   %positive = call i64 @llvm.smax.i64(i64 %whole, i64 0)
   %row = call i64 @llvm.smin.i64(i64 %positive, i64 {n - 1})
   %first = mul i64 %row, {m}
+  %row.p = getelementptr double, ptr {table(module, self.rows)}, i64 %first
   br label %columns
-columns:
-  %c = phi i64 [0, %lane], [%c.next, %column]
-  %columns.more = icmp slt i64 %c, {m}
-  br i1 %columns.more, label %column, label %found
-column:
-  %at = add i64 %first, %c
-  %v.p = getelementptr double, ptr {table(module, self.rows)}, i64 %at
-  %v = load double, ptr %v.p
-  %y.k = mul i64 %c, {module.width}
-  %y.p = getelementptr double, ptr %to, i64 %y.k
-  store double %v, ptr %y.p
-  %c.next = add i64 %c, 1
-  br label %columns"""
+{copied(module, m, "%row.p", "lane")}"""

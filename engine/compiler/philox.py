@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.kernels import Lanes
+from engine.compiler.kernels import Lanes, copied
 from engine.compiler.vecmath import literal
-
-Array = np.ndarray
+from engine.ops.random import philox
 
 
 class Uniform(Lanes):
@@ -26,7 +25,7 @@ class Uniform(Lanes):
 
     def run(self, inputs: list[Any]) -> list[Any]:
         given = np.broadcast_arrays(*inputs)
-        found = np.array([philox(row, len(self.outputs)) for row in np.stack([x.ravel() for x in given], axis=-1)])
+        found = np.array([philox(len(self.outputs), *map(int, row)) for row in np.stack([x.ravel() for x in given], axis=-1)])
         return list(np.moveaxis(found.reshape(*given[0].shape, len(self.outputs)), -1, 0))
 
     def each(self, module: Any) -> str:
@@ -58,22 +57,10 @@ class Uniform(Lanes):
             whole, place = put(f"lshr i64 {x}, 11"), put(f"add i64 {first}, {k}")
             u = put(f"fmul double {put(f'uitofp i64 {whole} to double')}, {literal(2.0**-53)}")
             lines.append(f"  store double {u}, ptr {put(f'getelementptr double, ptr %drawn.room, i64 {place}')}")
-        lines += ["  br label %blocks", "copy:", "  br label %columns", "columns:", "  %c = phi i64 [0, %copy], [%c.next, %column]",
-                  f"  %columns.more = icmp slt i64 %c, {n}", "  br i1 %columns.more, label %column, label %found", "column:",
-                  "  %u.p = getelementptr double, ptr %drawn.room, i64 %c", "  %u = load double, ptr %u.p",
-                  f"  %y.k = mul i64 %c, {module.width}", "  %y.p = getelementptr double, ptr %to, i64 %y.k", "  store double %u, ptr %y.p",
-                  "  %c.next = add i64 %c, 1", "  br label %columns"]  # fmt: skip
+        lines += ["  br label %blocks", "copy:", "  br label %columns", copied(module, n, "%drawn.room", "copy")]
         return "\n".join(lines)
-
 
 
 #: multipliers of Philox's rounds, and what is added to its key between them; as LLVM has them, with signs
 PHILOX = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 WEYL = tuple(x - 2**64 for x in (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B))
-
-
-def philox(of: Any, n: int) -> Array:
-    """The numbers of :class:`Uniform`, by NumPy."""
-    seed, stream, call, count, run = map(int, of)
-    bits = np.random.Philox(key=seed + (stream << 64), counter=[0, call, count, run])
-    return np.random.Generator(bits).random(n)

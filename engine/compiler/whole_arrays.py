@@ -12,7 +12,7 @@ from numpy import array, asarray, eye, zeros  # as they are when nothing is lent
 
 from engine import ops
 from engine.compiler.arrays import FUNCTIONS, as_numbers, boxed, reduced, refuse, wrapped
-from engine.compiler.elementary import UFUNCS, rint
+from engine.compiler.elementary import UFUNCS, is_nan, rint, within
 
 Array = np.ndarray
 NONE = np._NoValue
@@ -131,8 +131,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     a, b = boxed(a), boxed(b)
-    return ops.logical_or(ops.equal(a, b), ops.absolute(a - b) <= atol + rtol * ops.absolute(b) if not isinstance(a, Array)
-                          else ops.less_equal(ops.absolute(a - b), atol + rtol * ops.absolute(b)))  # fmt: skip
+    near = within(a, b, atol + rtol * ops.absolute(b))
+    return ops.logical_or(near, ops.logical_and(is_nan(a), is_nan(b))) if equal_nan else near
 
 
 def allclose(a: Any, b: Any, *args: Any, **options: Any) -> Any:

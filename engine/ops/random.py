@@ -35,8 +35,12 @@ def uniform(n: int, seed: Any = 0, stream: Any = 0, call: Any = 0, count: Any = 
             raise EngineError(f"uniform: {name} is {x}; expected a whole number from 0, below 2^53")
     if (graph := graph_of(*given)) is not None:
         return USERS.made(np.array(graph.call(graph.kernel("uniform", int(n)), given), dtype=object)) if n else np.zeros(0)
-    bits = np.random.Philox(key=int(seed) + (int(stream) << 64), counter=[0, int(call), int(count), int(run)])
-    return np.random.Generator(bits).random(n)
+    return philox(n, *map(int, given))
+
+
+def philox(n: int, seed: int, stream: int, call: int, count: int, run: int) -> Array:
+    """Return the numbers of :func:`uniform`, by NumPy."""
+    return np.random.Generator(np.random.Philox(key=seed + (stream << 64), counter=[0, call, count, run])).random(n)
 
 
 def normal(n: int, seed: Any = 0, stream: Any = 0, call: Any = 0, count: Any = 0, run: Any = 0) -> Any:

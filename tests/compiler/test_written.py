@@ -141,6 +141,8 @@ WRITTEN = [
     lambda x: np.select([x < -1, x > 1], [-1.0, x * x], x),
     lambda x: np.piecewise(x, [x < 0, x >= 0.5], [lambda z: -z, 2.0, lambda z: z * z]),
     lambda x: np.nan_to_num(np.where(x > 0, np.nan, x)) + np.isfinite(x) + np.isnan(x), lambda x: np.isclose(x, [0.3, -1.2, 7.0]) * 1.0,
+    lambda x: np.isclose(x, [np.inf, -1.2, np.nan]) * 1.0 + math.isclose(x[0], np.inf) + math.isclose(x[0] + np.inf, np.inf),
+    lambda x: np.isclose(np.where(x > 0, np.nan, x), [np.nan, np.nan, 1.0], equal_nan=True) * 1.0,
     lambda x: np.allclose(x, x + 1e-12) * 1.0 + np.array_equal(x, x), lambda x: np.sinc(x) + np.logaddexp(x, 0.3),
     lambda x: np.searchsorted([-1.0, 0.0, 1.0], x) + np.digitize(x, [-1.0, 0.0, 1.0]), lambda x: np.maximum.reduce(x) + np.add.reduce(x),
     lambda x: np.maximum.accumulate(x) + np.subtract.outer(x, x)[0], lambda x: np.diff(x) + np.convolve(x, [1.0, 2.0])[1:3],
