@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.pairs import Began, Nearness, Pair, Touch, nearness, touch
+from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, touch
 from engine.contact.point_law import velocity
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
-from engine.geometry import Plane
 from engine.model import Model
 from engine.spatial import se3
 
@@ -94,10 +93,11 @@ class ContactLaws:
 
     @functools.cached_property
     def meetings(self) -> list[tuple[int, int, Array | None]]:
-        """The roots of trees that may meet, and T_WG where the first is a half-space; what does not move has −1."""
+        """The roots of trees that may meet, and T_WG of a half-space where one holds all of the first; what does not move has −1."""
         root = {-1: -1} | {i: tree[0] for tree in self.model.trees for i in tree}
-        found = {(root[p.a.body], root[p.b.body], isinstance(p.a.shape, Plane)): p.a.pose for p in self.pairs}
-        return [(a, b, pose if plane else None) for (a, b, plane), pose in found.items()]
+        found = {(root[p.a.body], root[p.b.body], p.a.shape if isinstance(p.a.shape, GROUNDS) else None): p.a.pose for p in self.pairs}
+        return [(a, b, None if shape is None else pose @ se3.pose(np.eye(3), [0.0, 0.0, getattr(shape, "summit", 0.0)]))
+                for (a, b, shape), pose in found.items()]  # fmt: skip
 
     def reach(self, v: Array, h: Any) -> list[Any]:
         """Return about how far each body moves within h at v (nv), the world last."""
@@ -112,7 +112,7 @@ class ContactLaws:
         found = nearness(self.model, self.pairs, q, reach)
         return functools.reduce(ops.logical_or, [
             ops.logical_and(near, pair.size < reach[pair.a.body] + reach[pair.b.body])
-            for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, Plane)], False)  # fmt: skip
+            for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, GROUNDS)], False)  # fmt: skip
 
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, float]]]:
@@ -125,7 +125,7 @@ class ContactLaws:
     def extents(self) -> list[float]:
         """How far from its origin what each body carries can be, but for what joints slide, and what stands still, last."""
         far = [0.0] * (len(self.model.bodies) + 1)
-        for s in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, Plane)):
+        for s in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, GROUNDS)):
             far[s.body] = max(far[s.body], float(np.linalg.norm(s.center)) + s.shape.bounding_radius)
         for i, body in reversed(list(enumerate(self.model.bodies))):
             if body.parent >= 0:

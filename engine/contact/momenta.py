@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.pairs import placed
+from engine.contact.pairs import GROUNDS, placed
 from engine.contact.point_law import velocity
 from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
-from engine.geometry import HeightField, Plane, Shape
+from engine.geometry import Shape
 from engine.model import Model
 from engine.spatial import inertia
 
@@ -63,4 +63,4 @@ def roundness(shape: Shape) -> float:
     """Return about which radius a shape has where it is touched, m: flat ones a very large one."""
     if shape.rounding:
         return shape.rounding
-    return FLAT if isinstance(shape, (Plane, HeightField)) else 1e3 * shape.bounding_radius
+    return FLAT if isinstance(shape, GROUNDS) else 1e3 * shape.bounding_radius

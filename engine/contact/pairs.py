@@ -17,6 +17,8 @@ from engine.model import Model
 from engine.spatial import se3
 
 Array = np.ndarray
+#: shapes without end
+GROUNDS = (geometry.Plane, geometry.HeightField)
 #: a hull
 CUBE = geometry.Hull(tuple((x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)))
 
@@ -56,9 +58,15 @@ class Pair(NamedTuple):
     mobility: float
 
     @property
+    def together(self) -> int:
+        """In how many points shapes meet where all of them are flat, four at most."""
+        rounded = isinstance(self.a.shape, geometry.HeightField) and self.b.shape.rounding
+        return min(self.points // 4 if rounded else self.points, 4)
+
+    @property
     def size(self) -> float:
         """Half of how thick the thinner of the two shapes is, m, about."""
-        return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, geometry.Plane)) / 2.0
+        return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, GROUNDS)) / 2.0
 
 
 @functools.lru_cache(maxsize=4096)
@@ -176,6 +184,8 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
     a, b = pair.a, pair.b
     centers = [placed(T_W[s.body], s.center) for s in (a, b)]
     d = centers[1] - centers[0]
+    if isinstance(a.shape, geometry.HeightField):
+        return geometry.clearance(a.shape, se3.inv(T_W[a.body] @ a.pose)[:3] @ np.append(centers[1], 1.0)) - b.shape.bounding_radius
     if isinstance(a.shape, geometry.Plane):                               # a half-space: the sphere's height above it
         return (se3.rotation(T_W[a.body]) @ a.pose[:3, 2]) @ d - b.shape.bounding_radius
     return ops.norm(d) - a.shape.bounding_radius - b.shape.bounding_radius

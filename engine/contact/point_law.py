@@ -39,7 +39,7 @@ def constants(pair: Pair, h: Any, stiction: float) -> Array:
     """Return c (8): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
     counts as rest."""
     m = pair.material
-    return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * min(pair.points, 4), m.friction, m.static, pair.mobility,
+    return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility,
                       stiction])  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -340,14 +341,42 @@ class HeightField(Shape):
         object.__setattr__(self, "heights", tuple(map(tuple, heights.tolist())))
         object.__setattr__(self, "size", (float(size[0]), float(size[1])))
 
+    @functools.cached_property
+    def grid(self) -> Array:
+        """The heights (ny, nx), m."""
+        return np.array(self.heights)
+
     @property
     def center(self) -> Array:
         """Center (3) of the surface's bounding box, m."""
-        h = np.array(self.heights)
-        return np.array([0.0, 0.0, 0.5 * (h.min() + h.max())])
+        return np.array([0.0, 0.0, 0.5 * (self.grid.min() + self.grid.max())])
+
+    @property
+    def summit(self) -> float:
+        """The greatest height, m."""
+        return float(self.grid.max())
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Lengths of a cell along x and y, m."""
+        ny, nx = self.grid.shape
+        return self.size[0] / (nx - 1), self.size[1] / (ny - 1)
+
+    @functools.cached_property
+    def steepness(self) -> float:
+        """No slope is greater: the steepest edges along x and along y, of any cells, together."""
+        return float(np.hypot(*(np.abs(np.diff(self.grid, axis=k)).max() / d for k, d in zip((1, 0), self.spacing, strict=True))))
+
+    @functools.cached_property
+    def cells(self) -> tuple[Array, Array]:
+        """Numbers of the cells (n), and of each f, and by how much it rises along x, along y, and along y from one x to the next (n, 4)."""
+        h = self.grid
+        f, rise_x, rise_y = h[:-1, :-1], np.diff(h, axis=1), np.diff(h, axis=0)
+        rows = np.stack([f, rise_x[:-1], rise_y[:, :-1], np.diff(rise_x, axis=0)], axis=-1).reshape(-1, 4)
+        return np.arange(float(len(rows))), rows
 
     @property
     def bounding_radius(self) -> float:
         """Radius of the sphere about the surface, m."""
-        return float(np.linalg.norm([0.5 * self.size[0], 0.5 * self.size[1], 0.5 * np.ptp(self.heights)]))
+        return float(np.linalg.norm([0.5 * self.size[0], 0.5 * self.size[1], 0.5 * np.ptp(self.grid)]))
 

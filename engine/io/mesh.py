@@ -51,6 +51,8 @@ def load_mesh(geometry: Geometry) -> Trimesh:
         points, faces = triangles(path)
         size = np.array(geometry.size)
         faces = faces[:, ::-1] if np.prod(np.sign(size)) < 0 else faces
+    elif geometry.heights is not None:
+        path, size, (points, faces) = "", np.ones(3), grid(geometry.heights, geometry.size)
     else:
         path, (points, faces, size) = "", primitive(geometry)
     with np.errstate(all="ignore"):
@@ -78,6 +80,15 @@ def primitive(geometry: Geometry) -> tuple[Array, Array, Array]:
     else:
         unit, scale = creation.cylinder(1.0, 1.0), size[[0, 0, 1]]
     return unit.vertices, unit.faces, scale
+
+
+def grid(heights: Array, size: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return vertices (n, 3) and faces (m, 3), seen from above, of a surface over a rectangle of size (x, y) about the origin."""
+    ny, nx = heights.shape
+    y, x = np.meshgrid(*(np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size[::-1], (ny, nx), strict=True)), indexing="ij")
+    corner = (nx * np.arange(ny - 1)[:, None] + np.arange(nx - 1)).reshape(-1, 1)
+    faces = np.concatenate([corner + [0, 1, nx + 1], corner + [0, nx + 1, nx]])
+    return np.stack([x, y, heights], axis=-1).reshape(-1, 3), faces
 
 
 def file_of(geometry: Geometry) -> str:

@@ -16,7 +16,7 @@ from engine.model.joint_types import KINDS, Kind, Limits
 
 Array = NDArray[np.float64]
 #: numbers in the size of a shape
-SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
+SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "heightfield": 2, "mesh": 3}
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -64,12 +64,14 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Geometry(ReadOnly):
-    """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere, ellipsoid or mesh.
+    """A shape carried by a link: ``kind`` is box, cylinder, capsule, sphere, ellipsoid, heightfield or mesh.
 
     ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere, the radii along x, y, z of an
-    ellipsoid (which URDF does not know), and the scale (x, y, z) of a mesh, in metres, none of them negative but a scale's; ``placement``
-    is its pose in the link's frame. A mesh's file is read when someone asks for it (``engine.io``): ``uri`` is its name as written,
-    ``mesh`` where it lies (a path, or its text), and where it was not found ``fault`` says why.
+    ellipsoid, the lengths (x, y) of a height field, and the scale (x, y, z) of a mesh, in metres, none of them negative but a scale's;
+    ``placement`` is its pose in the link's frame. A height field is solid ground under ``heights`` (ny, nx), m, on a grid about its
+    origin, row 0 at the least y, column 0 at the least x; URDF knows neither it nor ellipsoids. A mesh's file is read when someone asks
+    for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where it was not found
+    ``fault`` says why.
     """
 
     kind: str
@@ -80,6 +82,7 @@ class Geometry(ReadOnly):
     name: str = ""
     uri: str = ""
     fault: str = ""
+    heights: Array | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SIZES:
@@ -93,6 +96,15 @@ class Geometry(ReadOnly):
         if self.kind != "mesh" and min(size) < 0.0:
             raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected numbers from zero")
         object.__setattr__(self, "size", size)
+        if (self.heights is None) == (self.kind == "heightfield"):
+            raise ModelError(f"the heights of a {self.kind} are {'missing' if self.heights is None else 'given'}; expected them of a "
+                             "heightfield, and of no other shape")  # fmt: skip
+        if self.heights is not None:
+            shape = np.shape(self.heights)
+            if len(shape) != 2 or min(shape) < 2 or min(size) <= 0.0:
+                raise ModelError(f"a heightfield has the size {size} and heights of the shape {shape}; expected lengths above zero, and "
+                                 "heights (ny, nx), each at least 2")  # fmt: skip
+            object.__setattr__(self, "heights", frozen(self.heights, shape, "the heights of a heightfield"))
         object.__setattr__(self, "placement", frozen_pose(self.placement, f"the placement of a {self.kind}"))
         if self.mesh is not None:
             object.__setattr__(self, "mesh", path_of(self.mesh, ModelError))

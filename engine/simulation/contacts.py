@@ -12,7 +12,7 @@ import numpy as np
 from engine.checks import nearest, number, numbers, shown, warn
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, number_of_points
 from engine.dynamics import crba, jacobian
-from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere, hull_of
+from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
 from engine.integrate import Method
 from engine.io import convex_parts, load_mesh
@@ -28,6 +28,8 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
+#: cells of a height field, than which a shape is wider with a word
+WIDE = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Contacts:
 
     Attributes
     ----------
-    ground : a :class:`HalfSpace`, or None
+    ground : a :class:`HalfSpace`, or None. Uneven ground is a link's shape, ``Geometry("heightfield", (x, y), heights=...)``
     pairs : names of links that may touch, [("a", "b"), …]; None: all that no joint joins. The ground, whose link is "world", meets all
         links, or where a pair names "world", those alone
     material : of all links but those in ``materials``, by name
@@ -84,7 +86,8 @@ class Contacts:
 
     def __post_init__(self) -> None:
         if self.ground is not None and not isinstance(self.ground, HalfSpace):
-            raise ContactError(f"ground of Contacts is {shown(self.ground)}; expected a HalfSpace, or None")
+            raise ContactError(f"ground of Contacts is {shown(self.ground)}; expected a HalfSpace, or None; a height field is a shape of a "
+                               "link, Geometry('heightfield', ...)")  # fmt: skip
         if self.pairs is not None:
             try:
                 pairs = [(a, b) for a, b in self.pairs]
@@ -129,6 +132,8 @@ class Contacts:
         if not (pairs := self.apart(model, pairs)):
             raise ContactError(f"nothing of '{model.name}' can touch anything; expected a ground, or links with collision shapes that no "
                                "joint joins")  # fmt: skip
+        for pair in pairs:
+            require_fine(pair)
         if (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
             warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
@@ -212,6 +217,8 @@ def shapes_of(link: str, g: Geometry) -> list[Shape]:
             return [Ellipsoid((g.size[0], g.size[1], g.size[2]))]
         if g.kind == "cylinder":
             return [Cylinder(*g.size)]
+        if g.heights is not None:
+            return [HeightField(tuple(map(tuple, g.heights)), (g.size[0], g.size[1]))]
         if g.kind == "box":
             return [Box((g.size[0], g.size[1], g.size[2]))]
         return mesh_hulls(link, g)
@@ -246,8 +253,19 @@ def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:
     if not shapes:
         raise ContactError(f"link '{link}' of '{model.name}' has no collision shapes; expected some, as contacts name it")
     body = shapes[0].body
+    if body >= 0 and any(isinstance(s.shape, HeightField) for s in shapes):
+        raise ContactError(f"link '{link}' of '{model.name}' moves, and has a height field; expected it on a link that stands still")
     if body >= 0 and not model.bodies[body].inertia[5, 5] > 0.0:
         raise ContactError(f"link '{link}' of '{model.name}' has no mass; expected one, as what touches it pushes it")
+
+
+def require_fine(pair: Pair) -> None:
+    """Warn of a shape that is wide for the cells of the height field under it."""
+    field, shape = pair.a.shape, pair.b.shape
+    if isinstance(field, HeightField) and 2.0 * shape.bounding_radius > WIDE * min(field.spacing):
+        warn(f"{pair.name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
+             f"{min(field.spacing):.3g} m; its corners alone are looked at, or the ground under its middle, and summits between them are "
+             "not seen; expected smaller shapes, where that matters", SimulationWarning)  # fmt: skip
 
 
 def mobility(model: Model, inverse: Array, s: Placed) -> float:

@@ -95,7 +95,12 @@ def test_they_survive_a_trip_through_a_file():
 
 
 @pytest.mark.parametrize(("kind", "given", "text"), [
-    ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, ellipsoid, mesh"),
+    ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, ellipsoid"),
+    ("box", {"size": (1.0, 1.0, 1.0), "heights": np.zeros((2, 2))}, "the heights of a box are given; expected them of a heightfield"),
+    ("heightfield", {"size": (1.0, 1.0)}, "the heights of a heightfield are missing; expected them of a heightfield"),
+    ("heightfield", {"size": (1.0, 0.0), "heights": np.zeros((2, 2))}, "expected lengths above zero"),
+    ("heightfield", {"size": (1.0, 1.0), "heights": np.zeros(4)}, "heights of the shape (4,)"),
+    ("heightfield", {"size": (1.0, 1.0), "heights": [[0.0, np.nan], [0.0, 0.0]]}, "the heights of a heightfield[0, 1] is nan; expected"),
     ("spere", {"size": (1.0,)}, "a shape is of the kind 'spere' (did you mean 'sphere'?)"),
     ("box", {"size": (1.0, 1.0)}, "the size of a box is (1.0, 1.0); expected 3 finite numbers"),
     ("box", {"size": (1.0, np.nan, 1.0)}, "expected 3 finite numbers"),

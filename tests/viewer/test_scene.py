@@ -31,6 +31,15 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def test_the_floor_lies_under_ground_that_robots_have():
+    """Feet may reach a little below the floor; of a height field nothing does."""
+    for height in (-0.01, 0.01):
+        builder = engine.Builder("land")
+        shape = engine.Geometry("heightfield", (4.0, 4.0), heights=[[height, 0.3], [0.2, 0.1]])
+        builder.add_link("land", visuals=[shape])
+        assert abs(Scene(builder.model()).floor - min(height, 0.0)) < 1e-6
+
+
 def test_the_rest_is_drawn_and_what_is_missing_named():
     with pytest.warns(engine.RobotFileWarning, match="^1 visual shape of 'r' is not drawn: " + LOST.format("m0.stl")) as told:
         scene = Scene(robot(BOX, *lost(1)))

@@ -69,6 +69,20 @@ def test_simple_shapes_are_closed_and_as_large_as_they_should(kind, size, expect
     assert solid.is_watertight and solid.is_winding_consistent
 
 
+def test_a_height_field_is_drawn_as_a_block_with_its_surface():
+    """Sides down to its lowest place; a corner that is as low is no side."""
+    h = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.0], [0.5, 1.0, 0.25], [0.5, 0.5, 0.5]])
+    shape = Geometry("heightfield", (4.0, 3.0), heights=h)
+    P, N = corners(shape)
+    bottom = P[..., 2].min()
+    assert np.allclose([P.min(axis=(0, 1)), P.max(axis=(0, 1))], [[-2.0, -1.5, 0.0], [2.0, 1.5, 2.0]])
+    assert (np.einsum("ijk,ik->ij", N, facing(P)) > 0.5).all() and bottom == load_mesh(shape).bounds[0, 2]
+    exact = sum(h[i : i + 2, j : j + 2].mean() for i in range(3) for j in range(2)) * 2.0
+    up = facing(P)[:, 2] > 1e-6
+    triangles = np.cross(P[up, 1] - P[up, 0], P[up, 2] - P[up, 0])[:, 2] / 2.0
+    assert abs(triangles.sum() - 12.0) < 1e-6 and abs((triangles * P[up, :, 2].mean(axis=1)).sum() - exact) < 0.5
+
+
 def test_a_shape_without_thickness_is_still_drawn():
     ((_, T),) = surfaces(Geometry("box", (1.0, 1.0, 0.0)))
     assert np.linalg.det(T) > 0

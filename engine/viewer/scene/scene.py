@@ -124,9 +124,10 @@ class Scene:
 
     @cached_property
     def floor(self) -> float:
-        """The height of the ground, m: zero, or lower, so that the robots are above it."""
+        """The height of the ground, m: zero, or lower, so that the robots are above it, and ground of their own."""
         low, high = self.points.min(axis=0), self.points.max(axis=0)
-        return 0.0 if low[2] > -0.02 * np.linalg.norm(high - low) else float(low[2])
+        sinks = 0.0 if any(part.surface.ground for actor in self.actors for part in actor.parts) else 0.02 * np.linalg.norm(high - low)
+        return 0.0 if low[2] > -sinks else float(low[2])
 
     @cached_property
     def extent(self) -> tuple[Array, float]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from engine.io import RobotFileError
 from engine.io.errors import short
-from engine.io.mesh import file_of, read, suffix
+from engine.io.mesh import file_of, grid, read, suffix
 from engine.model import Geometry
-from engine.viewer.scene.triangles import corner_normals, crossed, distinct, inside_out, packed, welded
+from engine.viewer.scene.triangles import corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
 
 Array = np.ndarray
 Color = tuple[float, float, float, float]
@@ -39,6 +39,7 @@ class Surface:
     uv (n, 2) : float32, from the lower left corner, and texture (h, w, 4) : uint8 (sRGB), first row on top, or None
     metallic, roughness : in [0, 1], as in glTF
     closed : whether it is (with the others of its file) the outside of a solid, whose inside is never seen
+    ground : whether it is what robots stand on, and no other ground is drawn above it
     """
 
     positions: Array
@@ -52,6 +53,7 @@ class Surface:
     roughness: float = ROUGHNESS
     name: str = ""
     closed: bool = False
+    ground: bool = False
 
     def __repr__(self) -> str:
         return f"<surface '{self.name}': {len(self.faces)} triangles>"
@@ -79,6 +81,8 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
         size = np.array([s if s else 1e-9 for s in shape.size])
         mirror = size * [np.prod(np.sign(size)), 1, 1]
         return [(s, np.diag([*mirror, 1.0])) for s in dressed(of_file(file_of(shape), bool(np.prod(size) < 0)), *look)]
+    if shape.heights is not None:
+        return [(s, np.eye(4)) for s in dressed(landscape(shape.heights.tobytes(), shape.heights.shape, shape.size), *look)]
     extent = np.maximum(np.abs(shape.size), 1e-9)
     if shape.kind == "capsule":
         return [(s, np.eye(4)) for s in dressed(capsule(*map(float, extent)), *look)]
@@ -368,6 +372,23 @@ def capsule(radius: float, length: float) -> tuple[Bare, ...]:
     arc = np.concatenate([lower, lower[::-1] * [1, -1]])
     profile = radius * arc + 0.5 * length * np.sign(np.arange(len(arc)) - len(lower) + 0.5)[:, None] * [0, 1]
     return revolved("capsule", profile, arc)
+
+
+@lru_cache(maxsize=64)
+def landscape(heights: bytes, shape: tuple[int, ...], size: tuple[float, ...]) -> tuple[Bare, ...]:
+    """Return the surface of a height field, with sides down to its lowest place."""
+    points, faces = grid(np.frombuffer(heights).reshape(shape), size)
+    numbers = np.arange(len(points)).reshape(shape)
+    border = np.concatenate([numbers[0, :-1], numbers[:-1, -1], numbers[-1, :0:-1], numbers[:0:-1, 0]])
+    low = len(points) + np.arange(len(border))
+    points = np.concatenate([points, np.column_stack([points[border, :2], np.full(len(border), points[:, 2].min())])])
+    ahead = np.roll(np.arange(len(border)), -1)
+    faces = np.concatenate([faces, np.stack([border, low, low[ahead]], axis=1), np.stack([border, low[ahead], border[ahead]], axis=1)])
+    faces = faces[np.linalg.norm(crossed(points, faces), axis=1) > 0.0]
+    normals = smoothed(points, faces, faces)
+    (bare,) = simple("heightfield", points[faces].reshape(-1, 3), normals.reshape(-1, 3), np.arange(faces.size).reshape(-1, 3),
+                     (points[:, :2] / size + 0.5)[faces].reshape(-1, 2))  # fmt: skip
+    return (Bare(replace(bare.surface, closed=False, ground=True)),)
 
 
 def revolved(name: str, profile: Array, normals: Array) -> tuple[Bare, ...]:

@@ -1,0 +1,145 @@
+"""Uneven ground: against an inclined plane, against MuJoCo, in a furrow, beyond the border, and what is said of it."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import engine
+from engine.spatial import se3, so3
+from tests.contact.scenes import UPRIGHT, ball, block, material
+
+SOFT = {"dissipation": 10.0, "friction": 0.7}
+
+
+def land(heights, size, placement=np.eye(4)):
+    builder = engine.Builder("land")
+    shape = engine.Geometry("heightfield", size, heights=heights, placement=placement)
+    builder.add_link("land", visuals=[shape], collisions=[shape])
+    return builder.model()
+
+
+def on(ground, robot, surface, **options):
+    contacts = engine.Contacts(material=surface, stiction_velocity=options.pop("slow", 1e-4))
+    return engine.Simulator(engine.combine(land=ground, robot=robot), contacts=contacts, **options)
+
+
+def slope(rise, n=5, size=(20.0, 3.0)):
+    """Ground that falls along x by ``rise`` a metre."""
+    return np.tile(-rise * np.linspace(-0.5, 0.5, n) * size[0], (3, 1)), size
+
+
+# ---------------------------------------------------------------- physics
+
+
+@pytest.mark.parametrize("robot", [ball(), block()], ids=["rolls", "slides"])
+def test_an_even_slope_is_an_inclined_plane(robot):
+    """A second route; where cells meet, the neighbour's plane is the same and the two count as one."""
+    rise, surface = np.tan(0.6), material(friction=0.4)
+    T = so3.exp(np.array([0.0, 0.6, 0.0]))
+    plane = engine.Contacts(engine.HalfSpace(tuple(T[:, 2]), material=surface), material=surface)
+    start = [np.cos(0.3), 0.0, np.sin(0.3), 0.0, *(T @ [-0.3, 0.1, 0.05])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = on(land(*slope(rise)), robot, surface).run(start, np.zeros(6), 1.0)
+    two = engine.Simulator(robot, contacts=plane).run(start, np.zeros(6), 1.0)
+    assert one.q[-1, 4] - start[4] > 0.5
+    np.testing.assert_allclose(one.q, two.q, atol=1e-9)
+    np.testing.assert_allclose(one.v, two.v, atol=1e-8)
+
+
+@pytest.mark.parametrize("side", [0.0, 1e-4, -3e-3])
+def test_a_ball_lies_in_a_furrow_on_both_its_sides(side):
+    """Two slopes of 30°: each carries m g / (2 cos 30°), wherever it was let go, and it lies still."""
+    n = 41
+    x = np.linspace(-1.0, 1.0, n)
+    ground = land(np.tile(np.tan(np.pi / 6) * np.abs(x), (2, 1)), (2.0, 2.0))
+    surface = material(1e5, **SOFT)
+    run = on(ground, ball(0.02, 1.0), surface).run([*UPRIGHT, side, 0.3, 0.03], np.zeros(6), 2.0, record_every=100)
+    force = run("contacts.force")[-1]
+    size = np.sort(np.linalg.norm(force, axis=1))
+    assert np.abs(force.sum(axis=0) - [0.0, 0.0, 9.81]).max() < 1e-6
+    np.testing.assert_allclose(size, [0.0, 0.0, *[9.81 / (2.0 * np.cos(np.pi / 6))] * 2], rtol=1e-4)
+    assert np.abs(run.v[-1]).max() < 1e-6 and abs(run.q[-1, 4]) < 1e-3
+
+
+def test_a_ball_in_a_bowl_swings_as_in_mujoco():
+    """A parabola of 81 nodes along x; theirs is made of triangles too."""
+    n, width, radius, k = 81, 2.0, 0.05, 0.3
+    x = np.linspace(-0.5, 0.5, n) * width
+    heights = np.tile(k * x**2, (5, 1))
+    scene = f"""<mujoco><option timestep="0.0005" cone="elliptic" impratio="10"/><asset><hfield name="h" nrow="5" ncol="{n}"
+      size="{width / 2} 1 {heights.max()} 0.1"/></asset><worldbody><geom type="hfield" hfield="h" friction="1" solref="0.004 1" condim="3"/>
+      <body pos="0.4 0 {k * 0.16 + radius * 1.02}"><freejoint/><geom type="sphere" size="{radius}" mass="0.1" friction="1"
+      solref="0.004 1" condim="3"/></body></worldbody></mujoco>"""
+    theirs = mujoco.MjModel.from_xml_string(scene)
+    theirs.hfield_data[:] = (heights / heights.max()).ravel()
+    data, path = mujoco.MjData(theirs), []
+    for _ in range(6000):
+        mujoco.mj_step(theirs, data)
+        path.append(data.qpos[0])
+    with pytest.warns(engine.SimulationWarning, match="cells of 0.025 m"):
+        sim = on(land(heights, (width, 2.0)), ball(radius), material(1e5, friction=1.0, dissipation=20.0), dt=5e-4)
+    ours = sim.run([*UPRIGHT, 0.4, 0.0, k * 0.16 + radius * 1.02], np.zeros(6), 3.0).q[1:, 4]
+    path = np.array(path)
+    zero = [np.flatnonzero(np.diff(np.sign(p)))[:3] * 5e-4 for p in (ours, path)]
+    np.testing.assert_allclose(zero[0], zero[1], rtol=0.02)
+    # rolling without slip on z = k x²: near the bottom ẍ = −(5/7) 2 k g x, the centre on a curve of radius 1/(2k) − r
+    period = 2.0 * np.pi * np.sqrt(1.4 * (0.5 / k - radius) / 9.81)
+    assert abs(2.0 * (zero[0][1] - zero[0][0]) / period - 1.0) < 0.05
+
+
+def test_without_friction_and_loss_the_energy_stays():
+    rng = np.random.default_rng(0)
+    surface = material(1e5, 0.0, 0.0)
+    sim = on(land(rng.uniform(0.0, 0.03, (12, 12)), (3.0, 3.0)), ball(0.02, 0.1), surface, dt=1e-4)
+    run = sim.run([*UPRIGHT, 0.1, 0.05, 0.2], [0, 0, 0, 0.4, 0.3, 0.0], 1.0, record_every=10)
+    E = sum(run.energy()) + run("contacts.energy")
+    assert np.ptp(run("contacts.gap")[:, 0]) > 0.05 and np.abs(run("contacts.force")).max() > 1.0
+    flies = run("contacts.gap").min(axis=1) > 0.0
+    assert np.abs(E[flies] / E[0] - 1.0).max() < 0.01
+
+
+# ---------------------------------------------------------------- where it is looked at
+
+
+def test_beyond_its_border_and_over_a_summit_it_is_not_missed():
+    """Far outside, and where the sphere about the middle of the field says nothing of its summit."""
+    heights = np.zeros((9, 9))
+    heights[6, 2] = 5.0
+    T = se3.pose(np.eye(3), [1.0, 2.0, -0.5])
+    sim = on(land(heights, (4.0, 4.0), T), ball(), material(1e6, **SOFT))
+    for x, y, floor in ((60.0, -80.0, -0.5), (1.9, 0.1, -0.5)):
+        run = sim.run([*UPRIGHT, x, y, 0.4], np.zeros(6), 1.5, record_every=500)
+        assert abs(run.q[-1, 6] - (floor + 0.05)) < 1e-4, (x, y)
+    top = sim.run([*UPRIGHT, 0.0, 3.0, 5.0], np.zeros(6), 0.6)
+    assert np.abs(top("contacts.force")).max() > 1.0                           # the spike is met at its height
+
+
+def test_plain_compiled_and_in_batch():
+    rng = np.random.default_rng(1)
+    ground, robot = land(rng.uniform(0.0, 0.05, (6, 5)), (2.0, 2.0)), block((0.3, 0.2, 0.1))
+    sim = on(ground, robot, material())
+    q0, v0 = np.array([*UPRIGHT, 0.1, 0.05, 0.075]), np.array([0.3, -0.2, 0.5, 0.1, 0.0, -0.3])
+    plain = on(ground, robot, material(), compiled=False).run(q0, v0, 0.02)
+    one, three = sim.run(q0, v0, 0.02), sim.run(np.stack([q0 + [0, 0, 0, 0, 0, 0, 1.0], q0, q0]), v0, 0.02)
+    assert np.abs(plain("contacts.force")).max() > 1.0
+    np.testing.assert_allclose(one.q, plain.q, atol=1e-9)
+    np.testing.assert_array_equal(three.q[2], three.q[1])
+    np.testing.assert_allclose(one.q, three.q[1], atol=1e-12)
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def test_what_is_told():
+    flat = np.zeros((30, 30))
+    with pytest.warns(engine.SimulationWarning, match=r"a shape 0.3 m wide may stand on a height field with cells of 0.0345 m"):
+        on(land(flat, (1.0, 1.0)), block(), material())
+    builder = engine.Builder("raft")
+    builder.add_link("raft", inertia=np.eye(6), collisions=[engine.Geometry("heightfield", (1.0, 1.0), heights=np.zeros((2, 2)))])
+    with pytest.raises(engine.ContactError, match=r"'robot/raft' of .* moves, and has a height field; expected it on a link that stands"):
+        on(land(flat, (100.0, 100.0)), builder.model(floating_base=True), material())
+    with pytest.raises(engine.ContactError, match="expected a HalfSpace, or None; a height field is a shape of a link"):
+        engine.Contacts(ground=engine.Geometry("heightfield", (1.0, 1.0), heights=np.zeros((2, 2))))
