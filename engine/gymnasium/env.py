@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from engine.checks import one_of
+from engine.checks import nearest, one_of
 from engine.gymnasium.task import EnvError
 from engine.gymnasium.vector_env import VectorEnv
 from engine.model import Builder, Geometry, Material, Model
@@ -17,8 +18,6 @@ from engine.simulation import Simulator
 from engine.viewer import Actor, Camera, Scene, Still, render
 
 Array = np.ndarray
-#: of the picture, pixels
-SIZE = (640, 480)
 
 
 class Env(gymnasium.Env[Array, Any]):
@@ -29,8 +28,12 @@ class Env(gymnasium.Env[Array, Any]):
     simulator, observation, reward : and ``options``, such as ``terminated=``, ``reset=``, ``horizon=``: as of :class:`VectorEnv`, which
         never resets by itself here
     render_mode : "rgb_array", or None
-    view : of the picture: as of :func:`engine.render`
+    size : of the picture, (width, height), pixels
+    view, follow : of the picture: as of :func:`engine.render`
     point : name of a parameter (3), or of what ``reset`` draws, that is shown as a ball in the world, such as a target
+
+    Where torch is used too, import it before the first picture: its compiler and Mesa's drawing without a graphics card hold different
+    versions of LLVM, and the later one of them ends the process.
 
     Raises
     ------
@@ -50,16 +53,22 @@ class Env(gymnasium.Env[Array, Any]):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
 
     def __init__(self, simulator: Simulator, observation: Callable[..., Any], reward: Callable[..., Any], *, render_mode: str | None = None,
-                 view: str | tuple[float, float] | None = None, point: str | None = None, **options: Any) -> None:  # fmt: skip
+                 size: tuple[int, int] = (640, 480), view: str | tuple[float, float] | None = None, follow: str | None = None,
+                 point: str | None = None, **options: Any) -> None:  # fmt: skip
         if render_mode is not None:
             one_of("render_mode", render_mode, self.metadata["render_modes"], EnvError)
         for name in ("autoreset", "num_envs"):
             if name in options:
                 raise EnvError(f"a single environment got {name}; expected a VectorEnv for that")
-        self.rows = VectorEnv(simulator, 1, observation, reward, autoreset="disabled", **options)
+        known = inspect.signature(VectorEnv).parameters
+        if unknown := [name for name in options if name not in known]:
+            raise EnvError(f"an environment got '{unknown[0]}'{nearest(unknown[0], known)}; expected some of {', '.join(known)}")
+        self.rows = VectorEnv(simulator, 1, observation, reward, autoreset="disabled", point=point, **options)
         if point is not None and np.shape(self.rows.parameters.get(point, 0.0)) != (1, 3):
             raise EnvError(f"point is {point!r}; expected the name of a parameter (3), or of what reset draws")
-        self.simulator, self.render_mode, self.view, self.point = simulator, render_mode, view, point
+        if follow is not None:
+            simulator.model.link_index(follow)
+        self.simulator, self.render_mode, self.size, self.view, self.follow, self.point = simulator, render_mode, size, view, follow, point
         self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space
         self.metadata = {**self.metadata, "render_fps": round(1.0 / (simulator.dt * self.rows.task.repeat)) or 1}
 
@@ -102,7 +111,7 @@ class Env(gymnasium.Env[Array, Any]):
         """What is drawn, and from where: as it fits at first."""
         actors = [Actor(source) for source in self._sources()]
         scene = Scene(actors, "ground" if any(self.simulator.gravity) else "space")
-        return scene, scene.camera(SIZE, self.view)
+        return scene, scene.camera(self.size, self.view)
 
     def _sources(self) -> list[Still]:
         """Where things are now."""
@@ -110,7 +119,7 @@ class Env(gymnasium.Env[Array, Any]):
         return found if self.point is None else [*found, Still(ball(), [1.0, 0.0, 0.0, 0.0, *self.parameters[self.point]])]
 
     def render(self) -> Any:
-        """Return a picture (480, 640, 3), uint8, of what is now; None where no ``render_mode`` asks for it."""
+        """Return a picture (height, width, 3), uint8, of what is now; None where no ``render_mode`` asks for it."""
         if self.render_mode is None:
             return None
         if not self.rows._begun:
@@ -118,7 +127,7 @@ class Env(gymnasium.Env[Array, Any]):
         scene, camera = self._scene
         for actor, source in zip(scene.actors, self._sources(), strict=True):
             actor.source = source
-        return render(scene, size=SIZE, camera=camera)
+        return render(scene, size=self.size, camera=camera, follow=self.follow)
 
 
 @functools.cache

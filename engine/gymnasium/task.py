@@ -9,17 +9,18 @@ from __future__ import annotations
 import functools
 import operator
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError, number, numeric, shown, whole
+from engine.checks import EngineError, nearest, number, numeric, shown, warn, whole
 from engine.compiler.trace import Program, pure, trace
 from engine.simulation import Simulator
 from engine.simulation.asked import Asked
-from engine.simulation.component import Context
+from engine.simulation.component import Context, SimulationError, SimulationWarning
+from engine.simulation.function import units
 from engine.simulation.law import OFFERED, Called, Noise
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read
@@ -32,8 +33,8 @@ STREAM = zlib.crc32(b"reset")
 HUGE = float(np.finfo(np.float32).max)
 #: of "noise.run": episodes of a row, so far apart; rows are fewer
 ROWS = 2.0**24
-#: beginnings that are tried on numbers before anything is compiled
-TRIED = 8
+#: beginnings that are tried on numbers before anything is compiled; and how many one after another may be refused
+TRIED, REFUSED = 8, 100
 
 
 class EnvError(EngineError):
@@ -49,26 +50,26 @@ class Task:
     ----------
     programs : the step, and what looks at its end
     own : the layout of P, what a row has besides its state: the simulator's parameters (the action among them), further numbers that are
-        drawn for an episode, the seed, the row's number, the episode's number, and whether a new one begins now
+        drawn for an episode, the seed, the row's number, the episode's number, whether a new one begins now, and how many could not
     row : the layout of a row: the state x, P, the number k of steps since the episode began, and what was found
     """
 
     def __init__(self, simulator: Simulator, observation: Any, reward: Any, terminated: Any, reset: Any, action_repeat: int,
-                 horizon: float | None, autoreset: str) -> None:  # fmt: skip
+                 horizon: Any, autoreset: str, point: str | None) -> None:  # fmt: skip
         self.simulator, self.autoreset = fit(simulator), autoreset
         self.repeat = whole("action_repeat", action_repeat, "a whole number of steps from 1", least=1, error=EnvError)
         self.steps = self._counted(horizon)
         if reset is not None and not callable(reset):
             raise EnvError(f"reset is {shown(reset)}; expected a function of the random numbers, reset(random)")
         self._reset = pure(functools.partial(beginning, reset or (lambda random: at_rest(simulator))))
-        drawn = self.drawn(0.0, 0.0, 0.0)
+        drawn, self.read = self.drawn(0.0, 0.0, 0.0), set[str]() if point is None else {point}
         self.names = tuple(n for n in drawn if n not in ("q", "v", *simulator.parameters))      # further numbers of an episode
         self.drawn_names = tuple(n for n in drawn if n not in ("q", "v"))
         known = {**simulator.parameters, **{n: drawn[n] for n in self.names}}
         self.functions = {"observation": observation, "reward": reward, "terminated": terminated or never}
         self.functions = {name: asked(name, f, known) for name, f in self.functions.items()}
-        own = {"seed": (), "row": (), "episode": (), "begin": ()}
-        if taken := {*own, "t", *OFFERED} & {*known}:
+        own = {"seed": (), "row": (), "episode": (), "begin": (), "skipped": ()}
+        if taken := ({*own, "t", *OFFERED} & {*known}) - {*simulator.parameters}:
             raise EnvError(f"a parameter is named '{min(taken)}', which environments have anyway; expected another name")
         self.shape = self._tried(known)
         self.own = Layout({n: np.shape(x) for n, x in known.items()} | own)
@@ -81,10 +82,15 @@ class Task:
         self._kept = Kept(lambda: surroundings(written.items()), self._traced, self.programs,
                           "what reset draws, or a parameter, for what changes, or a new environment")  # fmt: skip
 
-    def _counted(self, horizon: float | None) -> float:
-        """Return how many steps an episode has at most."""
+    def _counted(self, horizon: Any) -> float:
+        """Return how many steps an episode has at most, of seconds, or of (None, actions)."""
         if horizon is None:
             return np.inf
+        if isinstance(horizon, tuple):
+            if horizon[0] is not None:
+                raise EnvError("horizon and max_episode_steps are both given; expected one of them")
+            actions = whole("max_episode_steps", horizon[1], "a whole number of actions from 1", least=1, error=EnvError)
+            return float(actions * self.repeat)
         one = self.repeat * self.simulator.dt
         given = number("horizon", horizon, "seconds greater than zero", above=0.0, error=EnvError)
         if round(given / one) < 1 or abs(given / one - round(given / one)) > 1e-6:
@@ -99,7 +105,9 @@ class Task:
         if isinstance(result, tuple) and len(result) == 2:
             result = dict(zip(("q", "v"), result, strict=True))
         if not isinstance(result, Mapping) or not {"q", "v"} <= {*result}:
-            raise EnvError(f"reset returned {shown(result)}; expected (q, v), or a dictionary of 'q', 'v' and parameters by name")
+            lacks = " or ".join(f"'{n}'" for n in ("q", "v") if n not in result) if isinstance(result, Mapping) else ""
+            raise EnvError(f"reset returned {f'no {lacks}, in ' if lacks else ''}{shown(result)}; expected (q, v), or a dictionary of 'q', "
+                           "'v' and parameters by name")  # fmt: skip
         found, model = {n: np.asarray(x) for n, x in result.items()}, self.simulator.model
         for name, shape in (("q", (model.nq,)), ("v", (model.nv,)), *((n, np.shape(x)) for n, x in self.simulator.parameters.items())):
             if name in found and found[name].shape != shape:
@@ -109,30 +117,64 @@ class Task:
     def _tried(self, known: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the shape of an observation, after some episodes began, and were looked at, on numbers."""
         shape: tuple[int, ...] | None = None
-        for episode in range(TRIED):
-            drawn = self.drawn(0.0, 0.0, float(episode))
-            given = {n: drawn[n] for n in self.drawn_names}
-            if bad := [n for n in self.names if not numeric(given[n]) or not np.isfinite(given[n]).all()]:
-                raise EnvError(f"reset returned {bad[0]} = {shown(given[bad[0]])}; expected finite numbers")
-            _, x = self.simulator._start(drawn["q"], drawn["v"], {n: a for n, a in given.items() if n in self.simulator.parameters})
+        for x, given in self._begun_on_numbers():
             for name, y in self._said(0.0, x, {**known, **given}).items():
+                one = {"terminated": "one truth", "reward": "one finite number"}.get(name, "finite numbers")
                 if not numeric(y) or not np.isfinite(y).all():
-                    raise EnvError(f"{name} returned {shown(y)} at the beginning of an episode; expected finite numbers")
+                    raise EnvError(f"{name} returned {shown(y[()])} at the beginning of an episode; expected {one}")
                 if name != "observation" and y.shape != ():
-                    raise EnvError(f"{name} returned shape {y.shape}; expected one {'truth' if name == 'terminated' else 'number'}")
+                    raise EnvError(f"{name} returned shape {y.shape}; expected {one}")
+                if name == "terminated" and y.dtype != bool:
+                    raise EnvError(f"terminated returned {shown(y[()])}; expected one truth, such as q[0] > 1.0")
                 if name == "observation":
                     if shape not in (None, y.shape) or not y.size:
                         before = "one or more numbers" if shape is None else f"{shape}, as before"
                         raise EnvError(f"observation returned shape {y.shape}; expected {before}")
                     shape = y.shape
         assert shape is not None
+        if lost := [n for n in self.names if n not in self.read]:
+            other = nearest(lost[0], [*self.simulator.parameters, *(f"mass.{link.name}" for link in self.simulator.model.links)])
+            raise EnvError(f"reset returns '{lost[0]}', which nothing reads{other}; expected what a function asks for by its name, or a "
+                           f"parameter of the simulator: {', '.join(self.simulator.parameters)}")  # fmt: skip
         return shape
+
+    def _begun_on_numbers(self) -> Iterator[tuple[Array, dict[str, Any]]]:
+        """Yield the states x (n) and what was drawn of the first episodes of row 0 that can begin, and warn of others."""
+        refused = []
+        for episode in range(TRIED):
+            drawn = self.drawn(0.0, 0.0, float(episode))
+            try:
+                yield self._started(drawn), {n: drawn[n] for n in self.drawn_names}
+            except EnvError:
+                raise
+            except EngineError as error:
+                refused.append(str(error))
+        if refused:
+            text = f"{len(refused)} of {TRIED} episodes that reset drew cannot begin: {refused[0]}"
+            if len(refused) == TRIED:
+                raise EnvError(text)
+            warn(f"{text}; such ones are left out", SimulationWarning)
+
+    def _started(self, drawn: Mapping[str, Any]) -> Array:
+        """Return the state x (n) in which a simulation begins with what was drawn; EngineError where it cannot."""
+        if bad := [n for n, x in drawn.items() if not numeric(x) or not np.isfinite(x).all()]:
+            raise SimulationError(f"reset returned {bad[0]} = {shown(drawn[bad[0]])}; expected finite numbers")
+        own = {n: x for n, x in drawn.items() if n in self.simulator.parameters}
+        return self.simulator._start(drawn["q"], drawn["v"], own)[1]
+
+    def why(self, seed: int, row: int, episode: int) -> str:
+        """Return why an episode cannot begin, "" where it can."""
+        try:
+            self._started(self.drawn(float(seed), float(row), float(episode)))
+        except EngineError as error:
+            return str(error)
+        return ""
 
     def _said(self, t: Any, x: Array, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return what the user's functions say of a state x (n), by name."""
         step, plant = self.simulator._step, self.simulator.plant
         s: Context = step.context(t, x[step.moving], plant.parameters.join(parameters))
-        s.parameters = Read(parameters, plant.read)
+        s.parameters = Read(parameters, self.read)
         return {name: np.asarray(f(s, np.zeros(0))[0]) for name, f in self.functions.items()}
 
     # ------------------------------------------------------------ what is traced
@@ -168,17 +210,34 @@ class Task:
         return {"x": at["x"], "p": self.own.join(own), "k": at["k"], **seen, **final}
 
     def begun(self, p: Array) -> Array:
-        """Return the state of a row (x, P, k) that begins its next episode."""
+        """Return the state of a row (x, P, k) that begins its next episode that can begin; NaN where many one after another cannot."""
+        nowhere = np.concatenate([np.zeros(self.simulator._step.layout.n), p, [0.0]])
+        w, found = ops.while_loop(lambda w: self.tried(self.state.split(w)["p"]), nowhere, REFUSED)
+        at = self.state.split(w)
+        return self.state.join({**at, "x": np.array([ops.where(found, y, np.nan) for y in at["x"]])})
+
+    def tried(self, p: Array) -> tuple[Array, Any]:
+        """Return the state of a row (x, P, k) that begins its next episode, and whether it can."""
         own, step = self.own.split(p), self.simulator._step
         drawn = self.drawn(own["seed"], own["row"], own["episode"])
         own |= {"action": self.simulator.parameters["action"], **{n: drawn[n] for n in self.drawn_names}}
         if "noise.run" in self.simulator.parameters:
             own |= {"noise.seed": own["seed"], "noise.run": own["row"] + ROWS * own["episode"]}
-        p = self.own.join({**own, "episode": own["episode"] + 1.0, "begin": 0.0})
-        plant = self.simulator.plant
-        x = step.layout.join({"q": drawn["q"], "v": drawn["v"], "state": plant.initial_states(), "memory": plant.initial_memories(),
+        good, plant = self.sound(drawn), self.simulator.plant
+        p = self.own.join({**own, "episode": own["episode"] + 1.0, "begin": 0.0, "skipped": own["skipped"] + ops.where(good, 0.0, 1.0)})
+        q = self.simulator.model.manifold.normalized(drawn["q"])
+        x = step.layout.join({"q": q, "v": drawn["v"], "state": plant.initial_states(), "memory": plant.initial_memories(),
                               "events": np.zeros(0)})  # fmt: skip
-        return np.concatenate([step.prepared(0.0, p[: plant.parameters.n], x), p, [0.0]])
+        return np.concatenate([step.prepared(0.0, p[: plant.parameters.n], x), p, [0.0]]), good
+
+    def sound(self, drawn: Mapping[str, Any]) -> Any:
+        """Whether an episode can begin with what was drawn, as :meth:`Simulator.run` asks of its beginning."""
+        numbers = [x for a in drawn.values() for x in a.reshape(-1)]
+        masses = [drawn[n].reshape(-1)[-1] for n in drawn if n.startswith(("mass.", "inertia."))]
+        good = [ops.less(ops.absolute(x), HUGE) for x in numbers] + [ops.less(0.0, m) for m in masses]
+        good += units(self.simulator.model.manifold, drawn["q"])
+        good += [self.simulator._overlaps.apart(drawn["q"])] if self.simulator._overlaps else []
+        return functools.reduce(ops.logical_and, good)
 
     def seen(self, dt: Any, w: Array, begin: Any) -> dict[str, Any]:
         """Return what is said of a row (x, P, k); a row that ``begin`` s has no reward, and has not ended."""

@@ -12,11 +12,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from engine.checks import one_of, shown, whole
+from engine.checks import one_of, shown, warn, whole
 from engine.compiler import machine
 from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.gymnasium.task import EnvError, Task
-from engine.simulation import Simulator
+from engine.simulation import SimulationWarning, Simulator
 
 Array = np.ndarray
 #: what Gymnasium calls them
@@ -43,13 +43,17 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         neutral configuration at rest by default
     action : the space of an action, Box or Discrete, of the shape of the parameter "action"; unbounded by default
     action_repeat : steps of the simulator an action
-    horizon : s, after which an episode is truncated
+    horizon : s, after which an episode is truncated; or
+    max_episode_steps : actions
     autoreset : "next_step", "same_step" or "disabled", as Gymnasium's AutoresetMode
     seed : of the episodes, until :meth:`reset` gets another
     dtype : of observations, float32 or float64
     copy : whether each step returns arrays of its own; otherwise each overwrites the last one's observations
+    point : name of what ``reset`` draws that pictures of an :class:`Env` show, and nothing else need read
 
-    A row that stops being finite is truncated, and ``info["diverged"]`` says so; its last observation is the one before, its reward 0.
+    An episode that cannot begin with what ``reset`` drew (a mass below zero, shapes in each other) is left out, and told once: the next one
+    begins. A row that stops being finite is truncated, and ``info["diverged"]`` says so; its last observation is the one before, its
+    reward 0. What else a run notes, such as contacts that are too deep, is not noted here: look at a ``simulator.run`` of it first.
 
     Raises
     ------
@@ -77,14 +81,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
                  terminated: Callable[..., Any] | None = None, reset: Callable[[Any], Any] | None = None,
                  action: spaces.Space[Any] | None = None, action_repeat: int = 1, horizon: float | None = None,
                  autoreset: str | AutoresetMode = "next_step", seed: int | None = None, dtype: Any = np.float32,
-                 copy: bool = True) -> None:  # fmt: skip
+                 copy: bool = True, max_episode_steps: int | None = None, point: str | None = None) -> None:  # fmt: skip
         names = {mode: name for name, mode in MODES.items()}
         self.autoreset = one_of("autoreset", names.get(autoreset, autoreset), MODES, EnvError)  # type: ignore[arg-type]
         self.num_envs = whole("num_envs", num_envs, "a whole number of rows from 1", least=1, error=EnvError)
         if dtype not in (np.float32, np.float64, "float32", "float64"):
             raise EnvError(f"dtype is {shown(dtype)}; expected float32 or float64")
         self.simulator, self.copy, self.dtype = simulator, copy, np.dtype(dtype)
-        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, horizon, self.autoreset)
+        limit = horizon if max_episode_steps is None else (horizon, max_episode_steps)
+        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, limit, self.autoreset, point)
         self.metadata = {"autoreset_mode": MODES[self.autoreset], "render_modes": []}
         self.single_observation_space = spaces.Box(-np.inf, np.inf, self.task.shape, self.dtype.type)
         self.single_action_space = acting(action, np.shape(simulator.parameters["action"]))
@@ -97,7 +102,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             self._now[:, self._columns[name]] = np.ravel(x)
         self._reseed(np.random.SeedSequence().entropy % 2**53 if seed is None else seed, np.arange(self.num_envs))  # type: ignore[operator]
         self._seen = np.empty((self.num_envs, *self.task.shape), dtype=self.dtype)
-        self._begun, self._ended = False, np.zeros(self.num_envs, dtype=bool)
+        self._begun, self._told, self._ended = False, False, np.zeros(self.num_envs, dtype=bool)
 
     # ------------------------------------------------------------ the kernel
 
@@ -167,7 +172,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if (bad := rows[self._found("diverged")[rows] > 0.5]).size:
             raise EnvError(f"the observation or reward of row {bad[0]} is not finite at the beginning of an episode; expected numbers")
         self._begun, self._ended[rows] = True, False
+        self._tell_skipped()
         return self._observed(), {}
+
+    def _tell_skipped(self) -> None:
+        """Warn, once, where an episode could not begin."""
+        skipped = self._now[:, self._columns["skipped"]]
+        if self._told or not skipped.any():
+            return
+        self._told, i = True, int(np.argmax(skipped[:, 0]))
+        own = self.task.own.split(self._found("p")[i])
+        seed, row, last = (int(own[n]) for n in ("seed", "row", "episode"))
+        episode, why = next((k, why) for k in range(last - 1, -1, -1) if (why := self.task.why(seed, row, k)))
+        warn(f"episode {episode} of row {i} cannot begin, and was left out: {why} (told once)", SimulationWarning)
 
     def _reseed(self, seed: Any, rows: Array) -> None:
         """Let rows begin with episode 0 of a seed, or of one each."""
@@ -214,6 +231,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             for i in np.flatnonzero(self._ended):
                 final[i] = ends[i].astype(self.dtype)
             info |= {"final_obs": final, "_final_obs": self._ended.copy(), "final_info": dict(info), "_final_info": self._ended.copy()}
+        self._tell_skipped()
         return self._observed(), self._found("reward").copy(), terminated, truncated, info
 
     def _checked(self, actions: Any) -> Array:
@@ -223,6 +241,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             a = np.asarray(actions)
         except ValueError:
             raise EnvError(f"the actions are not rectangular; expected shape {shape}") from None
+        except (RuntimeError, TypeError) as error:                             # a tensor that NumPy does not read
+            raise EnvError(f"the actions cannot be read ({error}); expected numbers of shape {shape}") from None
         if a.dtype.kind not in "fiu":
             raise EnvError(f"the actions hold {a.dtype}; expected numbers of shape {shape}")
         if a.shape != shape:
@@ -234,7 +254,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if not good.all():
             where = tuple(int(i) for i in np.argwhere(~good)[0])
             what = f"entry {', '.join(map(str, where[1:]))} of the action" if where[1:] else "the action"
-            raise EnvError(f"{what} of row {where[0]} is {a[where]:g}; expected one of {space}")
+            raise EnvError(f"{what} of row {where[0]} is {a[where]!s}; expected one of {space}")
         return a.reshape(self.num_envs, -1)
 
     # ------------------------------------------------------------ what is inside
@@ -247,23 +267,30 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     @property
     def q(self) -> Array:
         """Configurations (rows, nq)."""
-        return self.simulator._step.layout.split(self._found("x"))["q"].copy()
+        return frozen(self.simulator._step.layout.split(self._found("x"))["q"])
 
     @property
     def v(self) -> Array:
         """Velocities (rows, nv)."""
-        return self.simulator._step.layout.split(self._found("x"))["v"].copy()
+        return frozen(self.simulator._step.layout.split(self._found("x"))["v"])
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """Parameters of the simulator, and what else was drawn for the episodes, by name (rows, *shape)."""
+        """Parameters of the simulator, and what else was drawn for the episodes, by name (rows, *shape); read-only, as q and v are."""
         found = self.task.own.split(self._found("p"))
-        return {n: found[n].copy() for n in (*self.simulator.parameters, *self.task.names)}
+        return {n: frozen(found[n]) for n in (*self.simulator.parameters, *self.task.names)}
 
     @property
     def episodes(self) -> Array:
         """Numbers of the episodes, from 0 (rows)."""
         return self.task.own.split(self._found("p"))["episode"].astype(int) - 1
+
+
+def frozen(x: Array) -> Array:
+    """Return a copy that refuses to be written into: what is written there would not act."""
+    x = x.copy()
+    x.flags.writeable = False
+    return x
 
 
 def acting(space: Any, shape: tuple[int, ...]) -> spaces.Space[Any]:

@@ -133,6 +133,11 @@ class Overlaps:
         """The gaps (..., points) of configurations (..., nq)."""
         return shaped(self.contacts.gaps, f"({self.contacts.model.nq})->({len(self.sizes)})")
 
+    def apart(self, q: Array) -> Any:
+        """Whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` asks; traceable."""
+        deep = ops.array(list(self.contacts.gaps(q) + OVERLAP * self.sizes))
+        return functools.reduce(ops.minimum, deep) >= 0.0
+
     def require_apart(self, q: Array) -> None:
         """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a quarter of the thinner one.
 

@@ -87,9 +87,16 @@ class Noise:
         """n normal numbers of mean 0 and deviation 1."""
         return ops.normal(n, **self._next)
 
-    def uniform(self, n: int) -> Any:
+    def uniform(self, n: int, *others: Any) -> Any:
         """n uniform numbers in [0, 1)."""
+        if others:
+            raise SimulationError(f"uniform got {(n, *others)}; expected n alone, and low + (high - low) * uniform(n)")
         return ops.uniform(n, **self._next)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise SimulationError(f"random numbers have no '{name}'; expected noise(n), normal numbers, or noise.uniform(n), in [0, 1)")
 
     @property
     def _next(self) -> dict[str, Any]:

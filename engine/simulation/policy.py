@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ def policy(network: Any, activation: str = "tanh", output: str = "linear", mean:
     Parameters
     ----------
     network : layers (W, b), W (n, m) and b (n), the first first; or a ``torch.nn.Sequential`` of ``Linear`` layers and activations, which
-        then says what follows each layer itself. Weights that are traced, such as parameters of a simulation, are taken too
+        then says what follows each layer itself; a module with a ``forward`` of its own is refused. Weights that are traced, such as
+        parameters of a simulation, are taken too
     activation : what follows every layer but the last: tanh, relu, sigmoid, elu, silu, softplus or linear
     output : what follows the last
     mean, scale : the network sees (x − mean)/scale, as it was trained
@@ -52,13 +53,16 @@ def policy(network: Any, activation: str = "tanh", output: str = "linear", mean:
     layers = of_torch(network) if hasattr(network, "state_dict") else of_numbers(network, activation, output)
     m = np.shape(layers[0][0])[1]
     shift = np.zeros(m) if mean is None else np.asarray(mean, dtype=float)
-    per = np.ones(m) if scale is None else 1.0 / np.asarray(scale, dtype=float)
+    with np.errstate(divide="ignore"):
+        per = np.ones(m) if scale is None else 1.0 / np.asarray(scale, dtype=float)
     if shift.shape != (m,) or per.shape != (m,) or not np.isfinite([*shift, *per]).all():
         raise EngineError(f"policy: mean and scale have shapes {shift.shape} and {per.shape}; expected ({m},), finite, and no scale of 0")
 
     def act(x: Any) -> Any:
+        if np.ndim(x) > 1 and ops.graph_of(x) is None:
+            return np.array([act(row) for row in np.reshape(x, (-1, np.shape(x)[-1]))]).reshape(*np.shape(x)[:-1], -1)
         if np.shape(x) != (m,):
-            raise EngineError(f"a policy got an input of shape {np.shape(x)}; expected ({m},)")
+            raise EngineError(f"a policy got an input of shape {np.shape(x)}; expected ({m},), or on floats (..., {m})")
         y = (x - shift) * per
         for W, b, follows in layers:
             y = follows(ops.dense(W, y, b))
@@ -77,23 +81,48 @@ def of_numbers(network: Any, activation: str, output: str) -> list[tuple[Any, An
 
 
 def of_torch(network: Any) -> list[tuple[Any, Any, Callable[[Any], Any]]]:
-    """Return the layers of a network of torch's, in the order of its modules."""
+    """Return the layers of a network of torch's that does one module after another, each as torch itself has it."""
     layers: list[tuple[Any, Any, Callable[[Any], Any]]] = []
-    for module in network.modules():
+    for module in flat(network):
         kind = type(module).__name__
-        if module is network or any(True for _ in module.children()) or kind in ("Dropout", "Identity", "Flatten"):
-            continue
         if kind == "Linear":
             W = module.weight.detach().cpu().numpy().astype(float)
             b = np.zeros(len(W)) if module.bias is None else module.bias.detach().cpu().numpy().astype(float)
             layers.append((checked(len(layers), "W", W), checked(len(layers), "b", b), ACTIVATIONS["linear"]))
         elif layers and kind.lower() in ACTIVATIONS:
-            layers[-1] = (*layers[-1][:2], named(kind.lower()))
-        else:
+            W, b, before = layers[-1]
+            layers[-1] = W, b, after(before, named(kind.lower()), as_is(module))
+        elif kind not in ("Dropout", "Identity", "Flatten"):
             raise EngineError(f"policy: a layer of kind {kind}; expected Linear layers, each before one of {', '.join(ACTIVATIONS)}")
     if not layers:
         raise EngineError(f"policy: a {type(network).__name__} without Linear layers")
     return connected(layers)
+
+
+def flat(network: Any) -> Iterator[Any]:
+    """Yield the modules of a Sequential one after another; refuse those that may do something else with them."""
+    kind = type(network)
+    if not kind.__module__.startswith("torch.nn.modules.") or network._forward_hooks or network._forward_pre_hooks:
+        raise EngineError(f"policy: what a {kind.__name__} does with its layers is its own; expected a torch.nn.Sequential, such as "
+                          "torch.nn.Sequential(*model.policy.mlp_extractor.policy_net, model.policy.action_net)")  # fmt: skip
+    if kind.__name__ != "Sequential":
+        yield network
+        return
+    for module in network.children():
+        yield from flat(module)
+
+
+def as_is(module: Any) -> tuple[float, float]:
+    """Return by what an activation's input and its result are multiplied: Softplus(beta) is softplus(beta x)/beta."""
+    if getattr(module, "alpha", 1.0) != 1.0:
+        raise EngineError(f"policy: {module}; expected alpha = 1")
+    beta = float(getattr(module, "beta", 1.0))
+    return beta, 1.0 / beta
+
+
+def after(first: Callable[[Any], Any], then: Callable[[Any], Any], scales: tuple[float, float]) -> Callable[[Any], Any]:
+    """Return one function after another, with what it gets and returns multiplied."""
+    return lambda x: scales[1] * then(scales[0] * first(x))
 
 
 def checked(k: int, name: str, x: Any) -> Array:

@@ -34,6 +34,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generi
 INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 #: of the engine's objects, those whose attributes count
 OPEN = (Called, Component, ControlSystem, Event, Law)
+#: the instructions that read a global
+GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 #: how far it goes from a function to what that holds
 DEPTH = 12
 
@@ -164,7 +166,7 @@ class Walk:
         for name, y in vars(f).items():
             if not name.startswith("__"):
                 yield from self.leaves(y, joined(path, name), depth)
-        for name in names:
+        for name in dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code, GLOBALS)) if own else ():
             if name in f.__globals__:
                 yield from self.read(f.__globals__[name], joined(path, name), depth, names)
 
@@ -184,7 +186,7 @@ class Walk:
         if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or (engines and not (opened or isinstance(x, OPEN))):
             return
         if hasattr(x, "__array__"):
-            yield joined(path, "values"), np.array(x, copy=True)
+            yield joined(path, "values"), np.asarray(x.detach().cpu() if hasattr(x, "detach") else x).copy()
         if not (opened or isinstance(x, OPEN) or callable(x) or not known(kind)):
             return
         for c in [c for c in kind.__mro__[::-1] if not known(c)]:
@@ -241,9 +243,8 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 @functools.lru_cache(maxsize=10_000)
-def loaded(code: types.CodeType) -> tuple[str, ...]:
+def loaded(code: types.CodeType, naming: tuple[str, ...] = (*GLOBALS, "LOAD_ATTR", "LOAD_METHOD")) -> tuple[str, ...]:
     """Return the globals and attributes that code names."""
-    naming = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
     return tuple(dict.fromkeys(str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith(naming)))
 
 

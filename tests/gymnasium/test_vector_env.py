@@ -183,6 +183,51 @@ def test_parameters_are_drawn_for_an_episode():
     np.testing.assert_allclose(o[:, 0], 3.0 * 0.05**2 / 2 / masses, rtol=1e-13)
 
 
+def test_gravity_may_be_drawn():
+    simulator = slider(parameters={"action": [0.0], "gravity": [0.0, 0.0, -9.81]})
+    envs = made(2, simulator, reset=lambda random: {**begun(random), "gravity": np.array([random.uniform(1)[0], 0.0, 0.0])})
+    q = envs.reset()[0][:, 0]
+    o = envs.step(np.zeros((2, 1)))[0]
+    pulls = envs.parameters["gravity"][:, 0]
+    assert pulls.std() > 0.0
+    np.testing.assert_allclose(o[:, 0], q + 0.05 * (o[:, 1] - 0.05 * pulls) + pulls * 0.05**2 / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_episodes_that_cannot_begin_are_left_out_and_told_once(mode):
+    """A mass of 1 − |x| with normal x is none in a third of the draws: the simulator's own word on it, at first and later."""
+    simulator = slider(parameters={"action": [0.0], "mass.cart": 2.0})
+
+    def reset(random):
+        return {"q": np.zeros(1), "v": np.zeros(1), "mass.cart": 1.0 - abs(random(1)[0])}
+
+    given = {"observation": lambda t, q, v: q, "reward": lambda t, q, v: 0.0, "terminated": None, "horizon": 0.05, "autoreset": mode}
+    with pytest.warns(engine.SimulationWarning, match="of 8 episodes that reset drew cannot begin: parameter 'mass.cart' is -.*above zero"):
+        envs = made(5, simulator, reset=reset, **given)
+    with pytest.warns(engine.SimulationWarning, match=r"episode \d of row \d cannot begin, and was left out: parameter") as told:
+        envs.reset(seed=3)
+        for _ in range(40):
+            o, *_, info = envs.step(np.ones((5, 1)))
+            assert (envs.parameters["mass.cart"] > 0.0).all() and np.isfinite(o).all() and "diverged" not in info
+    assert len(told) == 1 and (envs.episodes > 20).all()
+    mass = [1.0 - abs(ops.normal(1, seed=3, stream=zlib.crc32(b"reset"), count=k, run=0)[0]) for k in envs.episodes[:1]]
+    np.testing.assert_allclose(envs.parameters["mass.cart"][0], mass[0], rtol=1e-14)
+
+
+def test_a_reset_that_never_can_begin_is_refused():
+    simulator = slider(parameters={"action": [0.0], "mass.cart": 2.0})
+    with pytest.raises(EnvError, match=r"8 of 8 episodes that reset drew cannot begin: parameter .mass\.cart. is -1"):
+        made(2, simulator, reset=lambda random: {**begun(random), "mass.cart": -1.0})
+
+
+def test_what_is_read_of_an_environment_cannot_be_written_into():
+    envs = made()
+    envs.reset()
+    for x in (envs.q, envs.v, envs.parameters["goal"]):
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 0.0
+
+
 def test_laws_get_noise_of_their_own_in_each_episode():
     simulator = slider(controller=engine.Law(lambda t, q, v, action, noise: action + noise(1), period=0.01))
     envs = made(2, simulator, reset=None, observation=lambda t, q, v: v, reward=lambda t, q, v: 0.0)
@@ -262,8 +307,17 @@ def test_wrappers_of_gymnasium_take_it():
     ({"observation": lambda t, q, v: {"q": q}}, "observation returned .*; expected finite numbers"),
     ({"observation": lambda t, q, v, sizes=iter(range(1, 99)): np.zeros(next(sizes))}, r"observation returned shape \(2,\); .* \(1,\)"),
     ({"observation": lambda t, q, v, noise: q + noise(1)}, "observation asks for noise; expected a function of what is now"),
-    ({"reward": lambda t, q, v: q}, r"reward returned shape \(1,\); expected one number"),
+    ({"reward": lambda t, q, v: q}, r"reward returned shape \(1,\); expected one finite number"),
     ({"reward": engine.Law(lambda t, q, v: q[0], period=0.1)}, "reward is <engine.*Law.*>; expected a function"),
+    ({"reward": lambda t, q, v: None}, "reward returned None at the beginning of an episode; expected one finite number"),
+    ({"terminated": lambda t, q, v: q[0]}, r"terminated returned .*; expected one truth, such as q\[0\] > 1.0"),
+    ({"reset": lambda random: {"q": random(1), "goal": random(2)}}, "reset returned no 'v', in .*; expected .q, v., or a dictionary"),
+    ({"reset": lambda random: {**begun(random), "mass.crat": 3.0}}, "'mass.crat', which nothing reads .did you mean 'mass.cart'"),
+    ({"reset": lambda random: {**begun(random), "mass.cart": 3.0}}, "reset returns 'mass.cart', which nothing reads"),
+    ({"reset": lambda random: {**begun(random), "q": random.uniform(0.0, 1.0, 1)}}, r"uniform got \(0.0, 1.0, 1\); expected n alone"),
+    ({"reset": lambda random: {**begun(random), "q": random.normal(1)}}, "random numbers have no 'normal'; expected noise"),
+    ({"max_episode_steps": 3}, "horizon and max_episode_steps are both given; expected one of them"),
+    ({"max_episode_steps": 0.5, "horizon": None}, "max_episode_steps is 0.5; expected a whole number of actions from 1"),
     ({"terminated": lambda t, q, v: q > 1.0}, r"terminated returned shape \(1,\); expected one truth"),
     ({"reset": 3}, "reset is 3; expected a function of the random numbers"),
     ({"reset": lambda random: random(1)}, "reset returned array.*; expected .q, v., or a dictionary"),
@@ -311,7 +365,7 @@ def test_what_is_wrong_in_a_call_is_said():
         (lambda: envs.step([[1.0], [2.0, 3.0], []]), "the actions are not rectangular"),
         (lambda: envs.step(np.array([["a"]] * 3)), "the actions hold <U1; expected numbers"),
         (lambda: envs.step(np.array([[0.0], [np.nan], [0.0]])), "entry 0 of the action of row 1 is nan; expected one of Box"),
-        (lambda: envs.step(np.array([[0.0], [0.0], [51.0]])), "entry 0 of the action of row 2 is 51; expected one of Box"),
+        (lambda: envs.step(np.array([[0.0], [0.0], [51.0]])), "entry 0 of the action of row 2 is 51.0; expected one of Box"),
     ):  # fmt: skip
         with pytest.raises(EnvError, match=text):
             call()

@@ -47,14 +47,15 @@ def test_as_a_controller_and_with_weights_that_are_parameters():
 class Module:
     """What of torch's modules is looked at."""
 
-    def __init__(self, *children):
+    __module__ = "torch.nn.modules.of_tests"
+    _forward_hooks = _forward_pre_hooks = {}
+
+    def __init__(self, *children, **own):
         self.inside = children
+        vars(self).update(own)
 
     def children(self):
         return iter(self.inside)
-
-    def modules(self):
-        return iter([self, *self.inside])
 
     def state_dict(self):
         return {}
@@ -71,32 +72,50 @@ class Tensor(np.ndarray):
         return np.asarray(self)
 
 
+def kind(name, base=Module):
+    return type(name, (base,), {"__module__": "torch.nn.modules.of_tests"})
+
+
 class Linear(Module):
+    __module__ = Module.__module__
+
     def __init__(self, W, b):
-        super().__init__()
-        self.weight, self.bias = np.asarray(W).view(Tensor), None if b is None else np.asarray(b).view(Tensor)
+        super().__init__(weight=np.asarray(W).view(Tensor), bias=None if b is None else np.asarray(b).view(Tensor))
 
 
-class Tanh(Module):
-    pass
-
-
-class Dropout(Module):
-    pass
-
-
-class Conv2d(Module):
-    pass
+Sequential, Tanh, ReLU, Dropout, Conv2d, ELU, Softplus = map(kind, ("Sequential", "Tanh", "ReLU", "Dropout", "Conv2d", "ELU", "Softplus"))
 
 
 def test_networks_of_torch():
-    net = Module(Linear(*LAYERS[0]), Tanh(), Dropout(), Linear(*LAYERS[1]), Tanh(), Linear(*LAYERS[2]))
+    net = Sequential(Linear(*LAYERS[0]), Tanh(), Dropout(), Linear(*LAYERS[1]), Tanh(), Linear(*LAYERS[2]))
     x = RNG.normal(size=6)
     np.testing.assert_array_equal(engine.policy(net)(x), engine.policy(LAYERS)(x))
     with pytest.raises(engine.EngineError, match="policy: a layer of kind Conv2d; expected Linear layers"):
-        engine.policy(Module(Linear(*LAYERS[0]), Conv2d()))
-    with pytest.raises(engine.EngineError, match="a Module without Linear layers"):
-        engine.policy(Module())
+        engine.policy(Sequential(Linear(*LAYERS[0]), Conv2d()))
+    with pytest.raises(engine.EngineError, match="a Sequential without Linear layers"):
+        engine.policy(Sequential())
+
+
+def test_networks_of_torch_are_nested_and_have_scales():
+    (W, b), x = LAYERS[0], RNG.normal(size=6)
+    y = W @ x + b
+    nested = Sequential(Sequential(Linear(W, b)), Sequential(Tanh(), ReLU()))
+    np.testing.assert_allclose(engine.policy(nested)(x), np.maximum(np.tanh(y), 0.0), rtol=1e-14)
+    np.testing.assert_allclose(engine.policy(Sequential(Linear(W, b), Softplus(beta=2)))(x), np.log1p(np.exp(2 * y)) / 2, rtol=1e-13)
+    rows = RNG.normal(size=(2, 3, 6))
+    np.testing.assert_array_equal(engine.policy(nested)(rows)[1, 2], engine.policy(nested)(rows[1, 2]))
+
+
+def test_networks_that_do_something_else_with_their_layers_are_refused():
+    own = type("Net", (Module,), {"__module__": "users"})
+    hooked = Sequential(Linear(*LAYERS[0]), _forward_hooks={1: print})
+    for net in (own(Linear(*LAYERS[0])), Sequential(own(Linear(*LAYERS[0]))), kind("Mine", Sequential)(Linear(*LAYERS[0])), hooked):
+        if type(net).__name__ == "Mine":
+            type(net).__module__ = "users"
+        with pytest.raises(engine.EngineError, match="does with its layers is its own; expected a torch"):
+            engine.policy(net)
+    with pytest.raises(engine.EngineError, match="expected alpha = 1"):
+        engine.policy(Sequential(Linear(*LAYERS[0]), ELU(alpha=0.5)))
 
 
 def test_a_network_of_torch_itself():
@@ -104,6 +123,17 @@ def test_a_network_of_torch_itself():
     net = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3, bias=False), torch.nn.Tanh()).double()
     x = RNG.normal(size=6)
     np.testing.assert_allclose(engine.policy(net)(x), net(torch.from_numpy(x)).detach().numpy(), rtol=0, atol=1e-14)
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
+
+        def forward(self, x):
+            return torch.tanh(self.b(torch.relu(self.a(x))))
+
+    with pytest.raises(engine.EngineError, match="what a Net does with its layers is its own"):
+        engine.policy(Net())
 
 
 @pytest.mark.parametrize(("given", "message"), [
@@ -117,7 +147,6 @@ def test_a_network_of_torch_itself():
     ({"network": LAYERS, "scale": np.zeros(6)}, "no scale of 0"),
     ({"network": LAYERS, "mean": np.zeros(5)}, r"mean and scale have shapes \(5,\) and \(6,\)"),
 ])  # fmt: skip
-@pytest.mark.filterwarnings("ignore:divide by zero")
 def test_what_is_refused(given, message):
     with pytest.raises(engine.EngineError, match=message):
         engine.policy(**given)

@@ -54,6 +54,27 @@ def test_all_that_a_function_reads_is_found():
     assert changed({"a": 1.0}, {}) == ["a is 'nothing', and was 1.0"]
 
 
+def test_an_attribute_is_no_global_of_the_same_name():
+    """np.pi reads no global pi, whatever that is: as a network that is called so."""
+    class Network:
+        requires_grad = True
+
+        def __array__(self):
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+        def detach(self):
+            return self
+
+        def cpu(self):
+            return np.ones(2)
+
+    scope = {"np": np, "pi": Network(), "e": Network()}
+    exec("def f(t, q, v):\n    return np.pi * q", scope)
+    assert [name for name in surroundings([("f", scope["f"])]) if "pi" in name] == []
+    exec("def g(t, q, v):\n    return e(q)", scope)
+    assert surroundings([("g", scope["g"])])["g: e.values"].tolist() == [1.0, 1.0]
+
+
 def test_a_circle_ends():
     loop: list = [1.0]
     loop.append(loop)
