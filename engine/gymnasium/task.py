@@ -55,10 +55,10 @@ class Task:
     """
 
     def __init__(self, simulator: Simulator, observation: Any, reward: Any, terminated: Any, reset: Any, action_repeat: int,
-                 horizon: Any, autoreset: str, point: str | None) -> None:  # fmt: skip
+                 horizon: float | None, max_episode_steps: int | None, autoreset: str, point: str | None) -> None:  # fmt: skip
         self.simulator, self.autoreset = fit(simulator), autoreset
         self.repeat = whole("action_repeat", action_repeat, "a whole number of steps from 1", least=1, error=EnvError)
-        self.steps = self._counted(horizon)
+        self.steps = self._counted(horizon, max_episode_steps)
         if reset is not None and not callable(reset):
             raise EnvError(f"reset is {shown(reset)}; expected a function of the random numbers, reset(random)")
         self._reset = pure(functools.partial(beginning, reset or (lambda random: at_rest(simulator))))
@@ -82,20 +82,18 @@ class Task:
         self._kept = Kept(lambda: surroundings(written.items()), self._traced, self.programs,
                           "what reset draws, or a parameter, for what changes, or a new environment")  # fmt: skip
 
-    def _counted(self, horizon: Any) -> float:
-        """Return how many steps an episode has at most, of seconds, or of (None, actions)."""
+    def _counted(self, horizon: float | None, actions: int | None) -> float:
+        """Return how many steps an episode has at most."""
+        most = np.inf
+        if actions is not None:
+            most = self.repeat * whole("max_episode_steps", actions, "a whole number of actions from 1", least=1, error=EnvError)
         if horizon is None:
-            return np.inf
-        if isinstance(horizon, tuple):
-            if horizon[0] is not None:
-                raise EnvError("horizon and max_episode_steps are both given; expected one of them")
-            actions = whole("max_episode_steps", horizon[1], "a whole number of actions from 1", least=1, error=EnvError)
-            return float(actions * self.repeat)
+            return float(most)
         one = self.repeat * self.simulator.dt
         given = number("horizon", horizon, "seconds greater than zero", above=0.0, error=EnvError)
         if round(given / one) < 1 or abs(given / one - round(given / one)) > 1e-6:
             raise EnvError(f"horizon is {given:g} s; expected a multiple of the {one:g} s that an action lasts")
-        return float(round(given / one) * self.repeat)
+        return float(min(most, round(given / one) * self.repeat))
 
     # ------------------------------------------------------------ what is tried on numbers
 

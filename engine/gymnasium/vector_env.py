@@ -43,8 +43,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         neutral configuration at rest by default
     action : the space of an action, Box or Discrete, of the shape of the parameter "action"; unbounded by default
     action_repeat : steps of the simulator an action
-    horizon : s, after which an episode is truncated; or
-    max_episode_steps : actions
+    horizon, max_episode_steps : s, and actions, after which an episode is truncated: by what comes first
     autoreset : "next_step", "same_step" or "disabled", as Gymnasium's AutoresetMode
     seed : of the episodes, until :meth:`reset` gets another
     dtype : of observations, float32 or float64
@@ -88,8 +87,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if dtype not in (np.float32, np.float64, "float32", "float64"):
             raise EnvError(f"dtype is {shown(dtype)}; expected float32 or float64")
         self.simulator, self.copy, self.dtype = simulator, copy, np.dtype(dtype)
-        limit = horizon if max_episode_steps is None else (horizon, max_episode_steps)
-        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, limit, self.autoreset, point)
+        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, horizon, max_episode_steps, self.autoreset, point)
         self.metadata = {"autoreset_mode": MODES[self.autoreset], "render_modes": []}
         self.single_observation_space = spaces.Box(-np.inf, np.inf, self.task.shape, self.dtype.type)
         self.single_action_space = acting(action, np.shape(simulator.parameters["action"]))

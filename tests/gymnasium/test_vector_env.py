@@ -183,6 +183,14 @@ def test_parameters_are_drawn_for_an_episode():
     np.testing.assert_allclose(o[:, 0], 3.0 * 0.05**2 / 2 / masses, rtol=1e-13)
 
 
+def test_episodes_are_as_long_as_gymnasium_is_asked_for():
+    for more, count in (({"max_episode_steps": 3}, 3), ({"horizon": None, "max_episode_steps": 6}, 6), ({"max_episode_steps": 9}, 4)):
+        envs = made(1, terminated=None, **more)
+        envs.reset()
+        assert [bool(envs.step(np.zeros((1, 1)))[3][0]) for _ in range(count)] == [False] * (count - 1) + [True]
+    assert gymnasium.make_vec("engine/CartPole-v0", 2, max_episode_steps=7).task.steps == 7
+
+
 def test_gravity_may_be_drawn():
     simulator = slider(parameters={"action": [0.0], "gravity": [0.0, 0.0, -9.81]})
     envs = made(2, simulator, reset=lambda random: {**begun(random), "gravity": np.array([random.uniform(1)[0], 0.0, 0.0])})
@@ -316,7 +324,6 @@ def test_wrappers_of_gymnasium_take_it():
     ({"reset": lambda random: {**begun(random), "mass.cart": 3.0}}, "reset returns 'mass.cart', which nothing reads"),
     ({"reset": lambda random: {**begun(random), "q": random.uniform(0.0, 1.0, 1)}}, r"uniform got \(0.0, 1.0, 1\); expected n alone"),
     ({"reset": lambda random: {**begun(random), "q": random.normal(1)}}, "random numbers have no 'normal'; expected noise"),
-    ({"max_episode_steps": 3}, "horizon and max_episode_steps are both given; expected one of them"),
     ({"max_episode_steps": 0.5, "horizon": None}, "max_episode_steps is 0.5; expected a whole number of actions from 1"),
     ({"terminated": lambda t, q, v: q > 1.0}, r"terminated returned shape \(1,\); expected one truth"),
     ({"reset": 3}, "reset is 3; expected a function of the random numbers"),
