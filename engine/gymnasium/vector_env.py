@@ -87,7 +87,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if dtype not in (np.float32, np.float64, "float32", "float64"):
             raise EnvError(f"dtype is {shown(dtype)}; expected float32 or float64")
         self.simulator, self.copy, self.dtype = simulator, copy, np.dtype(dtype)
-        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, horizon, max_episode_steps, self.autoreset, point)
+        self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, horizon, max_episode_steps,
+                         self.autoreset, point)  # fmt: skip
         self.metadata = {"autoreset_mode": MODES[self.autoreset], "render_modes": []}
         self.single_observation_space = spaces.Box(-np.inf, np.inf, self.task.shape, self.dtype.type)
         self.single_action_space = acting(action, np.shape(simulator.parameters["action"]))
