@@ -212,7 +212,9 @@ def test_forces_of_contacts_stand_where_they_act() -> None:
     rough = ContactMaterial(dissipation=10.0)
     sim = Simulator(builder.model(floating_base=True), contacts=Contacts(HalfSpace(material=rough), material=rough))
     run = sim.run([1.0, 0, 0, 0, 0, 0, 0.1], np.zeros(6), 1.0, record_every=100)
-    starts, ends = arrows(mark(Scene(run), 1.0, Shown(contacts=True)))
+    drawing = mark(Scene(run), 1.0, Shown(contacts=True))
+    (starts, ends), lines = arrows(drawing), drawing.lines[0]
+    assert lines.shape == (4, 2, 3) and np.abs(np.linalg.norm(np.diff(lines, axis=1), axis=2) - 0.4).max() < 1e-3     # the face's sides
     corners = np.array([[x, y] for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
     assert len(starts) == 4 and np.abs(starts[np.lexsort(starts[:, 1::-1].T)][:, :2] - corners).max() < 1e-3
     assert np.abs((ends - starts)[:, :2]).max() < 1e-3 and np.ptp((ends - starts)[:, 2]) < 1e-3 < (ends - starts)[:, 2].min()

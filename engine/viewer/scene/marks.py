@@ -26,7 +26,7 @@ from engine.viewer.scene.scene import Actor, Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
 from engine.viewer.scene.surface import sphere
-from engine.viewer.scene.symbols import Symbols, norms
+from engine.viewer.scene.symbols import Symbols, norms, turned
 
 Array = np.ndarray
 #: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
@@ -188,7 +188,7 @@ def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, p
 
 def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:
     """Draw the forces of contacts where they act, each from a dot: half the weight of all that moves is 0.4 of the robot's size, which is
-    the most; without gravity the longest is."""
+    the most; without gravity the longest is. Around the points in which two shapes touch is a line."""
     top = known.longest(actor.source, now, "contacts", lambda s: norms(s.signals["contacts.force"]).max(axis=-1, initial=0.0))
     if not top > 0.0:
         return
@@ -198,6 +198,24 @@ def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States
     length = np.minimum(norms(force[touch]) / unit, 1.0) / norms(force[touch])
     symbols.arrows(at[touch], force[touch] * (0.4 * known.whole * length)[:, None], FORCE, 0.0055 * known.whole)
     symbols.balls(at[touch], np.full(touch.sum(), 0.01 * known.whole))
+    pairs = np.array([name.rpartition(".")[0] for name in actor.source.names.get("contacts", ())])
+    for rollout in np.arange(len(force)).reshape(len(now.q), -1) if len(pairs) else ():
+        for k in (rollout[(pairs == pair) & touch[rollout]] for pair in dict.fromkeys(pairs[touch[rollout]])):
+            if len(k) > 1:
+                symbols.lines(patch(at[k], force[k]), FORCE, 2.0)
+
+
+def patch(points: Array, force: Array) -> Array:
+    """Return the sides (n, 2, 3) of a polygon through points (n, 3), around the direction of the forces (n, 3) on them.
+
+    >>> square = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> float(norms(np.diff(patch(square, np.tile([0.0, 0.0, 1.0], (4, 1))), axis=1)[:, 0]).sum())
+    4.0
+    """
+    across, other, _ = turned(force.sum(axis=0)[None] / norms(force.sum(axis=0)))[0].T
+    off = points - points.mean(axis=0)
+    ring = points[np.argsort(np.arctan2(off @ other, off @ across))]
+    return np.stack([ring, np.roll(ring, -1, axis=0)], axis=1)
 
 
 # ---------------------------------------------------------------- trails

@@ -31,7 +31,8 @@ class Shown:
     inertias : of the links, as solid ellipsoids of even density with the same mass and moments
     momentum : of all that moves, at its centre of mass: linear (orange), and angular about that point (violet)
     torques : of the joints: moments as arcs around them, forces as arrows
-    contacts : where links touch, of a motion with contacts: a dot, and the force on the second of the pair as an arrow
+    contacts : where links touch, of a motion with contacts: a dot, the force on the second of the pair as an arrow, and a line
+        around all dots of the pair
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn

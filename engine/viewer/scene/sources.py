@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,11 @@ class Source:
     def events(self) -> tuple[Crossing, ...]:
         """Events of the motion, where they are known."""
         return ()
+
+    @property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """What signals have an entry for each of, as a trajectory's."""
+        return {}
 
     @property
     def instances(self) -> int:
@@ -138,6 +144,10 @@ class Played(Source):
     @property
     def events(self) -> tuple[Crossing, ...]:
         return self.trajectory.events
+
+    @property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        return self.trajectory.names
 
     @property
     def span(self) -> tuple[float, float]:
@@ -232,6 +242,10 @@ class Running(Source):
     def span(self) -> tuple[float, float]:
         """The time now, twice, s."""
         return float(self.live.state.t), float(self.live.state.t)
+
+    @property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        return self.live.now.names
 
     def state(self, t: float) -> tuple[Array, Array]:
         now = self.live.state
