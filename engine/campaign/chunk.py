@@ -96,8 +96,9 @@ def done(plan: Plan, folder: Storage, k: int) -> Outcome:
 def looked_up(folder: Storage, k: int) -> Outcome:
     """Return what is told of a chunk whose shard is there."""
     said = folder.said(k)
-    values = {n: folder.read(k, f"metrics/{n}") for n, m in folder.manifest["metrics"].items() if not m["shape"]}
-    return Outcome(k, folder.span(k)[1], values, len(said["why"]), said)
+    names = [n for n, m in folder.manifest["metrics"].items() if not m["shape"]]
+    values = folder.place.each(lambda n: folder.read(k, f"metrics/{n}"), names)
+    return Outcome(k, folder.span(k)[1], dict(zip(names, values, strict=True)), len(said["why"]), said)
 
 
 def first_look(plan: Plan, count: int) -> Chunk:

@@ -43,7 +43,8 @@ class Column:
     def read(self, rows: Array, rest: tuple[Any, ...] = ()) -> Array:
         """Return some rows, by their places among ``numbers``, and of each the part ``rest``."""
         wanted, size, part = self.numbers[rows], self.runs.folder.manifest["chunk"], (slice(None), *rest)
-        parts = [self._of(int(k), wanted[wanted // size == k], part) for k in np.unique(wanted // size)]
+        chunks = np.unique(wanted // size).tolist()
+        parts = self.runs.folder.place.each(lambda k: self._of(k, wanted[wanted // size == k], part), chunks)
         if not parts:
             return np.zeros((0, *self.shape[1:]), self.dtype)[part]
         order = np.argsort(wanted // size, kind="stable")

@@ -93,7 +93,7 @@ class Objects:
     """The objects of a store whose keys begin alike, by a URL such as s3://bucket/name: a store puts each there whole."""
 
     def __init__(self, url: str) -> None:
-        self.path = url.rstrip("/")
+        self.path = re.sub(r"(?<=[^:/])/+$", "", url)
         self.store = opened(self.path, FIRST)
         self.answered = False
 
