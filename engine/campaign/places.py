@@ -25,8 +25,9 @@ SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "memory")
 EXPECTED = "a bucket that is there, a server that answers, and credentials for it in the environment"
 #: requests of a store that are under way at a time
 REQUESTS = 16
-#: how often a store is asked again, and for how long, s: one that has not answered yet, or not the last time; and one that did, and is busy
-FIRST, LATER = (5, 10.0), (50, 20.0)
+#: how often a store is asked again, for how long, and how long an answer may take, s: of one that has not answered yet, or not the last
+#: time; and of one that did, and is busy
+FIRST, LATER = (5, 10.0, 15.0), (50, 20.0, 120.0)
 
 
 class Disk:
@@ -148,8 +149,8 @@ class Objects:
         raise StorageError(f"'{self.path}{'/' * bool(name)}{name}' cannot be {what} ({problem}); expected {EXPECTED}")
 
 
-def opened(url: str, patience: tuple[int, float]) -> Any:
-    """Return a store, which is not asked anything yet, and is asked again so often, and for so many seconds."""
+def opened(url: str, patience: tuple[int, float, float]) -> Any:
+    """Return a store, which is not asked anything yet; asked again so often and so long, with an answer that may take so long, s."""
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
         raise StorageError(f"'{url}' is of no kind that is known; expected a path, or a URL with {'://, '.join(SCHEMES)}:// or file://")
@@ -163,9 +164,9 @@ def opened(url: str, patience: tuple[int, float]) -> Any:
                            "mp_context=multiprocessing.get_context('spawn')")  # fmt: skip
     if scheme == "memory":
         return in_memory(url)
-    retries, seconds = patience
+    retries, seconds, answer = patience
     try:
-        return from_url(url, client_options={"allow_http": True, "connect_timeout": "5s", "timeout": "120s"},
+        return from_url(url, client_options={"allow_http": True, "connect_timeout": "5s", "timeout": f"{answer:g}s"},
                         retry_config={"max_retries": retries, "retry_timeout": datetime.timedelta(seconds=seconds),
                                       "backoff": {"max_backoff": datetime.timedelta(seconds=2)}})  # fmt: skip
     except Exception as error:

@@ -307,28 +307,25 @@ def test_credentials_that_are_wrong(server):
         asked(f"{server}/moto-api/reset-auth", "POST", b"inf")
 
 
-class Stopping(places.Objects):
-    """A store whose server goes away after so many objects."""
-
-    left = 30
-
-    def put(self, name, data):
-        Stopping.left -= 1
-        if Stopping.left == 0:
-            os.environ["AWS_ENDPOINT_URL"], self.answered = "http://127.0.0.1:9", False
-            self.store = places.opened(self.path, places.LATER)
-        super().put(name, data)
-
-
 def test_a_server_that_stops_half_way(server, monkeypatch, folder):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
-    monkeypatch.setattr(places, "LATER", (2, 1.0))
-    monkeypatch.setattr("engine.campaign.target.Objects", Stopping)
-    with pytest.raises(engine.StorageError) as error:
-        campaign(20).run("s3://runs/stops")
-    assert "cannot be written (http://127.0.0.1:9 does not answer); expected" in str(error.value)
+    monkeypatch.setattr(places, "LATER", (2, 1.0, 1.0))
+    other = sys.modules["moto.server"].ThreadedMotoServer("127.0.0.1", 0, verbose=False)      # with the same objects: they are the process's
+    other.start()
+    put, done = places.Objects.put, []
+
+    def stopping(self, name, data):
+        done.append(name)
+        if len(done) == 30:
+            other.stop()
+        put(self, name, data)
+
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*other.get_host_and_port()))
+        patch.setattr(places.Objects, "put", stopping)
+        with pytest.raises(engine.StorageError) as error:
+            campaign(20).run("s3://runs/stops")
+    assert "cannot be written (http://127.0.0.1:" in str(error.value) and "does not answer); expected" in str(error.value)
     assert str(error.value).endswith("; running it again goes on from what is whole there") and "\n" not in str(error.value)
-    os.environ["AWS_ENDPOINT_URL"] = server
     assert 0 < len(load_campaign("s3://runs/stops")) < 60
     assert same(campaign().run("s3://runs/stops"), folder)
 
