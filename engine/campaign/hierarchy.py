@@ -56,9 +56,7 @@ class Hierarchy(Storage):
     def _begin(self, text: str) -> None:
         self.manifest = m = json.loads(text)
         said, columns = m["campaign"], self._columns
-        for name in columns:
-            if re.fullmatch(rf"\.*|__.*|.*[\x00-\x1f].*|{re.escape(zarr.META)}|.{{200,}}", name):
-                raise StorageError(f"Zarr has no arrays of the name {shown(name)}; expected another name of it, or a folder of HDF5")
+        require_names([*m["drawn"], *m["metrics"], *said["keep"]["columns"], *self._coordinates, "failed", "run"])
         arrays = {name: zarr.array(shape, rows, dtype, fill, dims) for name, (shape, rows, dtype, fill, dims) in columns.items()}
         parts = {f"{name}/{zarr.META}": zarr.text(x) for name, x in arrays.items()}
         for name, x in self._coordinates.items():
@@ -214,6 +212,16 @@ class Hierarchy(Storage):
             raise StorageError(f"'{where}' {wrong}; {ANEW}")
         self._marks[k] = mark
         return mark
+
+
+def require_names(names: list[str]) -> None:
+    """Refuse names that Zarr's arrays cannot have, or two of them."""
+    for k, name in enumerate(names):
+        if re.fullmatch(r"\.*|__.*|.*[\x00-\x1f].*", name, re.DOTALL) or name == zarr.META or len(name.encode()) > 200:
+            raise StorageError(f"Zarr has no arrays of the name {shown(name)}; expected another name of it, or a folder of HDF5")
+        if name in names[:k]:
+            raise StorageError(f"two of what is scattered, measured, kept and said of runs are named '{name}', and Zarr has one; expected "
+                               "another name of one of them, or a folder of HDF5")  # fmt: skip
 
 
 def mark_name(k: int) -> str:

@@ -18,6 +18,7 @@ import pytest
 
 import engine
 from engine.campaign import CampaignError, load_campaign, places
+from engine.campaign.hierarchy import require_names
 from engine.campaign.target import storage_of
 from tests.campaign.cases import METRICS, SLOW, campaign, killed, same
 from tests.cli.commands import ROBOT, SCATTER, run
@@ -265,6 +266,13 @@ def test_names_that_zarr_has_not(tmp_path, name):
         campaign(20, metrics={name: "final q.elbow"}).run(tmp_path / "a.zarr")
 
 
+def test_two_of_one_name_are_refused():
+    with pytest.raises(engine.StorageError, match=r"two of what is scattered, measured, .* are named 'pull', and Zarr has one"):
+        require_names(["pull", "q", "pull"])
+    with pytest.raises(CampaignError, match="a metric is named 'run_kept'"):
+        campaign(metrics={"run_kept": "final q.elbow"})
+
+
 def test_urls_that_are_none(tmp_path, monkeypatch):
     pytest.importorskip("obstore")
     for url, text in (("s4://runs/a", "'s4://runs/a' is of no kind that is known; expected a path, or a URL with s3://"),
@@ -309,7 +317,7 @@ def test_credentials_that_are_wrong(server):
 
 def test_a_server_that_stops_half_way(server, monkeypatch, folder):
     monkeypatch.setattr(places, "LATER", (2, 1.0, 1.0))
-    other = sys.modules["moto.server"].ThreadedMotoServer("127.0.0.1", 0, verbose=False)      # with the same objects: they are the process's
+    other = sys.modules["moto.server"].ThreadedMotoServer("127.0.0.1", 0, verbose=False)     # with the same objects: the process's
     other.start()
     put, done = places.Objects.put, []
 
