@@ -204,12 +204,22 @@ def test_enough_ends_it(server):
     ("failed/chunk-000001.json", lambda data: b"[]", "says nothing of a chunk, or is damaged"),
     ("failed/chunk-000001.json", lambda data: data.replace(b'"first": 20', b'"first": 40'), "says nothing of a chunk, or is damaged"),
 ])  # fmt: skip
-def test_a_damaged_object_is_named_refused_and_made_anew(target, name, damage, text):
+def test_a_damaged_object_is_named_refused_and_made_anew(tmp_path, name, damage, text):
+    refused_and_made_anew(str(tmp_path / "a.zarr"), name, damage, text)
+
+
+def test_a_damaged_object_of_a_store_is_too(server):
+    refused_and_made_anew("s3://runs/damaged", "swing/c/1", lambda data: data[:-1], "is cut short")
+    refused_and_made_anew("s3://runs/damaged", "swing/c/1", lambda data: data[:-1] + b"!", "is damaged: its bytes", "swing")
+    refused_and_made_anew("s3://runs/damaged", "apart/c/1/0", None, "is missing")
+
+
+def refused_and_made_anew(target, name, damage, text, read="apart"):
     campaign(20).run(target)
     before, place = objects(target), storage_of(target).place
     place.put(name, damage(place.get(name))) if damage else deleted(place, [name])
     with pytest.raises(engine.StorageError) as error:
-        load_campaign(target)("apart")
+        load_campaign(target)(read)
     assert text in str(error.value) and f"'{target}/{name}'" in str(error.value) and str(error.value).endswith("and it is made anew")
     campaign().run(target)
     assert objects(target) == before
