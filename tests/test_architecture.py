@@ -43,7 +43,7 @@ ROOMS = {
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
-    "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle"}),
+    "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
     "cli": ({*BELOW, "simulation", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
     "engine": ({*BELOW, "convert", "examples", "simulation", "campaign", "viewer"}, set()),
@@ -62,7 +62,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window"
          "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
-         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "gymnasium"}  # fmt: skip
+         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

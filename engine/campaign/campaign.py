@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike
 from engine.campaign.chunk import first_look, require_alone
 from engine.campaign.design import CampaignError
 from engine.campaign.executors import outcomes, workers_of
-from engine.campaign.folder import Folder, gib
 from engine.campaign.loaded import Runs
+from engine.campaign.places import gib
 from engine.campaign.plan import Plan
+from engine.campaign.storage import Storage
 from engine.campaign.tally import Tally, checked_stop
+from engine.campaign.target import storage_of
 from engine.checks import warn, whole
 from engine.progress import progress_bar
 from engine.recording import StorageError
@@ -122,11 +124,13 @@ class Campaign:
         return self.plan.rerun(i, record_every)
 
     def run(self, out: str | Path, executor: Any = None, progress: bool = False, stop: Mapping[str, float] | None = None) -> Runs:
-        """Run what is missing in a folder, and return what is there.
+        """Run what is missing in a folder or a store, and return what is there.
 
         Parameters
         ----------
-        out : a folder, new or empty, or this campaign's own: it is gone on with, and shards that are damaged are made anew
+        out : a folder, new or empty, or this campaign's own: it is gone on with, and what is damaged is made anew. In it are HDF5 files;
+            where it ends in ".zarr", and at a URL such as "s3://bucket/name" (also gs://, az://, file:// and memory://; with the extra
+            "cloud"), a hierarchy of Zarr 3, which ``xarray.open_zarr`` opens. Credentials and AWS_ENDPOINT_URL are the environment's
         executor : who runs the chunks: None is this process, on all its cores; an executor of concurrent.futures, or a
             dask.distributed.Client, whose processes use as many threads as they were given, else one (the threads of a process take turns).
             They share the folder. What goes to them is pickled: functions that a module has by their names (Dask takes others too)
@@ -138,12 +142,12 @@ class Campaign:
         ------
         CampaignError : the folder is of another campaign; a metric has no value of any of the first runs, or, as a controller in plain
             Python, depends on something besides its run (one is taken twice); the workers are gone
-        StorageError : the folder cannot be written; what was written is whole
+        StorageError : nothing can be written there, or it is not the engine's; what was written is whole
         """
-        plan, folder, workers = self.plan, Folder(out), workers_of(executor)
+        plan, folder, workers = self.plan, storage_of(out), workers_of(executor)
         self._begin(folder, workers)
         wanted = checked_stop(stop, folder.manifest["metrics"])
-        there = {k for k in range(folder.chunks) if folder.fault(k) == ""}
+        there = {k for k, fault in folder.faults().items() if not fault}
         todo = [k for k in range(folder.chunks) if k not in there]
         finished = sum(folder.span(k)[1] for k in there)
         tally = Tally(folder, there, wanted)
@@ -157,14 +161,17 @@ class Campaign:
                     if tally.enough:
                         break
         except (CampaignError, StorageError) as error:
-            done = sum(folder.fault(k, thorough=False) == "" for k in range(folder.chunks))
+            try:
+                done = sum(not fault for fault in folder.faults(thorough=False).values())
+            except StorageError:                                               # it cannot be asked any more
+                raise type(error)(f"{error}; running it again goes on from what is whole there") from None
             raise type(error)(f"{error}; {done} of {folder.chunks} chunks are whole in '{folder.path}', and running it again goes on "
                               "from there") from None  # fmt: skip
-        folder.tidy()
+        folder.place.tidy()
         tally.complain(plan.runs)
         return Runs(folder)
 
-    def _begin(self, folder: Folder, workers: int) -> None:
+    def _begin(self, folder: Storage, workers: int) -> None:
         """Begin a folder, or make sure that it is this campaign's own."""
         plan = self.plan
         if folder.manifest:

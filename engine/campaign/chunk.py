@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.campaign.design import CampaignError
-from engine.campaign.folder import Folder, inside
 from engine.campaign.metrics import Values
 from engine.campaign.plan import Plan
+from engine.campaign.storage import Storage, inside
 from engine.checks import shown
 from engine.simulation import Trajectory
 from engine.simulation.rollouts import rollouts
@@ -84,7 +84,7 @@ def kept(plan: Plan, trajectory: Any, rows: list[int], wanted: Array) -> dict[st
     return found
 
 
-def done(plan: Plan, folder: Folder, k: int) -> Outcome:
+def done(plan: Plan, folder: Storage, k: int) -> Outcome:
     """Run a chunk of a folder, and put its shard there."""
     known = {name: tuple(m["shape"]) for name, m in folder.manifest["metrics"].items()}
     found = computed(plan, *folder.span(k), known)
@@ -93,11 +93,12 @@ def done(plan: Plan, folder: Folder, k: int) -> Outcome:
     return Outcome(k, folder.span(k)[1], {n: x.array for n, x in found.values.items() if x.array.ndim == 1}, len(found.why), said)
 
 
-def looked_up(folder: Folder, k: int) -> Outcome:
+def looked_up(folder: Storage, k: int) -> Outcome:
     """Return what is told of a chunk whose shard is there."""
     said = folder.said(k)
-    values = {n: folder.read(k, f"metrics/{n}") for n, m in folder.manifest["metrics"].items() if not m["shape"]}
-    return Outcome(k, folder.span(k)[1], values, len(said["why"]), said)
+    names = [n for n, m in folder.manifest["metrics"].items() if not m["shape"]]
+    values = folder.place.each(lambda n: folder.read(k, f"metrics/{n}"), names)
+    return Outcome(k, folder.span(k)[1], dict(zip(names, values, strict=True)), len(said["why"]), said)
 
 
 def first_look(plan: Plan, count: int) -> Chunk:

@@ -20,8 +20,9 @@ from typing import Any
 
 from engine.campaign.chunk import Outcome, done
 from engine.campaign.design import CampaignError
-from engine.campaign.folder import Folder
 from engine.campaign.plan import Plan
+from engine.campaign.storage import Storage
+from engine.campaign.target import storage_of
 from engine.checks import EngineError, shown
 from engine.compiler.gufunc import get_threads, set_threads
 from engine.simulation.rollouts import TURN
@@ -59,7 +60,7 @@ def workers_of(executor: Any) -> int:
     return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
 
 
-def outcomes(executor: Any, plan: Plan, folder: Folder, chunks: Iterable[int]) -> Generator[Outcome, None, None]:
+def outcomes(executor: Any, plan: Plan, folder: Storage, chunks: Iterable[int]) -> Generator[Outcome, None, None]:
     """Yield the chunks' outcomes as they are done; what was not begun when the caller has enough is not begun any more."""
     if executor is None:
         yield from (done(plan, folder, k) for k in chunks)
@@ -106,7 +107,7 @@ def work(payload: bytes, path: str, caller: tuple[bytes, int], k: int) -> Outcom
 
 
 @functools.lru_cache(maxsize=2)
-def arrived(payload: bytes, path: str) -> tuple[Plan, Folder]:
+def arrived(payload: bytes, path: str) -> tuple[Plan, Storage]:
     """Return the plan and the folder, checked to belong together."""
     try:
         plan = pickle.loads(payload)
@@ -116,7 +117,7 @@ def arrived(payload: bytes, path: str) -> tuple[Plan, Folder]:
         what = f"{type(error).__name__}: {error}"
         raise CampaignError(f"the campaign cannot be read on {socket.gethostname()} ({what}); expected the modules of its functions there, "
                             "and the same engine") from None  # fmt: skip
-    folder = Folder(path)
+    folder = storage_of(path)
     if not folder.manifest:
         raise CampaignError(f"'{path}' is not there on {socket.gethostname()}; expected a folder that all workers share")
     try:

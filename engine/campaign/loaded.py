@@ -1,4 +1,4 @@
-"""The runs in a campaign's folder, read where they are wanted: as an xarray Dataset, as arrays, in estimates and in a plot."""
+"""The runs that a campaign has put somewhere, read where they are wanted: as an xarray Dataset, as arrays, in estimates and in a plot."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from engine.campaign.design import CampaignError
 from engine.campaign.estimates import Estimate, Running
-from engine.campaign.folder import ANEW, Folder, inside
 from engine.campaign.keep import times, words_numbers
 from engine.campaign.lazily import dataset
 from engine.campaign.plan import Plan
 from engine.campaign.plot import figure
+from engine.campaign.storage import Storage, inside
+from engine.campaign.target import storage_of
 from engine.checks import nearest, shown
 from engine.recording import StorageError
 from engine.simulation import Trajectory
@@ -27,11 +28,11 @@ Array = np.ndarray
 
 
 class Column:
-    """An array (run, …) that lies in pieces in shards, and is read from those that are asked for.
+    """An array (run, …) that lies in pieces, chunk by chunk, and is read from those that are asked for.
 
     Attributes
     ----------
-    name : in a shard
+    name : in a chunk
     numbers : of the runs, increasing
     """
 
@@ -42,7 +43,8 @@ class Column:
     def read(self, rows: Array, rest: tuple[Any, ...] = ()) -> Array:
         """Return some rows, by their places among ``numbers``, and of each the part ``rest``."""
         wanted, size, part = self.numbers[rows], self.runs.folder.manifest["chunk"], (slice(None), *rest)
-        parts = [self._of(int(k), wanted[wanted // size == k], part) for k in np.unique(wanted // size)]
+        chunks = np.unique(wanted // size).tolist()
+        parts = self.runs.folder.place.each(lambda k: self._of(k, wanted[wanted // size == k], part), chunks)
         if not parts:
             return np.zeros((0, *self.shape[1:]), self.dtype)[part]
         order = np.argsort(wanted // size, kind="stable")
@@ -52,8 +54,8 @@ class Column:
         return found[back]
 
     def _of(self, k: int, numbers: Array, part: tuple[Any, ...]) -> Array:
-        """Return a shard's part: rows of these runs, in their order."""
-        self.runs._require(k)
+        """Return a chunk's part: rows of these runs, in their order."""
+        self.runs.folder.require_whole(k)
         first, count = self.runs.folder.span(k)
         held = np.arange(first, first + count)
         if self.name.startswith("kept/"):
@@ -79,12 +81,11 @@ class Runs:
     t : times (T) of what was kept, s
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Storage) -> None:
         self.folder, m = folder, folder.manifest
-        there = [k for k in range(folder.chunks) if folder.require_whole(k, thorough=False)]
+        there = folder.there()
         spans = [np.arange(first, first + count) for first, count in map(folder.span, there)]
         self.numbers: Array = np.concatenate([np.zeros(0, dtype=int), *spans])
-        self._whole: set[int] = set()
         said = m["campaign"]
         kept = words_numbers(said["keep"]["runs"])
         size = m["chunk"]
@@ -139,15 +140,9 @@ class Runs:
         """What was noted of runs that did not fail, in words: of each chunk its first."""
         size, said = self.folder.manifest["chunk"], dict[str, None]()
         for k in np.unique(self.numbers // size).tolist():
-            self._require(k)
+            self.folder.require_whole(k)
             said |= dict.fromkeys(self.folder.said(k)["notes"])
         return tuple(said)
-
-    def _require(self, k: int) -> None:
-        """Make sure, once, that every byte of a shard is as it was written."""
-        if k not in self._whole and not self.folder.require_whole(k):
-            raise StorageError(f"'{self.folder.place(k)}' was there, and is not any more; {ANEW}")
-        self._whole.add(k)
 
     @functools.cached_property
     def dataset(self) -> xr.Dataset:
@@ -182,13 +177,14 @@ class Runs:
 
 
 def load_campaign(path: str | Path) -> Runs:
-    """Return the runs in a folder that :meth:`engine.Campaign.run` wrote, also while it is being written, or after it was killed.
+    """Return the runs that :meth:`engine.Campaign.run` wrote to a folder or a URL, also while it writes, or after it was killed.
 
     Raises
     ------
-    StorageError : it is no campaign's folder, or a shard is damaged
+    StorageError : it is no campaign's, or a part of it is damaged, or it cannot be reached
     """
-    folder = Folder(path)
+    folder = storage_of(path)
     if not folder.manifest:
-        raise StorageError(f"'{folder.path}' is no folder of a campaign (it has no campaign.json); expected one that Campaign.run wrote")
+        raise StorageError(f"'{folder.path}' is no {folder.kind} of a campaign (it has no {folder.sign}); expected one that Campaign.run "
+                           "wrote")  # fmt: skip
     return Runs(folder)

@@ -67,7 +67,7 @@ class Plan:
             raise CampaignError(f"metrics is {shown(metrics)}; expected metrics by name, such as {{'swing': 'max |q.elbow|'}}")
         columns: Mapping[str, Any] = self.columns() if any(isinstance(x, str) for x in (metrics or {}).values()) else {}
         self.metrics = [Metric(name, x, columns) for name, x in (metrics or {}).items()]
-        if both := {m.name for m in self.metrics} & {*self.scatter.targets, *("run", "failed", "reason", "t")}:
+        if both := {m.name for m in self.metrics} & {*self.scatter.targets, *("run", "run_kept", "failed", "reason", "t")}:
             raise CampaignError(f"a metric is named '{min(both)}', as what is scattered or said of every run; expected another name")
         self.keep = Keep(keep, simulator, self.duration, self.record_every, self.runs)
         if both := {m.name for m in self.metrics} & {*self.keep.shapes}:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.campaign.storage import DAMAGED, wrong_runs, wrong_size
 from engine.recording import StorageError
 
 Array = np.ndarray
@@ -47,14 +48,12 @@ def fault(path: Path, first: int, count: int, thorough: bool = True) -> str:
         head, size = head_of(file.read(HEAD)), os.fstat(file.fileno()).st_size
         if head is None:
             return "is no shard, or damaged in its first bytes"
-        if size != head["size"]:
-            return f"is cut short ({size} of {head['size']} bytes)" if size < head["size"] else "has bytes behind its end"
-        if (head["first"], head["count"]) != (first, count):
-            return f"is of runs {head['first']} … {head['first'] + head['count'] - 1}, not {first} … {first + count - 1}"
+        if wrong := wrong_size(size, head["size"]) or wrong_runs(head, first, count):
+            return wrong
         sum_ = 0
         while thorough and (piece := file.read(1 << 20)):
             sum_ = zlib.crc32(piece, sum_)
-        return "is damaged: its bytes are not as their checksum says" if thorough and sum_ != head["crc32"] else ""
+        return DAMAGED if thorough and sum_ != head["crc32"] else ""
 
 
 def head_of(data: bytes) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from engine.campaign.chunk import Outcome, looked_up
 from engine.campaign.design import CampaignError
 from engine.campaign.estimates import Estimate, Running
-from engine.campaign.folder import Folder
+from engine.campaign.storage import Storage
 from engine.checks import nearest, number, shown, warn
 
 
@@ -21,7 +21,7 @@ class Tally:
     enough : whether the intervals of all metrics in ``stop`` have been as narrow as these ask for
     """
 
-    def __init__(self, folder: Folder, there: set[int], stop: Mapping[str, float]) -> None:
+    def __init__(self, folder: Storage, there: set[int], stop: Mapping[str, float]) -> None:
         self.folder, self.there, self.stop, self.enough = folder, there, stop, False
         self.running = {n: Running(m["truth"]) for n, m in folder.manifest["metrics"].items() if not m["shape"]}
         self.next, self.early, self.failed, self.notes = 0, dict[int, Outcome](), 0, list[str]()

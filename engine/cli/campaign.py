@@ -14,8 +14,8 @@ from engine.cli.campaign_file import campaign_in
 from engine.cli.ending import Failure, note
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="What to run (TOML), see below.")]
-Out = Annotated[str | None, typer.Option(metavar="FOLDER", help="Where to; if not given, FILE without its ending. What is there is gone "
-                                         "on with.")]  # fmt: skip
+Out = Annotated[str | None, typer.Option(metavar="FOLDER", help="Where to: a folder, or s3://bucket/name; if not given, FILE without "
+                                         "its ending. What is there is gone on with.")]  # fmt: skip
 Workers = Annotated[int, typer.Option(metavar="N", help="Processes; 1 is this one, on all its cores.", min=1)]
 
 
@@ -40,6 +40,9 @@ def campaign(file: File, out: Out = None, workers: Workers = 1) -> None:
     Distributions are those of scipy.stats, with their numbers; attitudes of floating joints, "attitude.floating_base", also "uniform".
     Besides: floating = true, integrator, design = "sobol", "latin_hypercube" or "grid" (with lists of values to scatter), record_every,
     chunk, \[keep] columns = \["q"], rate = 10, runs = 20, and \[stop] caught = 0.01, how narrow a 95 % interval is enough.
+
+    A folder has HDF5 files; one that ends in .zarr, and --out s3://bucket/scatter (gs, az; it takes the extra "cloud"), has Zarr 3.
+    Credentials and AWS_ENDPOINT_URL are the environment's.
 
     In Python, engine.load_campaign opens the folder as one table, and shows every run in full.
     """

@@ -2,6 +2,9 @@
 
 import functools
 import hashlib
+import os
+import signal
+import threading
 import time
 
 import numpy as np
@@ -47,6 +50,9 @@ def slow(trajectory):
     return float(trajectory.q[-1, 7])
 
 
+SLOW = {"metrics": {"slow": slow}}
+
+
 def rises(trajectory):
     if trajectory.q[0, 7] < 0.0:
         raise ZeroDivisionError("below zero")
@@ -79,3 +85,15 @@ def same(a, b):
     columns, others = ({**x.columns, **x.kept} for x in (a, b))
     return {*columns} == {*others} and all(
         a(n).tolist() == b(n).tolist() if n == "reason" else np.array_equal(a(n), b(n), equal_nan=True) for n in columns)  # fmt: skip
+
+
+def killed(there, pid, after=2):
+    """A thread that kills a process as soon as so many chunks are there."""
+    def kill():
+        while there() < after:
+            time.sleep(0.005)
+        os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread

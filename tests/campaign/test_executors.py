@@ -1,15 +1,11 @@
 """Executors: the same files from all of them, workers killed while they work, and what is said when they are gone."""
 
 import functools
-import logging
 import multiprocessing
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,9 +14,8 @@ import pytest
 import engine
 from engine.campaign import CampaignError, executors
 from engine.campaign.folder import Folder
-from tests.campaign.cases import campaign, hashes, same, slow
+from tests.campaign.cases import SLOW, campaign, hashes, killed, same
 
-SLOW = {"metrics": {"slow": slow}}
 processes = functools.partial(ProcessPoolExecutor, 2, mp_context=multiprocessing.get_context("spawn"))
 
 
@@ -51,6 +46,11 @@ def test_enough_ends_it_and_begins_no_more(tmp_path):
         runs = campaign(5).run(tmp_path / "runs", workers, stop={"open": 0.4})
     alone = campaign(5).run(tmp_path / "alone", stop={"open": 0.4})
     assert len(alone) <= len(runs) and not [*(tmp_path / "runs").glob(".*")]   # how many were under way is the machine's affair
+
+
+def shards(folder):
+    """How many shards are there, to be asked again."""
+    return lambda: len([*folder.glob("*.h5")])
 
 
 def threads_of(payload, path, caller, k):
@@ -103,23 +103,11 @@ def test_a_worker_with_another_program_is_refused(here):
         executors.arrived(b"cno_such_module\nf\n.", str(here[0].folder.path))
 
 
-def killed(folder, pid, after=2):
-    """A thread that kills a process as soon as so many shards are there."""
-    def kill():
-        while len([*folder.glob("*.h5")]) < after:
-            time.sleep(0.005)
-        os.kill(pid, signal.SIGKILL)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    return thread
-
-
 def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):
     with processes() as workers:
         workers.submit(os.getpid).result()
         pid = next(iter(workers._processes))
-        thread = killed(tmp_path / "runs", pid)
+        thread = killed(shards(tmp_path / "runs"), pid)
         with pytest.raises(CampaignError, match=r"a worker has ended .*; [2-9] of 15 chunks are whole in .*, and running it again goes on"):
             campaign(4, **SLOW).run(tmp_path / "runs", workers)
         thread.join()
@@ -129,16 +117,6 @@ def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):
 # ---------------------------------------------------------------- Dask
 
 
-@pytest.fixture
-def quiet():
-    """Dask's remarks about workers that die are no warnings of these tests."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_worker_killed_while_it_works(here, slowly, tmp_path, quiet):
     distributed = pytest.importorskip("distributed")
@@ -146,7 +124,7 @@ def test_a_dask_worker_killed_while_it_works(here, slowly, tmp_path, quiet):
     with cluster, distributed.Client(cluster) as client:
         assert same(campaign(5).run(tmp_path / "a", client), here[0]) and hashes(tmp_path / "a") == here[1]
         pid = next(iter(client.run(os.getpid).values()))
-        thread = killed(tmp_path / "b", pid)
+        thread = killed(shards(tmp_path / "b"), pid)
         runs = campaign(4, **SLOW).run(tmp_path / "b", client)
         thread.join()
         assert runs.complete and hashes(tmp_path / "b") == slowly and pid not in client.run(os.getpid).values()
@@ -170,7 +148,7 @@ def test_a_dask_scheduler_that_goes_away(slowly, tmp_path, quiet):
     try:
         with distributed.Client(address) as client:
             client.wait_for_workers(1)
-            thread = killed(tmp_path / "runs", scheduler.pid)
+            thread = killed(shards(tmp_path / "runs"), scheduler.pid)
             said = r"the Dask cluster at tcp://127\S+ has gone, .*; [2-9] of 15 chunks are whole"
             with pytest.raises(CampaignError, match=said) as error:
                 campaign(4, **SLOW).run(tmp_path / "runs", client)
