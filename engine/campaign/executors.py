@@ -23,14 +23,17 @@ from engine.campaign.design import CampaignError
 from engine.campaign.plan import Plan
 from engine.campaign.storage import Storage
 from engine.campaign.target import storage_of
-from engine.checks import EngineError, shown
+from engine.checks import EngineError, shown, warn
 from engine.compiler.gufunc import get_threads, set_threads
+from engine.simulation.component import SimulationWarning
 from engine.simulation.rollouts import TURN
 
 #: chunks a worker that are handed out at a time, so that none waits and memory stays what it is
 AHEAD = 2
 #: times that Dask tries a chunk again
 RETRIES = 3
+#: s without a chunk that is done, after which a cluster is asked for its workers
+PATIENCE = 30.0
 GUARD = "the script's own work under: if __name__ == '__main__'"
 TOKEN = os.urandom(16)
 
@@ -178,18 +181,25 @@ def by_dask(client: Any, common: tuple[bytes, str, tuple[bytes, int]], chunks: I
     def submit(k: int) -> Any:
         return client.submit(work, *common, k, pure=False, retries=RETRIES, key=f"chunk-{os.urandom(8).hex()}-{k}")
 
-    as_completed: Any = distributed.as_completed
+    wait: Any = distributed.wait
     futures: list[Any] = []
+    told = False
     try:
         futures = [submit(k) for k in itertools.islice(chunks, most)]
-        finished = as_completed(futures)
-        for future in finished:
-            outcome = future.result()
-            futures.remove(future)
-            for k in itertools.islice(chunks, 1):
-                futures.append(submit(k))
-                finished.add(futures[-1])
-            yield outcome
+        while futures:
+            try:
+                finished = [*wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done]
+            except distributed.TimeoutError:
+                idle, told = told, not client.nthreads()
+                if told and not idle:
+                    warn(f"the Dask cluster at {client.scheduler.address} has no workers, and {len(futures)} chunks wait for some; "
+                         "expected that some come (after Ctrl-C, running it again goes on from what is whole)", SimulationWarning)
+                continue
+            for future in finished:
+                outcome = future.result()
+                futures.remove(future)
+                futures += [submit(k) for k in itertools.islice(chunks, 1)]
+                yield outcome
     except EngineError:
         raise
     except Exception as error:

@@ -152,6 +152,9 @@ def killed(table: Table) -> None:
         cluster = LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50)
         with cluster, Client(cluster) as client:
             for k in range(KILLS):
+                cluster.scale(0)                                               # a worker that is killed while it begins is not replaced
+                cluster.scale(3)
+                client.wait_for_workers(3)
                 folder, pids = Path(place) / str(k), [*client.run(os.getpid).values()]
 
                 def kill(folder: Path = folder, pid: int = pids[k % len(pids)], after: int = 1 + k) -> None:
@@ -167,6 +170,41 @@ def killed(table: Table) -> None:
     table.add("campaigns", f"same files after {KILLS} times kill -9", same, "times", f"= {KILLS}", same == KILLS)
 
 
+def scaling(table: Table) -> None:
+    """Two processes against one, of Dask and of this machine itself: how often its kernel runs in two threads at once."""
+    from distributed import Client, LocalCluster
+
+    import engine
+    from engine.campaign.chunk import computed
+
+    made, seconds = free_flyer(16 * CHUNK, 600, {"far": far}), {}
+    with tempfile.TemporaryDirectory() as place:
+        for workers in (1, 2):
+            cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+            with cluster, Client(cluster) as client:
+                made.run(Path(place) / f"{workers} first", client)             # what is compiled and imported
+                times = []
+                for k in range(2):
+                    begun = time.perf_counter()
+                    made.run(Path(place) / f"{workers} {k}", client)
+                    times.append(time.perf_counter() - begun)
+                seconds[workers] = min(times)
+        digests = {hashlib.sha256(b"".join(p.read_bytes() for p in sorted(f.glob("*.h5")))).hexdigest() for f in Path(place).iterdir()}
+    table.add("campaigns", "two worker processes over one", seconds[1] / seconds[2], "x", ">= 1.9", seconds[1] >= 1.9 * seconds[2],
+              one_s=seconds[1], two_s=seconds[2], different_files=len(digests) - 1)  # fmt: skip
+    kernel = {}
+    for n in (1, 2):
+        engine.set_threads(n)
+        times = []
+        for _ in range(5):
+            begun = time.perf_counter()
+            computed(made.plan, 0, CHUNK, {"far": ()})
+            times.append(time.perf_counter() - begun)
+        kernel[n] = min(times)
+    engine.set_threads(1)
+    table.add("campaigns", "its chunk in two threads over one", kernel[1] / kernel[2], "x", one_s=kernel[1], two_s=kernel[2])
+
+
 def campaigns(table: Table) -> None:
     """Chunks against their kernels, a million runs, and workers killed."""
     import engine
@@ -179,3 +217,4 @@ def campaigns(table: Table) -> None:
     overhead(table, "three reductions, every state", 1, reductions, chunk=128)
     million(table)
     killed(table)
+    scaling(table)

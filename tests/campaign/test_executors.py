@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -135,6 +136,18 @@ def test_a_dask_worker_killed_while_it_works(here, slowly, tmp_path, quiet):
             next(found)
     with pytest.raises(CampaignError, match="the Dask client is closed; expected one that is connected"):
         campaign(5).run(tmp_path / "a", client)
+
+
+@pytest.mark.filterwarnings("ignore:.*(Event|asyncio|unclosed)")
+def test_a_dask_cluster_without_workers_is_waited_for_and_told(here, tmp_path, quiet, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(executors, "PATIENCE", 0.3)
+    cluster = distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    with cluster, distributed.Client(cluster) as client:
+        threading.Timer(1.5, cluster.scale, (1,)).start()
+        with pytest.warns(engine.SimulationWarning, match=r"at tcp://127\S+ has no workers, and \d chunks wait for some") as told:
+            assert same(campaign(5).run(tmp_path / "a", client), here[0]) and hashes(tmp_path / "a") == here[1]
+        assert sum("has no workers" in str(w.message) for w in told) == 1
 
 
 @pytest.mark.filterwarnings("ignore")
