@@ -24,10 +24,12 @@ from engine.compiler.philox import Uniform
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
+from engine.compiler.solves import Solves
 from engine.compiler.written import as_written
 
 #: kernels by the names that engine.ops has for them
-KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform}
+KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform,
+                                         "solves": Solves}
 #: programs of functions that are called within others, by their arguments' shapes
 SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
 

@@ -1,18 +1,20 @@
 """Dynamics of trees: one algorithm a file, plain equations on floats or traced scalars."""
 
 from engine.dynamics.aba import aba
+from engine.dynamics.aba_derivatives import aba_derivatives, minv
 from engine.dynamics.centroidal import (
     center_of_mass_jacobian,
     center_of_mass_jacobian_dot,
     centroidal_momentum_matrix,
     centroidal_momentum_matrix_dot,
+    momentum_derivatives,
     momentum_matrix,
     momentum_matrix_dot,
 )
 from engine.dynamics.coriolis import christoffel, coriolis
 from engine.dynamics.crba import crba
 from engine.dynamics.effective_mass import effective_mass
-from engine.dynamics.energy import energy
+from engine.dynamics.energy import energy, energy_derivatives
 from engine.dynamics.free_floating import (
     base_reaction,
     dynamic_manipulability,
@@ -25,15 +27,18 @@ from engine.dynamics.free_floating import (
     velocity_from_momentum,
 )
 from engine.dynamics.friction import damping_matrix, friction_forces
-from engine.dynamics.jacobian import jacobian, jacobian_dot
+from engine.dynamics.jacobian import jacobian, jacobian_derivative, jacobian_dot
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
 from engine.dynamics.momentum import center_of_mass, momentum, total_mass
 from engine.dynamics.rnea import bias, gravity_forces, rnea
+from engine.dynamics.rnea_derivatives import rnea_derivatives
 
 __all__ = [
-    "GRAVITY", "aba", "base_reaction", "bias", "center_of_mass", "center_of_mass_jacobian", "center_of_mass_jacobian_dot",
-    "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "crba", "damping_matrix",
-    "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy", "floating_inverse_dynamics", "forward_kinematics",
-    "free_floating_bias", "free_floating_inertia", "friction_forces", "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_dot",
-    "momentum", "momentum_matrix", "momentum_matrix_dot", "reaction_null_space", "rnea", "total_mass", "twists", "velocity_from_momentum",
+    "GRAVITY", "aba", "aba_derivatives", "base_reaction", "bias", "center_of_mass", "center_of_mass_jacobian",
+    "center_of_mass_jacobian_dot", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "crba",
+    "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy", "energy_derivatives",
+    "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
+    "generalized_jacobian", "gravity_forces", "jacobian", "jacobian_derivative", "jacobian_dot", "minv", "momentum",
+    "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "reaction_null_space", "rnea", "rnea_derivatives", "total_mass",
+    "twists", "velocity_from_momentum",
 ]  # fmt: skip

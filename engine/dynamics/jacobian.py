@@ -92,6 +92,26 @@ def jacobian_dot(model: Model, q: Array, v: Array, link: str, frame: str = "body
     return _seen_from(model, q, link, frame, p, rates)
 
 
+def jacobian_derivative(model: Model, q: Array, link: str, frame: str = "body", point: Any = ORIGIN) -> Array:
+    """Return ∂J/∂q (6, nv, nv) of :func:`jacobian`, whose parameters and errors it has: [:, :, j] is its derivative along q ⊕ e_j.
+
+    That is its rate where joint j alone moves, at one::
+
+        ∂J/∂q_j = J̇(q, e_j)                                                                   (1)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod"), arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, 0, 1])
+    >>> jacobian_derivative(arm.model(), np.zeros(1), "rod", "world_aligned", (2.0, 0.0, 0.0))[:, 0, 0]
+    array([ 0.,  0.,  0., -2.,  0.,  0.])
+    """
+    rates = [jacobian_dot(model, q, e, link, frame, point) for e in np.eye(model.nv)]                           # (1)
+    return np.stack(rates, axis=-1) if rates else np.zeros((6, 0, 0))
+
+
 def checked_point(frame: str, point: Any) -> Array:
     """Return a point as three numbers, traced ones too; refuse a frame that is none, and a point where the frame has one of its own."""
     one_of("frame", frame, FRAMES, StateError)

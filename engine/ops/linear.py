@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops.elementwise import absolute, array, maximum, sqrt
+from engine.ops.elementwise import absolute, array, graph_of, maximum, sqrt
+
+#: operations of a system with many right sides, from which it is a loop in machine code
+MANY = 2000
 
 
 def norm(x: Any) -> Any:
@@ -120,6 +123,11 @@ class LDL:
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
+        entries, b = [f for row in self.rows for f in row.values()], np.asarray(b)
+        graph = graph_of(np.array(entries), self.reciprocal, b) if b.ndim == 2 and len(entries) * b.shape[1] > MANY else None
+        if graph is not None:
+            kernel = graph.kernel("solves", tuple(map(tuple, self.rows)), b.shape[1])
+            return np.array(graph.call(kernel, [*entries, *self.reciprocal, *b.ravel()]), dtype=object).reshape(b.shape)
         y = self.forward(b)
         return self.backward([y[i] * r for i, r in enumerate(self.reciprocal)])
 

@@ -218,6 +218,24 @@ class Robot(Fixed):
         return plain.crba(self.model, q)
 
     @compiled
+    def minv(self, q: ArrayLike) -> Array:
+        """Return M⁻¹(q) (..., nv, nv), the inverse of the joint-space inertia: by how much forces accelerate."""
+        self._regular  # noqa: B018
+        return plain.minv(self.model, q)
+
+    @compiled
+    def rnea_derivatives(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, wrenches: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Return ∂τ/∂q and ∂τ/∂v (..., nv, nv) of :meth:`rnea`, along q ⊕ e_j of NOTATION.md; ∂τ/∂v̇ is :meth:`crba`."""
+        return plain.rnea_derivatives(self.model, q, v, vdot, self.gravity, wrenches)
+
+    @compiled
+    def aba_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                        wrenches: ArrayLike | None = None) -> tuple[Array, Array, Array]:  # fmt: skip
+        """Return ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ = M⁻¹ (..., nv, nv) of :meth:`aba`, along q ⊕ e_j of NOTATION.md."""
+        self._regular  # noqa: B018
+        return plain.aba_derivatives(self.model, q, v, tau, self.gravity, wrenches)
+
+    @compiled
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the Coriolis matrix C(q, v) (..., nv, nv), for which M v̇ + C v + g = tau and Ṁ = C + Cᵀ, so that Ṁ − 2C is skew."""
         return plain.coriolis(self.model, q, v)
@@ -231,6 +249,11 @@ class Robot(Fixed):
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J."""
         return plain.energy(self.model, q, v, self.gravity)
+
+    @compiled
+    def energy_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return ∂K/∂q, ∂K/∂v and ∂U/∂q (..., nv) of :meth:`energy`, along q ⊕ e_j of NOTATION.md."""
+        return plain.energy_derivatives(self.model, q, v, self.gravity)
 
     # ------------------------------------------------------------ places and velocities
 
@@ -254,6 +277,11 @@ class Robot(Fixed):
         """Return the rate J̇(q, v) (..., 6, nv) of the Jacobian: the link's twist changes at J v̇ + J̇ v."""
         return self._call(dynamics.jacobian_dot, {"q": q, "v": v, "point": given_point(frame, point)}, link=link, frame=frame)
 
+    @documented
+    def jacobian_derivative(self, q: ArrayLike, link: str, frame: Frame = "body", point: ArrayLike = ORIGIN) -> Array:
+        """Return ∂J/∂q (..., 6, nv, nv) of a link's Jacobian: [..., j] is its derivative along q ⊕ e_j of NOTATION.md."""
+        return self._call(dynamics.jacobian_derivative, {"q": q, "point": given_point(frame, point)}, link=link, frame=frame)
+
     def inverse_kinematics(self, targets: Any, q0: ArrayLike | None = None, base: Literal["free", "fixed"] = "free", limits: bool = True,
                            tolerance: float = 1e-9, seeds: int = 50, constraints: Sequence[Constraint] = ()) -> IKResult:  # fmt: skip
         """Return configurations (..., nq) in which links are where they should be, or the nearest that were found.
@@ -273,6 +301,11 @@ class Robot(Fixed):
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the momentum [angular about the world's origin; linear] (..., 6) of the whole in world axes, N·m·s and N·s."""
         return plain.momentum(self.model, q, v)
+
+    @compiled
+    def momentum_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """Return ∂P/∂q and ∂P/∂v (..., 6, nv) of :meth:`momentum`, along q ⊕ e_j of NOTATION.md."""
+        return plain.momentum_derivatives(self.model, q, v)
 
     @compiled
     def momentum_matrix(self, q: ArrayLike) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
+from tests.bench.derivatives import derivatives
 from tests.bench.learning import learning
 from tests.bench.policies import policies
 
@@ -403,7 +404,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, start, scaling, steps, body, contact, campaigns, policies, learning, reach, precision,
+PARTS = {f.__name__: f for f in (single, batch, derivatives, start, scaling, steps, body, contact, campaigns, policies, learning, reach, precision,
                                  pictures)}  # fmt: skip
 
 

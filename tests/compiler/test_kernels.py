@@ -133,3 +133,49 @@ def test_splines(curve):
 def test_what_is_refused(call, message):
     with pytest.raises(engine.EngineError, match=message):
         call()
+
+
+# ---------------------------------------------------------------- systems with many right sides
+
+
+def system(n, m, share=0.5):
+    """A positive definite matrix with zeros, and right sides."""
+    A = RNG.normal(size=(n, n)) * (RNG.uniform(size=(n, n)) < share)
+    return A @ A.T + n * np.eye(n), RNG.normal(size=(n, m))
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 9), (20, 8), (20, 17), (12, 40), (30, 3), (40, 1), (25, 33)])
+def test_systems_with_many_right_sides(n, m, monkeypatch):
+    """Within rounding, plain, interpreted and compiled; a sample the same bits alone and in a batch."""
+    monkeypatch.setattr(ops.linear, "MANY", 10)
+    A, B = system(n, m)
+    f = engine.gufunc(ops.solve, f"({n},{n}),({n},{m})->({n},{m})")
+    assert [type(k).__name__ for k in f.program.functions] == ["Solves"]
+    expected = np.linalg.solve(A, B)
+    bound = 8 * n * EPS * np.linalg.cond(A) * np.abs(expected).max()
+    for found in (f(A, B), interpret(f.program, A, B), ops.solve(A, B)):
+        assert np.abs(found - expected).max() < bound
+    scales = np.array([1.0, 2.0, 4.0] * 7)[:, None, None]
+    np.testing.assert_array_equal(f(A * scales, B), f(A, B) / scales)
+    verify(f.program)
+
+
+def test_derivatives_of_systems(monkeypatch):
+    """Those of the kernel and of what it stands for are the same, forward, backward, and of second order."""
+    A, B = system(6, 5, 1.0)
+    weights = RNG.normal(size=(6, 5))
+
+    def squares(A, B):
+        x = ops.solve(A, B)
+        return (x * x * weights).sum()
+
+    def rows(A, B):
+        return ops.solve(A, B) @ weights[0]
+
+    def found(many):
+        monkeypatch.setattr(ops.linear, "MANY", many)
+        return [d(f, argument=k)(A, B) for k in (0, 1) for d, f in ((engine.gradient, squares), (engine.jacobian, rows))] + [
+            engine.gradient(lambda A, B: (ops.jacobian(lambda B: rows(A, B), B) ** 2).sum(), argument=0)(A, B)]
+
+    for mine, other in zip(found(1), found(10**9), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13 * max(1.0, np.abs(other).max()))
