@@ -54,8 +54,9 @@ SIMULATION = (
      "resting_overlaps", "run_header", "policy"),
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
-    ("asked",), ("step", "body_trajectory"),
-    ("diagnosis", "event_runs", "state"), ("run_file", "compiled_system"), ("simulator", "compile"), ("live", "rollouts"), ("__init__",),
+    ("asked", "assembly"), ("step", "body_trajectory"),
+    ("diagnosis", "event_runs", "state", "linearization"),
+    ("run_file", "compiled_system"), ("simulator", "compile"), ("live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window": {"scene", "draw", "files"},

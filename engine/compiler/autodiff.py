@@ -1,10 +1,10 @@
 """Derivatives of traced values: forward and reverse mode, as walks over the graph that add the derivative's nodes to it.
 
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
-its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function. What stands
-under ``ops.stop_gradient`` is constant. Branches that are not taken contribute nothing in forward mode; in reverse mode they must be
-finite (give ``ops.where`` safe denominators). The derivative of √x at 0 is taken as 5·10¹⁶¹, more than at any other x, so that that of a
-length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
+its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function, or by one that
+pushes a few directions through. What stands under ``ops.stop_gradient`` is constant. Branches that are not taken contribute nothing in
+forward mode; in reverse mode they must be finite (give ``ops.where`` safe denominators). The derivative of √x at 0 is taken as 5·10¹⁶¹,
+more than at any other x, so that that of a length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
 
 Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 """
@@ -25,6 +25,8 @@ from engine.compiler.program import Program, live, size
 from engine.compiler.rewrite import RULES, folded
 
 Sparse = dict[int, Any]
+#: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
+FEW = 4
 
 
 def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
@@ -89,6 +91,8 @@ def push(graph: Graph, nodes: list[int], tangent: dict[int, Sparse]) -> None:
         row, own = OPERATIONS[op], [tangent.get(j, {}) for j in operands(graph.nodes[i])]
         if (rules := whole(graph, i)) is not None:
             found[i] = rules[0](graph, i, tangent)
+        elif op == "call" and FEW * len({d for t in own for d in t}) <= sum(map(bool, own)):
+            found[i] = call_tangents(graph, i, tangent)
         elif op == "get" and args[0] in found:
             tangent[i] = found[args[0]][args[1]]
         elif op == "get":
@@ -253,6 +257,34 @@ def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
     program, rows = jacobian_program(graph.functions[number])
     results = graph.call(program, [value(graph, j) for j in rest])
     return [(rest[j], results[e]) for j, e in rows.get(k, ())]
+
+
+def call_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Sparse]:
+    """Return the tangents of a call's results in a few directions, by a call that pushes these through."""
+    _, number, *given = graph.nodes[i]
+    f, own = graph.functions[number], [tangent.get(j, {}) for j in given]
+    ways = sorted({d for t in own for d in t})
+    program, entries = pushed_through(f, tuple(tuple(ways.index(d) for d in sorted(t)) for t in own))
+    made = graph.call(program, [*(value(graph, j) for j in given), *(t[d] for t in own for d in sorted(t))])
+    found: list[Sparse] = [{} for _ in f.outputs]
+    for (k, d), t in zip(entries, made, strict=True):
+        found[k][ways[d]] = t
+    return found
+
+
+@functools.cache
+def pushed_through(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
+    """Return the program of the tangents of a function's results, of its inputs and their tangents in some directions, and which they
+    are."""
+    graph, more = Graph(RULES), sum(map(len, pattern))
+    x = [graph.input(k) for k in range(f.n_in + more)]
+    y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
+    tangent = {a.i: dict(zip(ways, given, strict=True)) for a, ways, given in
+               zip(x[: f.n_in], pattern, divided(x[f.n_in :], pattern), strict=True) if ways}  # fmt: skip
+    push(graph, active(graph, y, list(tangent)), tangent)
+    entries = [(k, d) for k, i in enumerate(y) for d, t in sorted(tangent.get(i, {}).items()) if not zero(t)]
+    nodes, outputs = live(graph.nodes, [graph.index(tangent[y[k]][d]) for k, d in entries])
+    return Program(nodes, outputs, [()] * len(x), [()] * len(outputs), graph.functions, f"along_{f.name}"), entries
 
 
 def repeats(graph: Graph, call: int) -> bool:

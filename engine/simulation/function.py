@@ -51,6 +51,11 @@ def units(manifold: Manifold, q: Array) -> list[Any]:
     return [quaternion.is_unit(q[i][:4]) for m, i, _ in manifold.parts if m.attitude]
 
 
+def parted(nq: int, nv: int, y: Array) -> tuple[Array, Array]:
+    """Return q and v of states (..., n) that begin with them."""
+    return y[..., :nq], y[..., nq : nq + nv]
+
+
 def compiled_attempt(method: Method, system: System, too_long: Callable[[Any, Array], Any] = lambda h, y: False) -> Gufunc:
     """Return ``(t, h, y) -> y⁺, error`` of :func:`engine.integrate.attempt`, compiled; the error of a step of h to y⁺ that is
     ``too_long`` is infinite."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import math
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
-from engine.compiler.trace import name_of
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
@@ -26,6 +24,7 @@ from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive, Motor
+from engine.simulation.assembly import assembled
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
@@ -35,10 +34,11 @@ from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.function import compiled_attempt
+from engine.simulation.function import compiled_attempt, parted
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.law import Force, Law, with_seeds
+from engine.simulation.linearization import Linearization, continuous, discrete
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
@@ -120,7 +120,7 @@ class Simulator(Fixed):
         self.joint_dynamics = joints.words
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
-        self.components = self._assembled(forces, actuators, inside, mode is not None)
+        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)
         driven = model
         for c in self.components:
             driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
@@ -198,25 +198,6 @@ class Simulator(Fixed):
     def events(self) -> list[Any]:
         """The event functions."""
         return self.watch.called
-
-    def _assembled(self, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool) -> list[Component]:
-        """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
-        actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
-        motors = [a for a in actuators if isinstance(a, Motor)]
-        found: list[Component] = [*actuators, Drive(motors, limited), *joints]
-        for k, f in enumerate(forces):
-            if isinstance(f, Component):
-                found.append(f)
-            else:
-                own = name_of(f)
-                found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", self.parameters))
-        names: set[str] = set()
-        for c in found:
-            c.bind(self.model, self.dt)
-            if not c.name or c.name in names or c.name == Controller.name:
-                raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
-            names.add(c.name)
-        return found
 
     # ------------------------------------------------------------ states
 
@@ -421,6 +402,30 @@ class Simulator(Fixed):
         advance, parts = compiled_attempt(method, system, self.plant.passing), functools.partial(parted, self.model.nq, self.model.nv)
         return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
 
+    def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
+        """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
+
+        It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
+        contacts and stiction, of what its iterations converge to. z are the states of actuators and controllers, at their beginnings::
+
+        q, v, t : states (..., nq) and (..., nv), and their times; a batch is one call, as a trajectory's states are
+        u : of the simulation's parameter "u" (..., *shape), its value by default; where there is none, generalized forces (..., nv) besides
+            all others, zero by default
+
+        Raises
+        ------
+        SimulationError : events, a controller in plain Python, a state where the step has no derivative
+        """
+        return discrete(self._linear, q, v, u, t)
+
+    def linearize_continuous(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
+        """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion: δẋ = A δx + B δu, as :meth:`linearize` of ever shorter steps."""
+        return continuous(self._linear, q, v, u, t)
+
+    @functools.cached_property
+    def _linear(self) -> Linearization:
+        return Linearization(self)
+
     @functools.cached_property
     def _flying(self) -> Simulator:
         """The same with joints whose losses and stops all act in flight, where the steps' size follows them."""
@@ -443,8 +448,3 @@ class Simulator(Fixed):
         if data.ndim > 2:
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
-
-
-def parted(nq: int, nv: int, y: Array) -> tuple[Array, Array]:
-    """Return q and v of states (..., n) that begin with them."""
-    return y[..., :nq], y[..., nq : nq + nv]

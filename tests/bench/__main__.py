@@ -404,8 +404,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, start, scaling, steps, body, contact, campaigns, policies, learning, reach, precision,
-                                 pictures)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, start, scaling, steps, body, contact, campaigns, policies, learning, reach,
+                                 precision, pictures)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:
