@@ -36,6 +36,7 @@ from engine.constraints import (
     constrained_inverse_dynamics,
 )
 from engine.contact import ContactError, ContactMaterial
+from engine.control import ControlError, lqr
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
@@ -70,13 +71,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "Campaign", "CampaignError", "CompiledSystem", "ConstraintError",
-    "ContactError", "ContactMaterial", "Contacts", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning", "Event",
-    "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material",
-    "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs",
-    "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
+    "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning",
+    "Event", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live",
+    "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning",
+    "Runs", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
     "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "campaign", "check", "combine", "compile", "compiler",
     "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
-    "gradient", "gufunc", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
-    "load_trajectory", "load_urdf", "model", "ops", "policy", "recording", "render", "rigid_body", "set_threads", "simulation",
-    "spatial", "view", "viewer",
+    "gradient", "gufunc", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh", "load_trajectory",
+    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view",
+    "viewer",
 ]  # fmt: skip

@@ -1,0 +1,144 @@
+"""The linear-quadratic regulator of a simulator's own step about an equilibrium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.checks import EngineError, numbers, shown
+from engine.dynamics import rnea
+from engine.model import Model
+from engine.simulation import Simulator
+
+Array = np.ndarray
+#: by how much a step may change an equilibrium, of what it changes by the pull of a unit of each
+STILL = 1e-6
+#: a mode that neither grows nor fades
+MARGIN = 1e-9
+
+
+class ControlError(EngineError):
+    """A controller cannot be designed; the text says why, and what was expected."""
+
+
+@dataclass(frozen=True, eq=False)
+class LQR:
+    """A regulator u = u₀ − K [q ⊖ q₀; v]; call it with t, q, v, as a controller: ``engine.Law(found, period=simulator.dt)``.
+
+    Attributes
+    ----------
+    K : gains (nu, 2 nv); P : the cost to go ½ δxᵀ P δx (2 nv, 2 nv)
+    A, B : of the step; q, u : where it rests, and what holds it there
+    """
+
+    model: Model
+    K: Array
+    P: Array
+    A: Array
+    B: Array
+    q: Array
+    u: Array
+
+    def __call__(self, t: Any, q: Array, v: Array) -> Array:
+        """Return u (nu), traced or not."""
+        return self.u - self.K @ np.concatenate([self.model.manifold.minus(self.q, q), v])
+
+    def __repr__(self) -> str:
+        return f"<regulator of '{self.model.name}': {len(self.K)} inputs, slowest mode {np.abs(self.modes).max():.6g}>"
+
+    @property
+    def modes(self) -> Array:
+        """Eigenvalues of the regulated step, complex (2 nv): all within the unit circle."""
+        return np.linalg.eigvals(self.A - self.B @ self.K)
+
+
+def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1.0, u: ArrayLike | None = None) -> LQR:
+    """Return the regulator that minimises Σ δxᵀ Q δx + δuᵀ R δu over all steps of a simulator from near a state at rest on, δx = (δq, δv).
+
+    With A, B of :meth:`Simulator.linearize`, P solves Riccati's equation, and K = (R + Bᵀ P B)⁻¹ Bᵀ P A.
+
+    Parameters
+    ----------
+    q : where it rests (nq)
+    Q : (2 nv, 2 nv), its diagonal (2 nv), or a number; R : (nu, nu), (nu), or a number; Q from zero, R above zero
+    u : what holds it, of the simulation's parameter "u", its value by default; where there is none, generalized forces (nv), by default
+        those of inverse dynamics at rest
+
+    Raises
+    ------
+    ControlError : no equilibrium; weights that are none; a mode that does not fade, and that u does not reach
+    SimulationError : what cannot be linearized
+
+    Examples
+    --------
+    A pendulum of 1 m and 2 kg is held upright:
+
+    >>> import engine
+    >>> arm = engine.Builder("pendulum")
+    >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
+    >>> held = lqr(engine.Simulator(arm.model(), dt=0.01), [0.0], R=0.01)
+    >>> held.K.round(2), bool(np.abs(held.modes).max() < 1.0)
+    (array([[40.76, 15.88]]), True)
+
+    Reference: Anderson & Moore, *Optimal Control: Linear Quadratic Methods*, 1990, §2.4.
+    """
+    from scipy.linalg import solve_discrete_are
+
+    if not isinstance(simulator, Simulator):
+        raise ControlError(f"lqr got a {type(simulator).__name__}; expected a Simulator")
+    model = simulator.model
+    q, v = model.normalized(model.checked("q", q)), np.zeros(model.nv)
+    forced = "u" not in simulator.parameters
+    given = u if u is not None else rnea(model, q, v, np.zeros(model.nv), simulator.gravity) if forced else simulator.parameters["u"]
+    held = np.asarray(given, dtype=float)
+    A, B = simulator.linearize(q, v, held)
+    if len(A) != 2 * model.nv:
+        raise ControlError("the simulator has states of actuators or controllers, which u = −K δx does not know; expected one without")
+    require_still(simulator, q, held, forced)
+    n, m = B.shape
+    Q, R = weight("Q", Q, n), weight("R", R, m)
+    require_reached(model, A, B)
+    try:
+        P = solve_discrete_are(A, B, Q, R)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise ControlError(f"Riccati's equation has no solution ({error}); expected Q that sees every mode that does not fade") from None
+    return LQR(model, np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P, A, B, q, held.reshape(m))
+
+
+def weight(name: str, x: ArrayLike, n: int) -> Array:
+    """Return a weight as a symmetric matrix (n, n), positive definite, or for Q semidefinite."""
+    a = numbers(f"lqr: {name}", x, ControlError)
+    W = a * np.eye(n) if a.ndim == 0 else np.diag(a) if a.shape == (n,) else a
+    if W.shape != (n, n) or not np.isfinite(W).all() or np.abs(W - W.T).max() > 1e-12 * np.abs(W).max(initial=0.0):
+        raise ControlError(f"{name} has shape {a.shape}; expected a symmetric ({n}, {n}), its diagonal ({n},), or a number")
+    least = np.linalg.eigvalsh(W)[0]
+    if least < -1e-12 * np.abs(W).max() or (name == "R" and least <= 0.0):
+        raise ControlError(f"{name} is {shown(x)}, with the eigenvalue {least:.3g}; expected none {'at or ' * (name == 'R')}below zero")
+    return W
+
+
+def require_still(simulator: Simulator, q: Array, u: Array, forced: bool) -> None:
+    """Refuse a state that a step from rest changes."""
+    model, runs, dt = simulator.model, simulator._linear.simulator, simulator.dt
+    after = runs.step(runs.start(q, np.zeros(model.nv), {"u": u}))
+    moved = np.concatenate([model.difference(q, after.q), after.v])
+    k = int(np.argmax(np.abs(moved)))
+    if abs(moved[k]) > STILL * dt * (1.0 + float(np.abs(u).max(initial=0.0)) + float(np.linalg.norm(simulator.gravity))):
+        what, more = f"'{model.entries('v')[k % model.nv]}'", "" if forced else ", with u=... that holds it"
+        raise ControlError(f"q and u are no equilibrium: a step of {dt:g} s from rest moves {what} by {moved[k]:.3g}; expected a state "
+                           f"that stays{more}")  # fmt: skip
+
+
+def require_reached(model: Model, A: Array, B: Array) -> None:
+    """Refuse a mode that does not fade and that u does not reach (the test of Popov, Belevitch and Hautus)."""
+    values, left = np.linalg.eig(A.T)
+    for value, row in zip(values, left.T, strict=True):
+        if abs(value) >= 1.0 - MARGIN and np.abs(row @ B).max() < 1e-9 * np.abs(B).max(initial=0.0):
+            k = int(np.argmax(np.abs(row)))
+            name = f"{'q' if k < model.nv else 'v'} of '{model.entries('v')[k % model.nv]}'"
+            raise ControlError(f"u does not reach a mode that does not fade, which is mostly {name}; expected inputs that do, or a model "
+                               "without what floats away")  # fmt: skip
