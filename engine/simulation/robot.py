@@ -236,6 +236,11 @@ class Robot(Fixed):
         return plain.aba_derivatives(self.model, q, v, tau, self.gravity, wrenches)
 
     @compiled
+    def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike) -> Array:
+        """Return Y (..., nv, 10 nlinks): tau = Y π + a v̇, with π of :func:`engine.dynamics.inertial_parameters`, a the armature."""
+        return plain.regressor(self.model, q, v, vdot, self.gravity)
+
+    @compiled
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the Coriolis matrix C(q, v) (..., nv, nv), for which M v̇ + C v + g = tau and Ṁ = C + Cᵀ, so that Ṁ − 2C is skew."""
         return plain.coriolis(self.model, q, v)
@@ -254,6 +259,12 @@ class Robot(Fixed):
     def energy_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
         """Return ∂K/∂q, ∂K/∂v and ∂U/∂q (..., nv) of :meth:`energy`, along q ⊕ e_j of NOTATION.md."""
         return plain.energy_derivatives(self.model, q, v, self.gravity)
+
+    @compiled
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """Return Y_K, Y_U (..., 10 nlinks): the energies are Y_K π + ½ Σ a v² and Y_U π, a the armature, with π of
+        :func:`engine.dynamics.inertial_parameters`."""
+        return plain.energy_regressor(self.model, q, v, self.gravity)
 
     # ------------------------------------------------------------ places and velocities
 
@@ -306,6 +317,11 @@ class Robot(Fixed):
     def momentum_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Return ∂P/∂q and ∂P/∂v (..., 6, nv) of :meth:`momentum`, along q ⊕ e_j of NOTATION.md."""
         return plain.momentum_derivatives(self.model, q, v)
+
+    @compiled
+    def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return Y_P (..., 6, 10 nlinks): the momentum is Y_P π, with π of :func:`engine.dynamics.inertial_parameters`."""
+        return plain.momentum_regressor(self.model, q, v)
 
     @compiled
     def momentum_matrix(self, q: ArrayLike) -> Array:
