@@ -124,11 +124,12 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
 # ---------------------------------------------------------------- three lives
 
 
-#: tested in tests/simulation/test_robot.py
-ELSEWHERE = {"base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix",
-             "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "floating_inverse_dynamics", "free_floating_bias",
-             "free_floating_inertia", "generalized_jacobian", "inverse_kinematics", "momentum_matrix", "momentum_matrix_dot",
-             "reaction_null_space", "velocity_from_momentum"}  # fmt: skip
+#: tested in tests/simulation/test_robot.py, test_derivatives.py and test_regressor.py
+ELSEWHERE = {"aba_derivatives", "base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix",
+             "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "energy_derivatives", "energy_regressor",
+             "floating_inverse_dynamics", "free_floating_bias", "free_floating_inertia", "generalized_jacobian", "inverse_kinematics",
+             "jacobian_derivative", "minv", "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "momentum_regressor",
+             "reaction_null_space", "regressor", "rnea_derivatives", "velocity_from_momentum"}  # fmt: skip
 
 
 def test_there_is_no_other_function() -> None:

@@ -303,14 +303,16 @@ JOINTS = np.zeros(MODEL.nv - 6)
 EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q), lambda q, f=getattr(ROBOT, name): f(q))
        for name in ("gravity_forces", "crba", "forward_kinematics", "center_of_mass", "center_of_mass_jacobian", "christoffel",
-                    "momentum_matrix", "centroidal_momentum_matrix", "reaction_null_space", "free_floating_inertia")},
+                    "momentum_matrix", "centroidal_momentum_matrix", "reaction_null_space", "free_floating_inertia", "minv")},
     **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V), lambda q, f=getattr(ROBOT, name): f(q, V))
        for name in ("bias", "twists", "energy", "momentum", "coriolis", "center_of_mass_jacobian_dot", "momentum_matrix_dot",
-                    "centroidal_momentum_matrix_dot", "free_floating_bias")},
+                    "centroidal_momentum_matrix_dot", "free_floating_bias", "energy_derivatives", "momentum_derivatives",
+                    "energy_regressor", "momentum_regressor")},
     **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V, V), lambda q, f=getattr(ROBOT, name): f(q, V, V))
-       for name in ("rnea", "aba", "base_reaction")},
+       for name in ("rnea", "aba", "base_reaction", "rnea_derivatives", "aba_derivatives", "regressor")},
     "jacobian": (lambda q: dynamics.jacobian(MODEL, q, "hand"), lambda q: ROBOT.jacobian(q, "hand")),
     "jacobian_dot": (lambda q: dynamics.jacobian_dot(MODEL, q, V, "hand"), lambda q: ROBOT.jacobian_dot(q, V, "hand")),
+    "jacobian_derivative": (lambda q: dynamics.jacobian_derivative(MODEL, q, "hand"), lambda q: ROBOT.jacobian_derivative(q, "hand")),
     "generalized_jacobian": (lambda q: dynamics.generalized_jacobian(MODEL, q, "hand"), lambda q: ROBOT.generalized_jacobian(q, "hand")),
     "floating_inverse_dynamics": (lambda q: dynamics.floating_inverse_dynamics(MODEL, q, V, JOINTS),
                                   lambda q: ROBOT.floating_inverse_dynamics(q, V, JOINTS)),
