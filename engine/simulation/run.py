@@ -17,6 +17,8 @@ from engine.simulation.component import SimulationError
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
+#: s: of the step by which a record's shapes are found on floats, wherever the example stands
+SHORT = 1e-9
 #: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
 Kernel = Callable[..., Array]
 
@@ -68,7 +70,7 @@ class Process:
         if self.compiled:
             seen = self.programs[1]
             return Layout(dict(zip(seen.names, seen.shapes_out, strict=True)))
-        return Layout({name: np.shape(a) for name, a in self.observe(0.0, 0.0, 1.0, *self.example).items()})
+        return Layout({name: np.shape(a) for name, a in self.observe(0.0, 0.0, SHORT, *self.example).items()})
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
         """Return the function that runs a batch.

@@ -341,3 +341,15 @@ def test_an_ellipsoid_rests_on_its_flat_side():
     np.testing.assert_allclose(motion.q[-1, 6], 0.1 - 2.0 * 9.81 / 5e4, rtol=1e-9)
     assert abs(motion.q[-1, :4] - flat[:4]).max() < 1e-9
     np.testing.assert_allclose(engine.load_mesh(shape).extents, 2.0 * np.array(radii), rtol=1e-12)
+
+
+def test_a_plain_simulator_is_made_whatever_a_second_would_do():
+    """Its records' shapes are found by a step too short to matter: a long one flies off, by springs as stiff as these, and finds no
+    impulses."""
+    def pull(t, q, v):
+        spin = np.full(3, 1e6)
+        return np.concatenate([spin, -1e5 * (q[4:7] - 1.0) - 1e3 * v[3:6], -spin, -1e5 * (q[11:] + 1.0) - 1e3 * v[9:]])
+
+    both = engine.combine(a=block(), b=block((0.4, 0.3, 0.2)))
+    sim = simulator(both, material(1e5, 0.5), compiled=False, forces=[pull])
+    assert not sim.compiled and sim.plant.contacts.names
