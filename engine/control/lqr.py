@@ -12,12 +12,15 @@ from engine.checks import EngineError, numbers, shown
 from engine.dynamics import rnea
 from engine.model import Model
 from engine.simulation import Simulator
+from engine.simulation.linearization import ticking
 
 Array = np.ndarray
 #: by how much a step may change an equilibrium, of what it changes by the pull of a unit of each
 STILL = 1e-6
 #: a mode that neither grows nor fades
 MARGIN = 1e-9
+#: s: a time at which the step is to be the same as at first
+LATER = 1.2345
 
 
 class ControlError(EngineError):
@@ -32,6 +35,8 @@ class LQR:
     ----------
     K : gains (nu, 2 nv); P : the cost to go ½ δxᵀ P δx (2 nv, 2 nv)
     A, B : of the step; q, u : where it rests, and what holds it there
+
+    Where u is a parameter, it goes where that went: ``controller=lambda t, q, v: np.array([found(t, q, v), 0.0])``.
     """
 
     model: Model
@@ -43,8 +48,8 @@ class LQR:
     u: Array
 
     def __call__(self, t: Any, q: Array, v: Array) -> Array:
-        """Return u (nu), traced or not."""
-        return self.u - self.K @ np.concatenate([self.model.manifold.minus(self.q, q), v])
+        """Return u at one state, traced or not."""
+        return (self.u.reshape(-1) - self.K @ np.concatenate([self.model.manifold.minus(self.q, q), v])).reshape(self.u.shape)[()]
 
     def __repr__(self) -> str:
         return f"<regulator of '{self.model.name}': {len(self.K)} inputs, slowest mode {np.abs(self.modes).max():.6g}>"
@@ -95,7 +100,14 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
     forced = "u" not in simulator.parameters
     given = u if u is not None else rnea(model, q, v, np.zeros(model.nv), simulator.gravity) if forced else simulator.parameters["u"]
     held = np.asarray(given, dtype=float)
+    for c in ticking(simulator):
+        if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
+            raise ControlError(f"{c.called.name} is held for {c.period:g} s, and a step lasts {simulator.dt:g} s; expected a simulator "
+                               "whose dt is that period")  # fmt: skip
     A, B = simulator.linearize(q, v, held)
+    later = simulator.linearize(q, v, held, LATER)
+    if max(np.abs(a - b).max() for a, b in zip((A, B), later, strict=True)) > 1e-6 * max(1.0, np.abs(A).max()):
+        raise ControlError(f"the step is another at t = {LATER:g} s than at 0; expected forces and controllers that do not depend on time")
     if len(A) != 2 * model.nv:
         raise ControlError("the simulator has states of actuators or controllers, which u = −K δx does not know; expected one without")
     require_still(simulator, q, held, forced)
@@ -106,7 +118,10 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
         P = solve_discrete_are(A, B, Q, R)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise ControlError(f"Riccati's equation has no solution ({error}); expected Q that sees every mode that does not fade") from None
-    return LQR(model, np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P, A, B, q, held.reshape(m))
+    K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+    if not np.abs(np.linalg.eigvals(A - B @ K)).max() < 1.0 - MARGIN:
+        raise ControlError("a mode stays that does not fade, as it costs nothing; expected Q that sees it")
+    return LQR(model, K, P, A, B, q, held)
 
 
 def weight(name: str, x: ArrayLike, n: int) -> Array:
@@ -128,17 +143,21 @@ def require_still(simulator: Simulator, q: Array, u: Array, forced: bool) -> Non
     moved = np.concatenate([model.difference(q, after.q), after.v])
     k = int(np.argmax(np.abs(moved)))
     if abs(moved[k]) > STILL * dt * (1.0 + float(np.abs(u).max(initial=0.0)) + float(np.linalg.norm(simulator.gravity))):
-        what, more = f"'{model.entries('v')[k % model.nv]}'", "" if forced else ", with u=... that holds it"
+        what = f"'{model.entries('v')[k % model.nv]}'"
+        more = ", or u=... besides what carries it (by default all of its weight)" if forced else ", with u=... that holds it"
         raise ControlError(f"q and u are no equilibrium: a step of {dt:g} s from rest moves {what} by {moved[k]:.3g}; expected a state "
                            f"that stays{more}")  # fmt: skip
 
 
 def require_reached(model: Model, A: Array, B: Array) -> None:
     """Refuse a mode that does not fade and that u does not reach (the test of Popov, Belevitch and Hautus)."""
-    values, left = np.linalg.eig(A.T)
-    for value, row in zip(values, left.T, strict=True):
-        if abs(value) >= 1.0 - MARGIN and np.abs(row @ B).max() < 1e-9 * np.abs(B).max(initial=0.0):
-            k = int(np.argmax(np.abs(row)))
+    n, values = len(A), np.linalg.eigvals(A)
+    repeated = [1.0] * bool((np.abs(values - 1.0) < 1e-3).any())               # of which computed ones are not exact
+    tried = repeated + [x for x in values if abs(x) >= 1.0 - MARGIN]
+    for value in tried:
+        left, sizes, _ = np.linalg.svd(np.hstack([A - value * np.eye(n), B / max(np.abs(B).max(initial=0.0), 1e-300)]))
+        if sizes[-1] < 1e-10 * sizes[0]:
+            k = int(np.argmax(np.abs(left[:, -1])))
             name = f"{'q' if k < model.nv else 'v'} of '{model.entries('v')[k % model.nv]}'"
             raise ControlError(f"u does not reach a mode that does not fade, which is mostly {name}; expected inputs that do, or a model "
                                "without what floats away")  # fmt: skip

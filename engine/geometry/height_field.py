@@ -14,6 +14,8 @@ from engine.geometry.shapes import HeightField, Shape
 from engine.geometry.vectors import row, unit, with_row
 
 Array = np.ndarray
+#: feet of which each is looked at by lines of its own, through which derivatives pass; more of them by a loop
+FEET = 8
 
 
 def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
@@ -42,9 +44,13 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
         p = row(standing, k)
         return np.array([*with_row(table, k, against(field, p[:3], p[3:], shape.rounding)), ops.array([k + 1.0, *[0.0 * k] * 7])]), False
 
-    x, _ = ops.while_loop(look, np.zeros((len(standing) + 1, 8)) + 0.0 * T[0, 0], len(standing))
-    points = [met(foot) for foot in x[:-1].reshape(-1, len(cells), 8)]
-    return Points(x[:-1, :3], x[:-1, 3:6], *(np.concatenate(y) for y in zip(*points, strict=True)))
+    if len(standing) > FEET:
+        found, _ = ops.while_loop(look, np.zeros((len(standing) + 1, 8)) + 0.0 * T[0, 0], len(standing))
+        x = found[:-1]
+    else:
+        x = np.array([against(field, p[:3], p[3:], shape.rounding) for p in standing])
+    points = [met(foot) for foot in x.reshape(-1, len(cells), 8)]
+    return Points(x[:, :3], x[:, 3:6], *(np.concatenate(y) for y in zip(*points, strict=True)))
 
 
 def against(field: HeightField, p: Array, aside: Array, rounding: float) -> Array:

@@ -69,9 +69,10 @@ class Geometry(ReadOnly):
     ``size`` is (x, y, z) for a box, (radius, length) for a cylinder or a capsule, (radius,) for a sphere, the radii along x, y, z of an
     ellipsoid, the lengths (x, y) of a height field, and the scale (x, y, z) of a mesh, in metres, none of them negative but a scale's;
     ``placement`` is its pose in the link's frame. A height field is solid ground under ``heights`` (ny, nx), m, on a grid about its
-    origin, row 0 at the least y, column 0 at the least x; URDF knows neither it nor ellipsoids. A mesh's file is read when someone asks
-    for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where it was not found
-    ``fault`` says why.
+    origin, row 0 at the least y, column 0 at the least x, bilinear between, and level for ever beyond its border; shapes meet it with
+    their corners, or what lies lowest, and summits between those are not seen. URDF knows neither it nor ellipsoids. A mesh's file is
+    read when someone asks for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where
+    it was not found ``fault`` says why.
     """
 
     kind: str

@@ -29,7 +29,7 @@ COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
 #: cells of a height field, than which a shape is wider with a word
-WIDE = 2.0
+WIDE = 1.0
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from engine.checks import numbers
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.simulation.asked import Asked
 from engine.simulation.component import SimulationError
+from engine.simulation.law import Ticking
 from engine.simulation.plant import OWN
 
 Array = np.ndarray
@@ -32,6 +33,10 @@ class Linearization:
         if simulator.watch or isinstance(simulator._process, Asked):
             what = "events" if simulator.watch else "a controller in plain Python"
             raise SimulationError(f"a simulator with {what} cannot be linearized; expected one without")
+        for c in ticking(simulator):
+            if c.called.law.memory.size or c.waits:
+                raise SimulationError(f"{c.called.name} has a {'memory' if c.called.law.memory.size else 'delay'}, which A does not know; "
+                                      "expected laws without")  # fmt: skip
         if INPUT not in simulator.parameters:
             simulator = simulator.with_force(pushed, {INPUT: np.zeros(simulator.model.nv)})
         self.simulator, self.plant, self.step = simulator, simulator.plant, simulator._step
@@ -96,14 +101,26 @@ class Linearization:
                 raise SimulationError(f"u has shape {u.shape}; expected (..., {', '.join(map(str, shape))}), finite")
             values[INPUT] = u
         given = {n: np.shape(x)[: np.ndim(x) - np.ndim(plant.values[n])] for n, x in values.items()}
-        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given[INPUT], np.shape(t))
-        p, at = plant.parameters.spread(values, lead), np.asarray(t, dtype=float)
+        at = numbers("t", t, SimulationError)
+        try:
+            lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given[INPUT], at.shape)
+        except ValueError:
+            shapes = f"q {q.shape}, v {v.shape}, u {np.shape(values[INPUT])} and t {at.shape}"
+            raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        p = plant.parameters.spread(values, lead)
+        if not np.prod(lead):
+            return np.zeros((*lead, int(f.program.shapes_out[0][0]), size)), np.broadcast_to(v, (*lead, model.nv))
         with np.errstate(all="ignore"):                                        # always a batch: its code alone is made
             found = f.ufunc(at[..., None], p[..., None, :], q[..., None, :], v[..., None, :], np.eye(size), np.zeros(1))
         if not np.isfinite(found).all():
             raise SimulationError("a derivative of the step is not finite; expected a state within what is smooth: not through the normals "
                                   "of two hulls, boxes or cylinders that touch")  # fmt: skip
         return np.swapaxes(np.broadcast_to(found, (*lead, *found.shape[-2:])), -1, -2), v
+
+
+def ticking(simulator: Any) -> list[Ticking]:
+    """The functions of a simulator that are evaluated at ticks."""
+    return [c for c in simulator.plant.acting if isinstance(c, Ticking) and c.called.ticks]
 
 
 def pushed(t: Any, q: Array, v: Array, u: Array) -> Array:

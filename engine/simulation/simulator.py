@@ -406,7 +406,7 @@ class Simulator(Fixed):
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
         It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
-        contacts and stiction, of what its iterations converge to. z are the states of actuators and controllers, at their beginnings::
+        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, as they begin; laws tick.
 
         q, v, t : states (..., nq) and (..., nv), and their times; a batch is one call, as a trajectory's states are
         u : of the simulation's parameter "u" (..., *shape), its value by default; where there is none, generalized forces (..., nv) besides

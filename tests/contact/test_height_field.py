@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import engine
+from engine import ops
+from engine.geometry import Box, Capsule, HeightField, Sphere, points
 from engine.spatial import se3, so3
 from tests.contact.scenes import UPRIGHT, ball, block, material
 
@@ -115,6 +117,23 @@ def test_beyond_its_border_and_over_a_summit_it_is_not_missed():
         assert abs(run.q[-1, 6] - (floor + 0.05)) < 1e-4, (x, y)
     top = sim.run([*UPRIGHT, 0.0, 3.0, 5.0], np.zeros(6), 0.6)
     assert np.abs(top("contacts.force")).max() > 1.0                           # the spike is met at its height
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box"])
+def test_its_points_have_derivatives(kind):
+    """Gaps along a ball's, a capsule's and a box's way, against differences."""
+    field = HeightField(np.random.default_rng(2).uniform(0.0, 0.1, (5, 6)), (2.0, 2.0))
+    shape = {"sphere": Sphere(0.1), "capsule": Capsule(0.05, 0.2), "box": Box((0.2, 0.1, 0.1))}[kind]
+
+    def gaps(d):
+        T = se3.exp(d) @ se3.pose(so3.exp(np.array([0.3, 0.2, 0.1])), np.array([0.11, 0.07, 0.15]))
+        g = points(field, shape, T).gap
+        return ops.where(g < 1.0, g, 0.0)
+
+    J, h = engine.jacobian(gaps)(np.zeros(6)), 1e-6
+    differences = np.stack([(gaps(h * e) - gaps(-h * e)) / (2 * h) for e in np.eye(6)], axis=1)
+    np.testing.assert_allclose(J, differences, atol=1e-8)
+    assert np.abs(J).max() > 0.1
 
 
 def test_plain_compiled_and_in_batch():

@@ -23,6 +23,17 @@ def pushed(dt=0.01, **more):
     return engine.Simulator(cart_pole(), dt=dt, controller=lambda t, q, v, u: np.array([u, 0.0]), parameters={"u": 0.0}, **more)
 
 
+def held(period):
+    """The same, held between ticks."""
+    law = engine.Law(lambda t, q, v, u: np.array([u, 0.0]), period=period)
+    return engine.Simulator(cart_pole(), dt=0.01, controller=law, parameters={"u": 0.0})
+
+
+def timed():
+    """A motor that grows weaker."""
+    return engine.Simulator(cart_pole(), dt=0.01, controller=lambda t, q, v, u: np.array([u * (1.0 - 0.1 * t), 0.0]), parameters={"u": 0.0})
+
+
 def test_a_cart_has_the_gains_of_the_double_integrator():
     """K → [√(Q/R), √(2 m √(Q/R))] and P of the continuous equation over dt, as steps get shorter: ẍ = u/m."""
     for dt, size in ((1e-2, 0.02), (1e-3, 0.002)):
@@ -37,7 +48,7 @@ def test_the_cost_to_go_is_what_the_motion_costs():
     Q, R = np.diag([1.0, 5.0, 0.1, 0.2]), np.array([[0.3]])
     found = engine.lqr(simulator, [0.2, 0.0], Q, R)
     regulated = engine.Simulator(cart_pole(), dt=0.01, controller=engine.Law(
-        lambda t, q, v: np.array([found(t, q, v)[0], 0.0]), period=0.01))  # fmt: skip
+        lambda t, q, v: np.array([found(t, q, v), 0.0]), period=0.01))  # fmt: skip
     d = 1e-4 * np.array([1.0, -2.0, 0.5, 0.7])
     run = regulated.run(d[:2] + [0.2, 0.0], d[2:], 30.0)
     x = np.concatenate([run.q - [0.2, 0.0], run.v], axis=1)[:-1]
@@ -50,7 +61,7 @@ def test_the_cost_to_go_is_what_the_motion_costs():
 def test_it_holds_what_falls_from_far_away():
     simulator, model = pushed(), cart_pole()
     found = engine.lqr(simulator, [0.0, 0.0], Q=[1.0, 10.0, 1.0, 1.0], R=0.1)
-    law = engine.Law(lambda t, q, v: np.array([found(t, q, v)[0], 0.0]), period=0.01)
+    law = engine.Law(lambda t, q, v: np.array([found(t, q, v), 0.0]), period=0.01)
     run = engine.Simulator(model, dt=0.01, controller=law).run([0.5, 0.4], [0.0, 0.0], 20.0, record_every=10)
     assert np.abs(run.q[-1]).max() < 1e-3 and np.abs(run.q[:, 1]).max() < 0.6
 
@@ -74,6 +85,9 @@ def test_an_attitude_is_regulated_on_its_group():
     (lambda: engine.lqr(engine.Simulator(pendulum()), [0.0], R=0.0), "R is 0.0, with the eigenvalue 0; expected none at or below zero"),
     (lambda: engine.lqr(engine.Simulator(pendulum()), [0.0], Q=[-1.0, 0.0]), "Q is .*eigenvalue -1; expected none below zero"),
     (lambda: engine.lqr(engine.Simulator(pendulum()), [0.0], Q=np.ones((3, 3))), r"Q has shape \(3, 3\); expected a symmetric \(2, 2\)"),
+    (lambda: engine.lqr(pushed(), [0.0, 0.0], Q=[0.0, 1.0, 0.0, 1.0]), "a mode stays that does not fade|Riccati.*expected Q that sees"),
+    (lambda: engine.lqr(held(0.05), [0.0, 0.0]), "is held for 0.05 s, and a step lasts 0.01 s; expected a simulator whose dt is that"),
+    (lambda: engine.lqr(timed(), [0.0, 0.0]), "the step is another at t = 1.2345 s than at 0; expected forces and controllers that"),
     (lambda: engine.lqr(pendulum(), [0.0]), "lqr got a Model; expected a Simulator"),
     (lambda: engine.lqr(engine.Simulator(engine.combine(a=slider(), b=slider()), gravity=(0, 0, 0), parameters={"u": 0.0},
                                          controller=lambda t, q, v, u: np.array([u, 0.0])), [0.0, 0.0]),

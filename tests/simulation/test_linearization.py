@@ -162,6 +162,14 @@ def test_what_is_refused():
         watched.linearize([0.0], [0.0])
     with pytest.raises(engine.SimulationError, match=r"u has shape \(2,\); expected \(..., 1\), finite"):
         engine.Simulator(pendulum()).linearize([0.0], [0.0], [1.0, 2.0])
+    with pytest.raises(engine.SimulationError, match="t holds NaN or infinity; expected finite numbers"):
+        engine.Simulator(pendulum()).linearize([0.0], [0.0], t=np.nan)
+    with pytest.raises(engine.SimulationError, match="do not broadcast; expected equal leading dimensions"):
+        engine.Simulator(pendulum()).linearize(np.zeros((5, 1)), np.zeros(1), t=np.zeros(3))
+    assert engine.Simulator(pendulum()).linearize(np.zeros((0, 1)), np.zeros((0, 1)))[0].shape == (0, 2, 2)
+    remembers = engine.Law(lambda t, q, v, memory: (-memory, memory + q), memory=[0.0], period=0.01)
+    with pytest.raises(engine.SimulationError, match="has a memory, which A does not know; expected laws without"):
+        engine.Simulator(pendulum(), controller=remembers).linearize([0.0], [0.0])
     with pytest.raises(engine.StateError, match="q has shape"):
         engine.Simulator(pendulum()).linearize([0.0, 1.0], [0.0])
     b = engine.Builder("ball")
