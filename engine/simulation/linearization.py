@@ -107,9 +107,9 @@ class Linearization:
         except ValueError:
             shapes = f"q {q.shape}, v {v.shape}, u {np.shape(values[INPUT])} and t {at.shape}"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
-        p = plant.parameters.spread(values, lead)
         if not np.prod(lead):
             return np.zeros((*lead, int(f.program.shapes_out[0][0]), size)), np.broadcast_to(v, (*lead, model.nv))
+        p = plant.parameters.spread(values, lead)
         with np.errstate(all="ignore"):                                        # always a batch: its code alone is made
             found = f.ufunc(at[..., None], p[..., None, :], q[..., None, :], v[..., None, :], np.eye(size), np.zeros(1))
         if not np.isfinite(found).all():
