@@ -279,12 +279,18 @@ def pushed_through(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Pr
     graph, more = Graph(RULES), sum(map(len, pattern))
     x = [graph.input(k) for k in range(f.n_in + more)]
     y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
-    tangent = {a.i: dict(zip(ways, given, strict=True)) for a, ways, given in
-               zip(x[: f.n_in], pattern, divided(x[f.n_in :], pattern), strict=True) if ways}  # fmt: skip
-    push(graph, active(graph, y, list(tangent)), tangent)
+    tangent = pushed(graph, x[: f.n_in], x[f.n_in :], pattern, y)
     entries = [(k, d) for k, i in enumerate(y) for d, t in sorted(tangent.get(i, {}).items()) if not zero(t)]
     nodes, outputs = live(graph.nodes, [graph.index(tangent[y[k]][d]) for k, d in entries])
     return Program(nodes, outputs, [()] * len(x), [()] * len(outputs), graph.functions, f"along_{f.name}"), entries
+
+
+def pushed(graph: Graph, x: list[Any], more: list[Any], pattern: tuple[tuple[int, ...], ...], results: list[int]) -> dict[int, Sparse]:
+    """Return the tangents of all nodes between inputs x, whose own in some directions are given as ``more``, and results."""
+    each = zip(x, pattern, divided(more, pattern), strict=True)
+    tangent = {own.i: dict(zip(ways, given, strict=True)) for own, ways, given in each if ways}
+    push(graph, active(graph, results, list(tangent)), tangent)
+    return tangent
 
 
 def repeats(graph: Graph, call: int) -> bool:
@@ -356,12 +362,8 @@ def taken(graph: Graph, f: Program, results: list[Any], x: list[Any]) -> Program
 def tangents_within(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
     """Return the program of the tangents of a branch's results, for inputs with tangents in some directions, and which they are."""
     graph, x, more, y = within(f, sum(map(len, pattern)))
-    tangent: dict[int, Sparse] = {}
-    for own, ways, given in zip(x, pattern, divided(more, pattern), strict=True):
-        if ways:
-            tangent[own.i] = dict(zip(ways, given, strict=True))
+    tangent = pushed(graph, x, more, pattern, y[:-1])
     carry = {(k, d) for k, ways in enumerate(pattern[: len(y) - 1]) for d in ways}
-    push(graph, active(graph, y[:-1], list(tangent)), tangent)
     entries = sorted(carry | {(k, d) for k, i in enumerate(y[:-1]) for d, t in tangent.get(i, {}).items() if not zero(t)})
     return taken(graph, f, [tangent.get(y[k], {}).get(d, 0.0) for k, d in entries], [*x, *more]), entries
 

@@ -96,7 +96,7 @@ class ContactLaws:
         """The roots of trees that may meet, and T_WG of a half-space where one holds all of the first; what does not move has −1."""
         root = {-1: -1} | {i: tree[0] for tree in self.model.trees for i in tree}
         found = {(root[p.a.body], root[p.b.body], p.a.shape if isinstance(p.a.shape, GROUNDS) else None): p.a.pose for p in self.pairs}
-        return [(a, b, None if shape is None else pose @ se3.pose(np.eye(3), [0.0, 0.0, getattr(shape, "summit", 0.0)]))
+        return [(a, b, None if shape is None else pose @ se3.pose(np.eye(3), [0.0, 0.0, shape.summit]))
                 for (a, b, shape), pose in found.items()]  # fmt: skip
 
     def reach(self, v: Array, h: Any) -> list[Any]:

@@ -70,21 +70,16 @@ def coriolis(model: Model, q: Array, v: Array) -> Array:
     Gcdot = composite(model, q, inertia_rates(model, V))
     Pc: list[Any] = [*[body.inertia @ V[i] for i, body in enumerate(model.bodies)], np.zeros(6)]
     C: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
-
-    def add(rows: slice, columns: slice, block: Array) -> None:
-        for a, row in zip(range(rows.start, rows.stop), block, strict=True):
-            for b, value in zip(range(columns.start, columns.stop), row, strict=True):
-                C[a][b] = C[a][b] + value
-
+    rows = [range(body.v.start, body.v.stop) for body in model.bodies]
     for i, body in reversed(list(enumerate(model.bodies))):
         Bc = 0.5 * (Gcdot[i] + ad_star(Pc[i]))                                                                  # (3)
         F, K, N = Gc[i] @ Psi[i] + Bc @ S[i], Gc[i] @ S[i], Bc.T @ S[i]                                         # (4)
-        add(body.v, body.v, S[i].T @ F)
+        add(C, rows[i], rows[i], S[i].T @ F)
         j = i
         while (p := model.bodies[j].parent) >= 0:
             F, K, N = (np.stack([wrench_to_parent(T[j], x) for x in X.T], axis=1) for X in (F, K, N))                  # (5)
-            add(model.bodies[p].v, body.v, S[p].T @ F)                                                          # (6)
-            add(body.v, model.bodies[p].v, K.T @ Psi[p] + N.T @ S[p])
+            add(C, rows[p], rows[i], S[p].T @ F)                                                                # (6)
+            add(C, rows[i], rows[p], K.T @ Psi[p] + N.T @ S[p])
             j = p
         Pc[body.parent] = Pc[body.parent] + wrench_to_parent(T[i], Pc[i])                                       # (2)
     return np.array(C).reshape(model.nv, model.nv)
@@ -121,6 +116,13 @@ def christoffel(model: Model, q: Array) -> Array:
     """
     columns = [coriolis(model, q, e) for e in np.eye(model.nv)]
     return np.stack(columns, axis=-1) if columns else np.zeros((0, 0, 0))
+
+
+def add(matrix: list[list[Any]], rows: range, columns: range, block: Array) -> None:
+    """Add a block to a matrix; the rows and columns of mimics are their sources'."""
+    for a, line in zip(rows, block, strict=True):
+        for b, value in zip(columns, line, strict=True):
+            matrix[a][b] = matrix[a][b] + value
 
 
 def ad_star(P: Array) -> Array:

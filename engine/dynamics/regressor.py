@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.dynamics.coriolis import add
 from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity, falling
 from engine.dynamics.stages import swept
 from engine.model import Model
@@ -79,9 +80,7 @@ def regressor(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAV
         k = last[body]
         while k >= 0:
             stage = seen.stages[k]
-            for row, values in zip(stage.rows, stage.S.T @ seen_F, strict=True):                                # (2)
-                for column, y in enumerate(values, NUMBER * n):
-                    Y[row][column] = Y[row][column] + y
+            add(Y, stage.rows, range(NUMBER * n, NUMBER * (n + 1)), stage.S.T @ seen_F)                         # (2)
             k = stage.before
     return np.array(Y).reshape(model.nv, NUMBER * len(model.links))
 
@@ -107,8 +106,7 @@ def momentum_regressor(model: Model, q: Array, v: Array) -> Array:
     for body, T_BL in model.carrier:
         V_L, zero = twist_to_child(T_BL, V[body]), np.zeros((3, 1))
         P = np.block([[zero, -hat(V_L[3:]), linear(V_L[:3])], [V_L[3:, None], hat(V_L[:3]), np.zeros((3, 6))]]) # (1)
-        moves = 1.0 if body >= 0 else 0.0
-        blocks.append(np.stack([moves * wrench_to_parent(T_W[body] @ T_BL, column) for column in P.T], axis=1))
+        blocks.append(np.stack([wrench_to_parent(T_W[body] @ T_BL, column) for column in P.T], axis=1))
     return np.concatenate(blocks, axis=1)
 
 
@@ -122,10 +120,9 @@ def energy_regressor(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -
     kinetic, potential = [], []
     for body, T_BL in model.carrier:
         V_L, T = twist_to_child(T_BL, V[body]), T_W[body] @ T_BL
-        moves = 1.0 if body >= 0 else 0.0
-        row = [0.5 * (V_L[3:] @ V_L[3:]), *ops.cross(V_L[3:], V_L[:3]), *(0.5 * (V_L[:3] @ linear(V_L[:3])))]   # (1)
-        kinetic += [moves * y for y in row]
-        potential += [-moves * y for y in (g @ T[:3, 3], *(g @ T[:3, :3]), *[0.0] * 6)]
+        pull = g if body >= 0 else np.zeros(3)                                                                  # what stands has no energy
+        kinetic += [0.5 * (V_L[3:] @ V_L[3:]), *ops.cross(V_L[3:], V_L[:3]), *(0.5 * (V_L[:3] @ linear(V_L[:3])))]      # (1)
+        potential += [-(pull @ T[:3, 3]), *(-(pull @ T[:3, :3])), *[0.0] * 6]
     return np.array(kinetic), np.array(potential)
 
 

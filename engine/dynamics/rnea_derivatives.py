@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.coriolis import ad_star
+from engine.dynamics.coriolis import ad_star, add
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, falling
 from engine.dynamics.stages import carried, swept
 from engine.model import Model
@@ -107,10 +107,3 @@ def velocity_part(I: Array, V: Array, rigid: bool) -> Array:
         return 0.5 * (ad_star(P) - ad(V).T @ I - I @ ad(V))
     zero, J = np.zeros((3, 3)), I[:3, :3] - 0.5 * np.trace(I[:3, :3]) * np.eye(3)
     return np.block([[hat(V[:3]) @ J - I[:3, 3:] @ hat(V[3:]), zero], [-hat(P[3:]), zero]])
-
-
-def add(matrix: list[list[Any]], rows: range, columns: range, block: Array) -> None:
-    """Add a block to a matrix; the rows of mimics are their sources'."""
-    for a, line in zip(rows, block, strict=True):
-        for b, value in zip(columns, line, strict=True):
-            matrix[a][b] = matrix[a][b] + value

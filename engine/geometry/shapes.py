@@ -318,6 +318,11 @@ class Hull(Shape):
 class Plane(Shape):
     """All below a plane: z ≤ 0."""
 
+    @property
+    def summit(self) -> float:
+        """The greatest height, m."""
+        return 0.0
+
 
 @dataclass(frozen=True)
 class HeightField(Shape):

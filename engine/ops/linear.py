@@ -123,9 +123,9 @@ class LDL:
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
-        entries, b = [f for row in self.rows for f in row.values()], np.asarray(b)
-        graph = graph_of(np.array(entries), self.reciprocal, b) if b.ndim == 2 and len(entries) * b.shape[1] > MANY else None
-        if graph is not None:
+        b = np.asarray(b)
+        if b.ndim == 2 and sum(map(len, self.rows)) * b.shape[1] > MANY and (graph := graph_of(self.reciprocal, b)) is not None:
+            entries = (f for row in self.rows for f in row.values())
             kernel = graph.kernel("solves", tuple(map(tuple, self.rows)), b.shape[1])
             return np.array(graph.call(kernel, [*entries, *self.reciprocal, *b.ravel()]), dtype=object).reshape(b.shape)
         y = self.forward(b)

@@ -245,7 +245,7 @@ class Running(Source):
 
     @property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        return self.live.now.names
+        return self.live.simulator.plant.names
 
     def state(self, t: float) -> tuple[Array, Array]:
         now = self.live.state
