@@ -33,7 +33,7 @@ class LQR:
 
     Attributes
     ----------
-    K : gains (nu, 2 nv); P : the cost to go ½ δxᵀ P δx (2 nv, 2 nv)
+    K : gains (nu, 2 nv); P : the cost to go is δxᵀ P δx (2 nv, 2 nv)
     A, B : of the step; q, u : where it rests, and what holds it there
 
     Where u is a parameter, it goes where that went: ``controller=lambda t, q, v: np.array([found(t, q, v), 0.0])``.
@@ -104,9 +104,8 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
         if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
             raise ControlError(f"{c.called.name} is held for {c.period:g} s, and a step lasts {simulator.dt:g} s; expected a simulator "
                                "whose dt is that period")  # fmt: skip
-    A, B = simulator.linearize(q, v, held)
-    later = simulator.linearize(q, v, held, LATER)
-    if max(np.abs(a - b).max() for a, b in zip((A, B), later, strict=True)) > 1e-6 * max(1.0, np.abs(A).max()):
+    (A, later_A), (B, later_B) = simulator.linearize(q, v, held, np.array([0.0, LATER]))
+    if max(np.abs(A - later_A).max(), np.abs(B - later_B).max()) > 1e-6 * max(1.0, np.abs(A).max()):
         raise ControlError(f"the step is another at t = {LATER:g} s than at 0; expected forces and controllers that do not depend on time")
     if len(A) != 2 * model.nv:
         raise ControlError("the simulator has states of actuators or controllers, which u = −K δx does not know; expected one without")
@@ -118,10 +117,10 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
         P = solve_discrete_are(A, B, Q, R)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise ControlError(f"Riccati's equation has no solution ({error}); expected Q that sees every mode that does not fade") from None
-    K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-    if not np.abs(np.linalg.eigvals(A - B @ K)).max() < 1.0 - MARGIN:
+    found = LQR(model, np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P, A, B, q, held)
+    if not np.abs(found.modes).max() < 1.0 - MARGIN:
         raise ControlError("a mode stays that does not fade, as it costs nothing; expected Q that sees it")
-    return LQR(model, K, P, A, B, q, held)
+    return found
 
 
 def weight(name: str, x: ArrayLike, n: int) -> Array:

@@ -142,11 +142,11 @@ class Task:
         for episode in range(TRIED):
             drawn = self.drawn(0.0, 0.0, float(episode))
             try:
-                yield self._started(drawn), {n: drawn[n] for n in self.drawn_names}
-            except EnvError:
-                raise
+                x = self._started(drawn)
             except EngineError as error:
                 refused.append(str(error))
+            else:
+                yield x, {n: drawn[n] for n in self.drawn_names}
         if refused:
             text = f"{len(refused)} of {TRIED} episodes that reset drew cannot begin: {refused[0]}"
             if len(refused) == TRIED:
@@ -210,11 +210,11 @@ class Task:
     def begun(self, p: Array) -> Array:
         """Return the state of a row (x, P, k) that begins its next episode that can begin; NaN where many one after another cannot."""
         nowhere = np.concatenate([np.zeros(self.simulator._step.layout.n), p, [0.0]])
-        w, found = ops.while_loop(lambda w: self.tried(self.state.split(w)["p"]), nowhere, REFUSED)
+        w, found = ops.while_loop(lambda w: self.attempt(self.state.split(w)["p"]), nowhere, REFUSED)
         at = self.state.split(w)
         return self.state.join({**at, "x": np.array([ops.where(found, y, np.nan) for y in at["x"]])})
 
-    def tried(self, p: Array) -> tuple[Array, Any]:
+    def attempt(self, p: Array) -> tuple[Array, Any]:
         """Return the state of a row (x, P, k) that begins its next episode, and whether it can."""
         own, step = self.own.split(p), self.simulator._step
         drawn = self.drawn(own["seed"], own["row"], own["episode"])
@@ -232,7 +232,7 @@ class Task:
         """Whether an episode can begin with what was drawn, as :meth:`Simulator.run` asks of its beginning."""
         numbers = [x for a in drawn.values() for x in a.reshape(-1)]
         masses = [drawn[n].reshape(-1)[-1] for n in drawn if n.startswith(("mass.", "inertia."))]
-        good = [ops.less(ops.absolute(x), HUGE) for x in numbers] + [ops.less(0.0, m) for m in masses]
+        good = [finite(numbers), *(ops.less(0.0, m) for m in masses)]
         good += units(self.simulator.model.manifold, drawn["q"])
         good += [self.simulator._overlaps.apart(drawn["q"])] if self.simulator._overlaps else []
         return functools.reduce(ops.logical_and, good)
@@ -246,14 +246,19 @@ class Task:
             if said[name].shape != shape:
                 raise EnvError(f"{name} returned shape {said[name].shape} where it was compiled; expected {shape}, as on numbers")
         numbers = [*x, *said["observation"].reshape(-1), said["reward"][()]]
-        finite = functools.reduce(ops.logical_and, [ops.less(ops.absolute(y), HUGE) for y in numbers])
-        sound = ops.logical_and(finite, ops.logical_not(begin))
+        going = finite(numbers)
+        sound = ops.logical_and(going, ops.logical_not(begin))
         late = ops.logical_and(ops.less_equal(self.steps, at["k"]), sound)
         return {"observation": said["observation"],
                 "reward": ops.where(sound, said["reward"][()], 0.0),
                 "terminated": ops.where(ops.logical_and(said["terminated"][()], sound), 1.0, 0.0),
-                "truncated": ops.where(ops.logical_or(late, ops.logical_not(finite)), 1.0, 0.0),
-                "diverged": ops.where(finite, 0.0, 1.0)}  # fmt: skip
+                "truncated": ops.where(ops.logical_or(late, ops.logical_not(going)), 1.0, 0.0),
+                "diverged": ops.where(going, 0.0, 1.0)}  # fmt: skip
+
+
+def finite(numbers: list[Any]) -> Any:
+    """Whether numbers are, all of them, and float32 holds them."""
+    return functools.reduce(ops.logical_and, [ops.less(ops.absolute(x), HUGE) for x in numbers])
 
 
 def fit(simulator: Any) -> Simulator:

@@ -33,3 +33,10 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)
     return found
+
+
+def with_rotors(model: Model, components: list[Component]) -> Model:
+    """Return the model with what the motors' rotors add to its joints."""
+    for c in components:
+        model = model.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else model
+    return model

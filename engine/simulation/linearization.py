@@ -14,6 +14,7 @@ from engine.compiler.gufunc import Gufunc, shaped
 from engine.simulation.asked import Asked
 from engine.simulation.component import SimulationError
 from engine.simulation.law import Ticking
+from engine.simulation.layout import Layout
 from engine.simulation.plant import OWN
 
 Array = np.ndarray
@@ -39,47 +40,45 @@ class Linearization:
                                       "expected laws without")  # fmt: skip
         if INPUT not in simulator.parameters:
             simulator = simulator.with_force(pushed, {INPUT: np.zeros(simulator.model.nv)})
-        self.simulator, self.plant, self.step = simulator, simulator.plant, simulator._step
+        self.simulator, self.model, self.plant, self.step = simulator, simulator.model, simulator.plant, simulator._step
         self.nv, self.nu = simulator.model.nv, int(np.size(simulator.parameters[INPUT]))
-        self.states = {n: s for n, s in self.plant.states.shapes.items() if n not in OWN}
-        self.n = 2 * self.nv + sum(int(np.prod(s)) for s in self.states.values())
+        self.states = Layout({n: s for n, s in self.plant.states.shapes.items() if n not in OWN})
+        self.n = 2 * self.nv + self.states.n
+
+    def away(self, p: Array, q: Array, v: Array, d: Array, e: Any) -> tuple[Array, Array, Array]:
+        """Return the parameters, q and v at a length e along a direction d (δq, δv, …, δu)."""
+        own = self.plant.parameters.split(p)
+        own[INPUT] = own[INPUT] + e * d[len(d) - self.nu :].reshape(np.shape(own[INPUT]))
+        return self.plant.parameters.join(own), self.model.manifold.plus(q, e * d[: self.nv]), v + e * d[self.nv : 2 * self.nv]
 
     def along(self, t: Any, p: Array, q: Array, v: Array, d: Array, e: Array) -> Array:
         """Return where the step from q (nq), v (nv) goes along a direction d (n + nu) of the state and u, at e = 0 (1)."""
-        model, layout, plant = self.simulator.model, self.step.layout, self.plant
-        minus, plus, initial = model.manifold.minus, model.manifold.plus, plant.states.split(plant.initial_states())
+        layout, plant = self.step.layout, self.plant
 
         def moved(e: Array) -> Array:
-            own = plant.parameters.split(p)
-            own[INPUT] = own[INPUT] + e[0] * d[self.n :].reshape(np.shape(own[INPUT]))
-            far, z, at = plant.parameters.join(own), dict(initial), 2 * self.nv
-            for name, shape in self.states.items():
-                size = int(np.prod(shape))
-                z[name], at = z[name] + e[0] * d[at : at + size].reshape(shape), at + size
-            x = layout.join({"q": plus(q, e[0] * d[: self.nv]), "v": v + e[0] * d[self.nv : 2 * self.nv], "state": plant.states.join(z),
+            far, q_e, v_e = self.away(p, q, v, d, e[0])
+            z, dz = plant.states.split(plant.initial_states()), self.states.split(d[2 * self.nv : self.n])
+            x = layout.join({"q": q_e, "v": v_e, "state": plant.states.join({**z, **{n: z[n] + e[0] * y for n, y in dz.items()}}),
                              "memory": plant.initial_memories(), "events": np.zeros(0)})  # fmt: skip
             a = layout.split(self.step.step(t, 0.0, self.simulator.dt, far, self.step.prepared(t, far, x)))
-            after = plant.states.split(a["state"])
-            return np.concatenate([minus(ops.stop_gradient(a["q"]), a["q"]), a["v"], *(np.ravel(after[n]) for n in self.states)])
+            turned = self.model.manifold.minus(ops.stop_gradient(a["q"]), a["q"])
+            return np.concatenate([turned, a["v"], self.states.join(plant.states.split(a["state"]))])
 
         return ops.jacobian(moved, e)[:, 0]
 
     def flowing(self, t: Any, p: Array, q: Array, v: Array, d: Array, e: Array) -> Array:
         """Return how v̇ (nv) in flight changes along a direction d (2 nv + nu), at e = 0 (1)."""
-        plant, plus = self.plant, self.simulator.model.manifold.plus
+        plant = self.plant
 
         def accelerated(e: Array) -> Array:
-            own = plant.parameters.split(p)
-            own[INPUT] = own[INPUT] + e[0] * d[2 * self.nv :].reshape(np.shape(own[INPUT]))
-            far, z, m = plant.parameters.join(own), plant.initial_states(), plant.initial_memories()
-            q_e, v_e = plus(q, e[0] * d[: self.nv]), v + e[0] * d[self.nv : 2 * self.nv]
-            return self.step.acceleration(t, q_e, v_e, z[: plant.flown], m, far)[0]
+            far, q_e, v_e = self.away(p, q, v, d, e[0])
+            z = plant.initial_states()[: plant.flown]
+            return self.step.acceleration(t, q_e, v_e, z, plant.initial_memories(), far)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 
     def compiled(self, f: Any, inputs: int, results: int) -> Gufunc:
-        model, p = self.simulator.model, self.plant.parameters.n
-        return shaped(f, f"(),({p}),({model.nq}),({model.nv}),({inputs}),(1)->({results})")
+        return shaped(f, f"(),({self.plant.parameters.n}),({self.model.nq}),({self.nv}),({inputs}),(1)->({results})")
 
     @functools.cached_property
     def steps(self) -> Gufunc:
@@ -89,9 +88,9 @@ class Linearization:
     def flows(self) -> Gufunc:
         return self.compiled(self.flowing, 2 * self.nv + self.nu, self.nv)
 
-    def of(self, f: Gufunc, q: Any, v: Any, u: Any, t: Any) -> tuple[Array, Array]:
+    def matrices(self, f: Gufunc, q: Any, v: Any, u: Any, t: Any) -> tuple[Array, Array]:
         """Return what f gives along all directions, (..., results, inputs), and v (..., nv)."""
-        model, plant, size = self.simulator.model, self.plant, int(f.program.shapes_in[4][0])
+        model, plant, size = self.model, self.plant, int(f.program.shapes_in[4][0])
         q, v = model.normalized(q), model.checked("v", v, batched=True)
         values = dict(plant.values)
         if u is not None:
@@ -100,10 +99,10 @@ class Linearization:
             if u.shape[u.ndim - len(shape) :] != shape or not np.isfinite(u).all():
                 raise SimulationError(f"u has shape {u.shape}; expected (..., {', '.join(map(str, shape))}), finite")
             values[INPUT] = u
-        given = {n: np.shape(x)[: np.ndim(x) - np.ndim(plant.values[n])] for n, x in values.items()}
+        rows = np.shape(values[INPUT])[: np.ndim(values[INPUT]) - np.ndim(plant.values[INPUT])]
         at = numbers("t", t, SimulationError)
         try:
-            lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given[INPUT], at.shape)
+            lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], rows, at.shape)
         except ValueError:
             shapes = f"q {q.shape}, v {v.shape}, u {np.shape(values[INPUT])} and t {at.shape}"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
@@ -117,6 +116,35 @@ class Linearization:
                                   "of two hulls, boxes or cylinders that touch")  # fmt: skip
         return np.swapaxes(np.broadcast_to(found, (*lead, *found.shape[-2:])), -1, -2), v
 
+    def discrete(self, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
+        """Return A (..., n, n) and B (..., n, nu) of a step.
+
+        >>> import engine
+        >>> rail = engine.Builder("rail")
+        >>> _ = rail.add_link("world"), rail.add_link("cart", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+        >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> A, B = Linearization(engine.Simulator(rail.model(), dt=0.1)).discrete([0.0], [0.0], None, 0.0)
+        >>> A.round(12), B.round(12)
+        (array([[1. , 0.1],
+               [0. , 1. ]]), array([[0.0025],
+               [0.05  ]]))
+        """
+        D, _ = self.matrices(self.steps, q, v, u, t)
+        return D[..., : self.n].copy(), D[..., self.n :].copy()
+
+    def continuous(self, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
+        """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion in flight, with δ̇ = δv − [v, δ]."""
+        if self.plant.impulses or self.states.n or self.plant.constraints:
+            raise SimulationError("only flight has continuous derivatives; expected neither contacts nor constraints, actuators with "
+                                  "states, or losses that are implicit (joint_dynamics='explicit' or None)")  # fmt: skip
+        D, v = self.matrices(self.flows, q, v, u, t)
+        nv, bracket = self.nv, self.model.manifold.bracket
+        rates = -np.stack([np.array([bracket(row, e) for e in np.eye(nv)]).T for row in v.reshape(-1, nv)])
+        A, B = np.zeros((*D.shape[:-2], 2 * nv, 2 * nv)), np.zeros((*D.shape[:-2], 2 * nv, self.nu))
+        A[..., :nv, :nv], A[..., :nv, nv:] = rates.reshape(*v.shape[:-1], nv, nv), np.eye(nv)
+        A[..., nv:, :], B[..., nv:, :] = D[..., : 2 * nv], D[..., 2 * nv :]
+        return A, B
+
 
 def ticking(simulator: Any) -> list[Ticking]:
     """The functions of a simulator that are evaluated at ticks."""
@@ -126,34 +154,3 @@ def ticking(simulator: Any) -> list[Ticking]:
 def pushed(t: Any, q: Array, v: Array, u: Array) -> Array:
     """Generalized forces."""
     return u
-
-
-def discrete(of: Linearization, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
-    """Return A (..., n, n) and B (..., n, nu) of a step.
-
-    >>> import engine
-    >>> rail = engine.Builder("rail")
-    >>> _ = rail.add_link("world"), rail.add_link("cart", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
-    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
-    >>> A, B = discrete(Linearization(engine.Simulator(rail.model(), dt=0.1)), [0.0], [0.0], None, 0.0)
-    >>> A.round(12), B.round(12)
-    (array([[1. , 0.1],
-           [0. , 1. ]]), array([[0.0025],
-           [0.05  ]]))
-    """
-    D, _ = of.of(of.steps, q, v, u, t)
-    return D[..., : of.n].copy(), D[..., of.n :].copy()
-
-
-def continuous(of: Linearization, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
-    """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion in flight, with δ̇ = δv − [v, δ]."""
-    if of.plant.impulses or of.states or of.plant.constraints:
-        raise SimulationError("only flight has continuous derivatives; expected neither contacts nor constraints, actuators with states, "
-                              "or losses that are implicit (joint_dynamics='explicit' or None)")  # fmt: skip
-    D, v = of.of(of.flows, q, v, u, t)
-    nv, bracket = of.nv, of.simulator.model.manifold.bracket
-    rates = -np.stack([np.array([bracket(row, e) for e in np.eye(nv)]).T for row in v.reshape(-1, nv)])
-    A, B = np.zeros((*D.shape[:-2], 2 * nv, 2 * nv)), np.zeros((*D.shape[:-2], 2 * nv, of.nu))
-    A[..., :nv, :nv], A[..., :nv, nv:] = rates.reshape(*v.shape[:-1], nv, nv), np.eye(nv)
-    A[..., nv:, :], B[..., nv:, :] = D[..., : 2 * nv], D[..., 2 * nv :]
-    return A, B

@@ -23,8 +23,8 @@ from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
-from engine.simulation.actuators import Drive, Motor
-from engine.simulation.assembly import assembled
+from engine.simulation.actuators import Drive
+from engine.simulation.assembly import assembled, with_rotors
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
@@ -38,7 +38,7 @@ from engine.simulation.function import compiled_attempt, parted
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.law import Force, Law, with_seeds
-from engine.simulation.linearization import Linearization, continuous, discrete
+from engine.simulation.linearization import Linearization
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
@@ -121,9 +121,7 @@ class Simulator(Fixed):
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)
-        driven = model
-        for c in self.components:
-            driven = driven.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else driven
+        driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
@@ -408,6 +406,8 @@ class Simulator(Fixed):
         It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
         contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, as they begin; laws tick.
 
+        Parameters
+        ----------
         q, v, t : states (..., nq) and (..., nv), and their times; a batch is one call, as a trajectory's states are
         u : of the simulation's parameter "u" (..., *shape), its value by default; where there is none, generalized forces (..., nv) besides
             all others, zero by default
@@ -416,11 +416,11 @@ class Simulator(Fixed):
         ------
         SimulationError : events, a controller in plain Python, a state where the step has no derivative
         """
-        return discrete(self._linear, q, v, u, t)
+        return self._linear.discrete(q, v, u, t)
 
     def linearize_continuous(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
         """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion: δẋ = A δx + B δu, as :meth:`linearize` of ever shorter steps."""
-        return continuous(self._linear, q, v, u, t)
+        return self._linear.continuous(q, v, u, t)
 
     @functools.cached_property
     def _linear(self) -> Linearization:

@@ -7,6 +7,7 @@ from scipy.linalg import expm, solve_discrete_are
 import engine
 from engine.contact import correction, newton, touching
 from engine.spatial import inertia, se3
+from tests.numeric import derivative
 from tests.simulation.test_simulator import pendulum
 
 RUBBER = engine.ContactMaterial(stiffness=1e4, dissipation=5.0, friction=0.6)
@@ -23,7 +24,7 @@ def arm(n=3):
 
 
 def by_differences(simulator, q, v, u, h=1e-4):
-    """Of the step that a run begins with, to the fourth order."""
+    """Of the step that a run begins with."""
     model, n = simulator.model, 2 * simulator.model.nv
     if "u" not in simulator.parameters:
         simulator = simulator.with_force(lambda t, q, v, u: u, {"u": np.zeros(model.nv)})
@@ -33,8 +34,7 @@ def by_differences(simulator, q, v, u, h=1e-4):
         state = simulator.step(simulator.start(model.integrate(q, d[: model.nv]), v + d[model.nv : n], {"u": u + d[n:]}))
         return np.concatenate([model.difference(base.q, state.q), state.v])
 
-    columns = [(8.0 * (f(h * e) - f(-h * e)) - (f(2.0 * h * e) - f(-2.0 * h * e))) / (12.0 * h) for e in np.eye(n + np.size(u))]
-    D = np.stack(columns, axis=1)
+    D = np.stack([derivative(lambda s, e=e: f(s * e), h) for e in np.eye(n + np.size(u))], axis=1)
     return D[:, :n], D[:, n:]
 
 
