@@ -15,6 +15,7 @@ import os
 import pickle
 import socket
 import sys
+import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
@@ -86,13 +87,17 @@ def outcomes(executor: Any, plan: Plan, folder: Storage, chunks: Iterable[int]) 
 
 
 def pickled(plan: Plan, by_value: bool) -> bytes:
-    """Return a plan's bytes; with ``by_value`` functions that no module has travel as code (cloudpickle comes with Dask)."""
+    """Return a plan's bytes; with ``by_value`` functions that no module has travel as code (cloudpickle comes with Dask).
+
+    They are compressed: a pool of processes of Python before 3.11.5 waits for ever where a worker dies while more than a pipe holds
+    (64 kB) is on its way.
+    """
     try:
         if by_value:
             import cloudpickle
 
-            return cloudpickle.dumps(plan)
-        return pickle.dumps(plan)
+            return zlib.compress(cloudpickle.dumps(plan), 1)
+        return zlib.compress(pickle.dumps(plan), 1)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise CampaignError(f"the campaign cannot go to another process: {error}") from None
 
@@ -113,7 +118,7 @@ def work(payload: bytes, path: str, caller: tuple[bytes, int], k: int) -> Outcom
 def arrived(payload: bytes, path: str) -> tuple[Plan, Storage]:
     """Return the plan and the folder, checked to belong together."""
     try:
-        plan = pickle.loads(payload)
+        plan = pickle.loads(zlib.decompress(payload))
     except EngineError:
         raise
     except Exception as error:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -96,12 +97,13 @@ def test_an_executor_that_is_shut_down(tmp_path):
 
 def test_a_worker_with_another_program_is_refused(here):
     other = executors.pickled(campaign(5, seed=8).plan, False)
+    assert len(other) * 5 < 65536                                              # all on its way to four workers fits into a pipe
     with pytest.raises(CampaignError, match=r"a worker on .* has something else: .* seed is 8, and was 7"):
         executors.arrived(other, str(here[0].folder.path))
     with pytest.raises(CampaignError, match=r"is not there on .*; expected a folder that all workers share"):
         executors.arrived(other, "/no/such/folder")
     with pytest.raises(CampaignError, match=r"cannot be read on .*; expected the modules"):
-        executors.arrived(b"cno_such_module\nf\n.", str(here[0].folder.path))
+        executors.arrived(zlib.compress(b"cno_such_module\nf\n."), str(here[0].folder.path))
 
 
 def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):
