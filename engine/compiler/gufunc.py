@@ -125,12 +125,13 @@ def _batch_code(program: Program, strict: bool) -> Any:
 
 
 @functools.cache
-def rollout_ufunc(step: Program, observe: Program, width: int) -> Any:
-    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`."""
+def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
+    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
     n = len(step.outputs)
-    p = step.n_in - 3 - n or "p"                                # a size of zero has no literal
-    code = machine.Code(f"rollout{width}|{step.key}|{observe.key}", lambda: rollout(step, observe, width))
-    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n})->(r,{len(observe.outputs)})")
+    p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
+    code = machine.Code(f"rollout{width}.{inputs}|{step.key}|{observe.key}", lambda: rollout(step, observe, width, inputs))
+    more = f",(r,{inputs})" * bool(inputs)
+    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
 
 
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:

@@ -3,7 +3,8 @@
 The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
 ``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as
 they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
-``counts``.
+``counts``. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0, k, dt, p, x, w)`` with (r,w), and both functions
+take them between p and x.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from engine.compiler.program import Program
 from engine.compiler.vecmath import literal, splat, vector
 
 
-def rollout(step: Program, observe: Program, width: int) -> str:
+def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str:
     """IR text of the gufunc loop."""
     n, n_record = len(step.outputs), len(observe.outputs)
-    kept = step.n_in - n                                        # t0, k, dt and the parameters, which lie before x
+    kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
+    n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
     m = Module(width)
     f_step, work_step = m.function(step)
     f_observe, work_observe = m.function(observe)
@@ -31,9 +33,9 @@ def rollout(step: Program, observe: Program, width: int) -> str:
     writer = GroupWriter(lines, width)
     put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
     N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
-    base = [element("%args", k, "ptr") for k in range(7)]
-    outer = [element("%steps", k, "i64") for k in range(7)]
-    step_counts, step_p, step_x, step_record, step_column = (element("%steps", 7 + k, "i64") for k in range(5))
+    base = [element("%args", k, "ptr") for k in range(last + 1)]
+    outer = [element("%steps", k, "i64") for k in range(last + 1)]
+    step_counts, step_p, step_x, *step_w, step_record, step_column = (element("%steps", last + k, "i64") for k in range(1, 2 * last - 6))
     state, work = kept + n, max(work_step, work_observe)
     raw, first = writer.aligned(m.bytes(GROUPS * (2 * state + n_record + work) + 1))
     second = put(f"getelementptr {D}, ptr {first}, i64 {GROUPS * state}")
@@ -53,9 +55,9 @@ def rollout(step: Program, observe: Program, width: int) -> str:
             for k in range(3):
                 to = vector_of(buffer, g, state, k)
                 lines.append(f"  call void @gather(ptr {row[1 + k]}, i64 {outer[1 + k]}, i64 {lanes}, {core(1, '0')}, ptr {to})")
-            if kept > 3:
+            if n_p:
                 to = vector_of(buffer, g, state, 3)
-                lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(kept - 3, step_p)}, ptr {to})")
+                lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(n_p, step_p)}, ptr {to})")
         to = vector_of(first, g, state, kept)
         lines.append(f"  call void @gather(ptr {row[5]}, i64 {outer[5]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
@@ -63,11 +65,20 @@ def rollout(step: Program, observe: Program, width: int) -> str:
               f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
               f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
+    writer.block = "count"
+    if inputs:
+        with each_group() as (g, i, lanes):
+            from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
+            from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
+            for buffer in ("%now", "%other"):
+                to = vector_of(buffer, g, state, 3 + n_p)
+                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(inputs, step_w[1])}, ptr {to})")
     counts_j = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
     counted = put(f"load double, ptr {counts_j}")
     count = put(f"fptosi double {counted} to i64")
-    lines += ["  br label %advance", "advance:", "  %i = phi i64 [0, %count], [%nexti, %endagain]",
-              "  %at = phi ptr [%now, %count], [%away, %endagain]", "  %away = phi ptr [%other, %count], [%at, %endagain]",
+    lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",
+              f"  %at = phi ptr [%now, %{writer.block}], [%away, %endagain]",
+              f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
@@ -82,10 +93,10 @@ def rollout(step: Program, observe: Program, width: int) -> str:
               f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
     writer.block = "look"
     with each_group() as (g, i, lanes):
-        where = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
+        where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
         source = vector_of(record, g, n_record, 0)
-        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[6]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
+        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[last]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {GROUPS * width}", "  br label %rows",
               "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip

@@ -1,5 +1,7 @@
-"""Controllers that are designed: from the derivatives of a simulator's step."""
+"""Controllers that are designed, and gradients of whole runs: from the derivatives of a simulator's step."""
 
-from engine.control.lqr import LQR, ControlError, lqr
+from engine.control.horizon import ControlError
+from engine.control.ilqr import Plan, ilqr
+from engine.control.lqr import LQR, lqr
 
-__all__ = ["LQR", "ControlError", "lqr"]
+__all__ = ["LQR", "ControlError", "Plan", "ilqr", "lqr"]

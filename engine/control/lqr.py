@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.checks import EngineError, numbers, shown
+from engine.checks import numbers, shown
+from engine.control.horizon import ControlError
 from engine.dynamics import rnea
 from engine.model import Model
 from engine.simulation import Simulator
@@ -21,10 +22,6 @@ STILL = 1e-6
 MARGIN = 1e-9
 #: s: a time at which the step is to be the same as at first
 LATER = 1.2345
-
-
-class ControlError(EngineError):
-    """A controller cannot be designed; the text says why, and what was expected."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from engine import dynamics, ops
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.constraints import Constraint, ConstraintError, Grip, Loops, farthest, in_words
 from engine.dynamics.kinematics import path
-from engine.inverse_kinematics.box_qp import box_qp
+from engine.ops.box_qp import box_qp
 from engine.inverse_kinematics.result import IKResult
 from engine.inverse_kinematics.targets import KINDS, Target
 from engine.model import Model, ModelError

@@ -51,16 +51,19 @@ class Linearization:
         own[INPUT] = own[INPUT] + e * d[len(d) - self.nu :].reshape(np.shape(own[INPUT]))
         return self.plant.parameters.join(own), self.model.manifold.plus(q, e * d[: self.nv]), v + e * d[self.nv : 2 * self.nv]
 
+    def after(self, t: Any, p: Array, q: Array, v: Array, z: Array) -> dict[str, Array]:
+        """Return the state after the step that a run from q (nq), v (nv), and states z begins with, by name."""
+        x = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.plant.initial_memories(), "events": np.zeros(0)})
+        return self.step.layout.split(self.step.step(t, 0.0, self.simulator.dt, p, self.step.prepared(t, p, x)))
+
     def along(self, t: Any, p: Array, q: Array, v: Array, d: Array, e: Array) -> Array:
         """Return where the step from q (nq), v (nv) goes along a direction d (n + nu) of the state and u, at e = 0 (1)."""
-        layout, plant = self.step.layout, self.plant
+        plant = self.plant
 
         def moved(e: Array) -> Array:
             far, q_e, v_e = self.away(p, q, v, d, e[0])
             z, dz = plant.states.split(plant.initial_states()), self.states.split(d[2 * self.nv : self.n])
-            x = layout.join({"q": q_e, "v": v_e, "state": plant.states.join({**z, **{n: z[n] + e[0] * y for n, y in dz.items()}}),
-                             "memory": plant.initial_memories(), "events": np.zeros(0)})  # fmt: skip
-            a = layout.split(self.step.step(t, 0.0, self.simulator.dt, far, self.step.prepared(t, far, x)))
+            a = self.after(t, far, q_e, v_e, plant.states.join({**z, **{n: z[n] + e[0] * y for n, y in dz.items()}}))
             turned = self.model.manifold.minus(ops.stop_gradient(a["q"]), a["q"])
             return np.concatenate([turned, a["v"], self.states.join(plant.states.split(a["state"]))])
 

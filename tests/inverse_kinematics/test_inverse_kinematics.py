@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear, minimize
 import engine
 from engine import Limits, Mimic, ModelError, StateError, Target, dynamics, inverse_kinematics
 from engine.inverse_kinematics import problem as module
-from engine.inverse_kinematics.box_qp import box_qp
+from engine.ops.box_qp import box_qp
 from engine.inverse_kinematics.problem import Problem, Task, joint_box, moving_velocities
 from engine.inverse_kinematics.targets import checked_targets
 from engine.model import KINDS

@@ -1,0 +1,171 @@
+"""A simulator's steps to a horizon and what they cost, as functions of machine code: what optimal control and gradients are made of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import EngineError, numbers, shown
+from engine.compiler import machine
+from engine.compiler.gufunc import Gufunc, rollout_ufunc, shaped
+from engine.compiler.trace import trace
+from engine.dynamics import rnea
+from engine.simulation import Simulator
+from engine.simulation.law import Called
+from engine.simulation.linearization import INPUT, ticking
+
+Array = np.ndarray
+
+
+class ControlError(EngineError):
+    """A controller cannot be designed; the text says why, and what was expected."""
+
+
+class Horizon:
+    """Steps of a simulator under inputs u, what each costs, and what stands at the end: ½ r·r of residuals r, or a number.
+
+    Parameters
+    ----------
+    running, final : functions of t, q, v, and what else they ask for by name ("u", poses, the simulation's parameters), as controllers do
+    """
+
+    def __init__(self, simulator: Simulator, running: Callable[..., Any], final: Callable[..., Any] | None) -> None:
+        if not isinstance(simulator, Simulator):
+            raise ControlError(f"a horizon got a {type(simulator).__name__}; expected a Simulator")
+        self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
+        self.simulator, self.model, self.plant = self.linear.simulator, self.linear.model, self.linear.plant
+        if self.linear.states.n:
+            raise ControlError("the simulator has states of actuators or controllers, which u does not know; expected one without")
+        for c in ticking(self.simulator):
+            if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
+                raise ControlError(f"{c.called.name} is held for {c.period:g} s, and a step lasts {simulator.dt:g} s; expected a simulator "
+                                   "whose dt is that period")  # fmt: skip
+        self.nv, self.nu, self.n = self.linear.nv, self.linear.nu, self.linear.n
+        self.shape = np.shape(self.simulator.parameters[INPUT])
+        self.functions = [None if f is None else self.called(f) for f in (running, final)]
+
+    def called(self, f: Callable[..., Any]) -> Called:
+        if not callable(f):
+            raise ControlError(f"a cost is {shown(f)}; expected a function of t, q, v that returns residuals")
+        found = Called(f, self.simulator.parameters)
+        if found.ticks or found.law.state.size:
+            raise ControlError(f"{found.name} has a memory, a state or noise; expected a function of t, q, v")
+        return found
+
+    # ------------------------------------------------------------ equations
+
+    def residuals(self, k: int, t: Any, p: Array, q: Array, v: Array) -> Array:
+        """Return r (m) of a state on the way (k = 0), or at the end (k = 1); of a cost that is a number, that number, without an axis."""
+        f = self.functions[k]
+        if f is None:
+            return np.zeros(0)
+        s = self.plant.context(t, q, v, self.plant.initial_states(), p)
+        r = np.asarray(f(s, np.zeros(0))[0])
+        f.require_finite(s, r)
+        return r if r.ndim == 0 else r.reshape(-1)
+
+    def cost(self, k: int, t: Any, p: Array, q: Array, v: Array) -> Any:
+        """Return what a state costs."""
+        r = self.residuals(k, t, p, q, v)
+        return r[()] if r.ndim == 0 else 0.5 * (r @ r)
+
+    def moved(self, p: Array, q: Array, v: Array, e: Array) -> tuple[Array, Array, Array]:
+        """Return parameters, q and v that are (δq, δv, δu) further."""
+        return self.linear.away(p, q, v, e, 1.0)
+
+    def stepped(self, t: Any, p: Array, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return q and v after a step."""
+        a = self.linear.after(t, p, q, v, self.plant.initial_states())
+        return a["q"], a["v"]
+
+    def expanded(self, k: int, t: Any, p: Array, q: Array, v: Array, e: Array) -> Array:
+        """Return ½ r·r, Jᵀ r and Jᵀ J at e = 0, one after the other, of r along (δq, δv, δu) = e."""
+
+        def r_of(e: Array) -> Array:
+            r = self.residuals(k, t, *self.moved(p, q, v, e))
+            if r.ndim == 0:
+                f = self.functions[k]
+                raise ControlError(f"{f.name if f else ''} returned a number; expected residuals r, a vector, which cost ½ r·r")
+            return r
+
+        r = r_of(e)
+        J = ops.jacobian(r_of, e) if len(r) else np.zeros((0, len(e)))
+        return np.concatenate([np.array([0.5 * (r @ r) if len(r) else 0.0]), J.T @ r + 0.0 * e, (J.T @ J + 0.0).reshape(-1)])
+
+    # ------------------------------------------------------------ machine code
+
+    @functools.cached_property
+    def sizes(self) -> str:
+        return f"(),({self.plant.parameters.n}),({self.model.nq}),({self.nv})"
+
+    @functools.cached_property
+    def expansions(self) -> tuple[Gufunc, Gufunc]:
+        """:meth:`expanded` on the way and at the end."""
+        n = self.n + self.nu
+        signature = f"{self.sizes},({n})->({1 + n + n * n})"
+        way = shaped(functools.partial(self.expanded, 0), signature)
+        return way, shaped(functools.partial(self.expanded, 1), signature)
+
+    @functools.cached_property
+    def costs(self) -> tuple[Gufunc, Gufunc]:
+        """:meth:`cost` on the way and at the end."""
+        signature = f"{self.sizes}->()"
+        return shaped(functools.partial(self.cost, 0), signature), shaped(functools.partial(self.cost, 1), signature)
+
+    def expansion(self, k: int, t: Array, p: Array, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Return costs (...), their gradients (..., n + nu) and Hessians (..., n + nu, n + nu)."""
+        n = self.n + self.nu
+        found = self.expansions[k].ufunc(t, p, q, v, np.zeros(n))
+        return found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :].reshape(*found.shape[:-1], n, n)
+
+    def dynamics(self, t: Array, p: Array, q: Array, v: Array) -> Array:
+        """Return the steps' derivatives [A, B] (..., n, n + nu)."""
+        found = self.linear.steps.ufunc(t[..., None], p[..., None, :], q[..., None, :], v[..., None, :], np.eye(self.n + self.nu), np.zeros(1))
+        return np.swapaxes(found, -1, -2)
+
+    # ------------------------------------------------------------ what comes in
+
+    def parameters(self, given: Mapping[str, Any]) -> dict[str, Array]:
+        """Return values of all parameters, of one run."""
+        if INPUT in given:
+            raise ControlError("u is among the parameters; expected it as u=...")
+        found = self.simulator.parameters | self.simulator.values_of(given)
+        for name, x in found.items():
+            if np.shape(x) != np.shape(self.simulator.parameters[name]):
+                raise ControlError(f"parameter '{name}' has shape {np.shape(x)}; expected {np.shape(self.simulator.parameters[name])}")
+        return found
+
+    def rows(self, values: Mapping[str, Array], u: Array) -> Array:
+        """Return the parameters p (N, ...) of steps with inputs u (N, nu)."""
+        return self.plant.parameters.spread({**values, INPUT: u.reshape(-1, *self.shape)}, (len(u),))
+
+    def holding(self, q: Array) -> Array:
+        """Return the inputs that are tried first: the forces that hold q, or where u is a parameter its value."""
+        model, zero = self.model, np.zeros(self.nv)
+        return rnea(model, q, zero, zero, self.simulator.gravity) if self.forced else np.asarray(self.simulator.parameters[INPUT])
+
+    def inputs(self, u: Any, steps: int) -> Array:
+        """Return inputs (steps, nu) from what is given: one for all, or for each."""
+        a = numbers("u", u, ControlError)
+        if a.shape not in (self.shape, (steps, *self.shape)) or not np.isfinite(a).all():
+            raise ControlError(f"u has shape {a.shape}; expected {(steps, *self.shape)}, or {self.shape} for all steps, finite")
+        return np.broadcast_to(a, (steps, *self.shape)).reshape(steps, self.nu).copy()
+
+    def state(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """Return one state, checked."""
+        q, v = self.model.normalized(q), self.model.checked("v", v, batched=True)
+        if q.ndim > 1 or v.ndim > 1:
+            raise ControlError(f"q and v have shapes {q.shape} and {v.shape}; expected one state, ({self.model.nq},) and ({self.nv},)")
+        return q, v
+
+
+def scanned(step: Callable[..., Array], p: int, x: int, w: int, batch: bool) -> Any:
+    """Return a scan ``(counts, t0, k, dt, p, x, w) -> x after each step`` of a step with inputs w."""
+    shapes = [(), (), (), (p,), (w,), (x,)]
+    look = trace(lambda t0, k, dt, p, w, x: x, shapes)
+    return rollout_ufunc(trace(step, shapes), look, machine.width() if batch else 1, w)
+

@@ -1,0 +1,351 @@
+"""Optimal control over a horizon of a simulator's own steps, by the iterative linear-quadratic regulator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import ops
+from engine.checks import numbers, warn, whole
+from engine.compiler.gufunc import Gufunc, shaped
+from engine.control.horizon import ControlError, Horizon, scanned
+from engine.ops.box_qp import box_qp
+from engine.simulation import Simulator, SimulationWarning
+
+Array = np.ndarray
+#: lengths of the step that are tried at once
+LENGTHS = 0.5 ** np.arange(8.0)
+#: weights of δu that are tried, from none on, where no length lowers the cost
+DAMPING = (0.0, *10.0 ** np.arange(-6.0, 11.0))
+#: beyond all limits
+FAR = 1e300
+#: numbers of a knot, n + nu, to which the way back is one program
+SMALL = 28
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Controls of least cost over a horizon, and the motion under them.
+
+    Called with t, q, v (..., nq), (..., nv) it returns u + K [q ⊖ q_k; v − v_k] of the step that t is in, within the limits: a controller
+    in plain Python, ``engine.Law(plan, period=plan.dt, python=True)``.
+
+    Attributes
+    ----------
+    t : times (N + 1), s; q, v : the motion (N + 1, nq), (N + 1, nv); u : controls (N, *shape); K : their gains (N, nu, 2 nv)
+    costs : the sum of all costs after each iteration, from that of the first controls on; converged : whether it went on to the tolerance
+    """
+
+    problem: Problem = field(repr=False)
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    K: Array
+    costs: Array
+    converged: bool
+    parameters: Mapping[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        how = "found" if self.converged else "not converged"
+        return (f"<plan of '{self.problem.horizon.model.name}': {len(self.u)} steps of {self.dt:g} s, cost {self.cost:.6g}, "
+                f"{how} after {len(self.costs) - 1} iterations>")  # fmt: skip
+
+    @property
+    def cost(self) -> float:
+        """The sum of all costs."""
+        return float(self.costs[-1])
+
+    @property
+    def dt(self) -> float:
+        """A step, s."""
+        return self.problem.horizon.simulator.dt
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Return the controls (..., *shape) at a state."""
+        k = int(np.clip(np.floor((t - self.t[0]) / self.dt + 1e-9), 0, len(self.u) - 1))
+        horizon, q = self.problem.horizon, np.asarray(q)
+        away = np.concatenate([horizon.model.manifold.minus(np.broadcast_to(self.q[k], q.shape), q), v - self.v[k]], axis=-1)
+        u = np.clip(self.u[k].reshape(-1) + away @ self.K[k].T, self.problem.low, self.problem.high)
+        return u.reshape(*u.shape[:-1], *horizon.shape)
+
+    def again(self, q: ArrayLike, v: ArrayLike, t: float | None = None, parameters: Mapping[str, ArrayLike] | None = None,
+              iterations: int = 100, tolerance: float = 1e-9) -> Plan:  # fmt: skip
+        """Return the plan from another state and time on, sought from this one's controls at those times: nothing compiles anew.
+
+        With a few iterations at each tick it is a controller that looks ahead (model predictive control): t is later by a step or more, the
+        last controls stay. ``parameters`` that are not given are as they were.
+        """
+        t = self.t[0] if t is None else t
+        k = np.clip(np.round((t - self.t[0]) / self.dt).astype(int) + np.arange(len(self.u)), 0, len(self.u) - 1)
+        return self.problem.solve(q, v, self.u[k], t, {**self.parameters, **(parameters or {})}, iterations, tolerance)
+
+
+def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[..., Any], final: Callable[..., Any] | None = None, *,
+         steps: int, u: ArrayLike | None = None, limits: tuple[ArrayLike, ArrayLike] | None = None, t: float = 0.0,
+         parameters: Mapping[str, ArrayLike] | None = None, iterations: int = 100, tolerance: float = 1e-9) -> Plan:  # fmt: skip
+    """Return controls u_k that minimise Σ ½ |running(t_k, q_k, v_k)|² + ½ |final(t_N, q_N, v_N)|² over steps of a simulator.
+
+    The step is the simulator's own: motors, friction, contacts and constraints are in it, and its exact derivatives A, B
+    (:meth:`Simulator.linearize`), of all knots in one batch. From the end back, with [Q_x, Q_u] and Q of the costs to go (of residuals, by
+    Gauss and Newton)::
+
+        κ = argmin ½ κᵀ Q_uu κ + Q_uᵀ κ   within the limits,   K = −Q_uu⁻¹ Q_ux of those that are free              (1)
+        P = Q_xx + Q_uxᵀ K,   s = Q_x + Q_uxᵀ κ                                                                     (2)
+
+    and forward u ← u + α κ + K [q ⊖ q_k; v − v_k], eight lengths α at once, of which the best is taken. Without u it begins from standing at
+    q, v, which no motion is: what the steps lack until the next state is closed on the way (multiple shooting).
+
+    Parameters
+    ----------
+    q, v : where it begins (nq), (nv); t : when, s
+    running, final : functions of ``t, q, v`` that return residuals, weighted by their square roots; they may ask for ``u``, for ``pose``,
+        ``poses``, ``twist`` and the like, and for the simulation's parameters, as controllers do
+    steps : N
+    u : controls at first, for all steps or each, (*shape) or (N, *shape): of the simulation's parameter "u", which its forces and controller
+        read, its value by default; where there is none, generalized forces (nv) besides all others, by default those that hold q at rest
+    limits : lowest and highest u (*shape)
+    parameters : values of the simulation's others
+    iterations, tolerance : it ends where an iteration is expected to lower the cost by less than that part of it
+
+    Raises
+    ------
+    ControlError : what is no cost, no limits; costs or steps that are not finite
+    SimulationError : what cannot be linearized
+
+    Notes
+    -----
+    Each step begins as a run from its q, v does: forces of contacts that last from step to step, which a run carries along, begin anew. A
+    plan that has not converged is returned with a warning.
+
+    Examples
+    --------
+    A cart of 2 kg is brought 1 m further within a second, with least force, and rests there: 6 m s/T² = 12 N at first.
+
+    >>> import engine
+    >>> rail = engine.Builder("rail")
+    >>> _ = rail.add_link("world"), rail.add_link("cart", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
+    >>> cart = engine.Simulator(rail.model(), dt=0.01)
+    >>> plan = ilqr(cart, [0.0], [0.0], lambda t, q, v, u: 1e-3 * u, lambda t, q, v: 1e3 * np.concatenate([q - 1, v]), steps=100)
+    >>> plan.converged, plan.q[-1].round(4), plan.u[[0, 49, 99], 0].round(1)
+    (True, array([1.]), array([ 11.9,   0.1, -11.9]))
+
+    References
+    ----------
+    Tassa, Mansard & Todorov, *Control-limited differential dynamic programming*, ICRA 2014; Mastalli et al., *Crocoddyl*, ICRA 2020.
+    """
+    problem = Problem(Horizon(simulator, running, final), whole("steps", steps, "a whole number from 1", 1, ControlError), limits)
+    return problem.solve(q, v, u, t, parameters or {}, iterations, tolerance)
+
+
+class Motion(NamedTuple):
+    """States (N + 1), controls (N, nu), and by how much each step's end is beyond the next state: (N, n)."""
+
+    q: Array
+    v: Array
+    u: Array
+    gaps: Array
+
+
+class Problem:
+    """A horizon with limits of its inputs, whose least cost is sought again and again."""
+
+    def __init__(self, horizon: Horizon, steps: int, limits: Any) -> None:
+        self.horizon, self.steps = horizon, steps
+        self.low, self.high = np.full(horizon.nu, -np.inf), np.full(horizon.nu, np.inf)
+        if limits is not None:
+            if not isinstance(limits, (tuple, list)) or len(limits) != 2:
+                raise ControlError(f"limits is {limits!r}; expected two, the lowest and the highest u")
+            self.low, self.high = (np.array(np.broadcast_to(self.limit(x), horizon.shape)).reshape(-1) for x in limits)
+            if not (self.low < self.high).all():
+                raise ControlError(f"limits are {self.low.tolist()} and {self.high.tolist()}; expected the lowest u below the highest")
+
+    def limit(self, x: Any) -> Array:
+        a = numbers("limits", x, ControlError)
+        if a.shape not in ((), self.horizon.shape) or np.isnan(a).any():
+            raise ControlError(f"limits have shape {a.shape}; expected {self.horizon.shape}, or a number")
+        return a
+
+    # ------------------------------------------------------------ from the end back
+
+    def back(self, P: Array, s: Array, D: Array, g: Array, H: Array, gap: Array, low: Array, high: Array, damping: Any,
+             boxed: Callable[..., Array]) -> tuple[Any, ...]:  # fmt: skip
+        """Return P, s, κ, K of a step, and by how much it changes the cost, to first order in α. Traceable."""
+        n = self.horizon.n
+        Q, r = H + D.T @ (P @ D), g + D.T @ (s + P @ gap)
+        Q_ux, Q_uu, Q_u = Q[n:, :n], Q[n:, n:], r[n:]
+        strong = Q_uu + damping * np.eye(len(Q_u))
+        kappa = boxed(strong, Q_u, low, high)                                                               # (1)
+        free = ops.where(ops.logical_or(ops.less_equal(kappa, low), ops.less_equal(high, kappa)), 0.0, 1.0)
+        K = ops.solve(strong * np.outer(free, free) + np.diag(1.0 - free), -free[:, None] * Q_ux)
+        W = Q_ux - damping * K                                                  # as Q_uu κ + Q_u is −damping κ where κ is free
+        P, s = Q[:n, :n] + W.T @ K, r[:n] + W.T @ kappa                                                         # (2)
+        return 0.5 * (P + P.T), s, kappa, K, Q_u @ kappa
+
+    @functools.cached_property
+    def limited(self) -> bool:
+        return bool(np.isfinite([self.low, self.high]).any())
+
+    @functools.cached_property
+    def boxed(self) -> Gufunc:
+        m = self.horizon.nu
+        return shaped(box_qp, f"({m},{m}),({m}),({m}),({m})->({m})")
+
+    @functools.cached_property
+    def backward(self) -> Any:
+        """The way back as one scan: of [P, s, κ, K, the change], with inputs [D, g, H, gap, lowest and highest κ]."""
+        n, m = self.horizon.n, self.horizon.nu
+        solve = box_qp if self.limited else lambda Q, r, low, high: ops.solve(Q, -r)
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
+            P, s, change = x[: n * n].reshape(n, n), x[n * n : n * n + n], x[-1]
+            D, g, H, gap, low, high = np.split(w, np.cumsum([n * (n + m), n + m, (n + m) ** 2, n, m]))
+            P, s, kappa, K, own = self.back(P, s, D.reshape(n, n + m), g, H.reshape(n + m, n + m), gap, low, high, p[0], solve)
+            return np.concatenate([P.reshape(-1), s, kappa, K.reshape(-1), np.array([change + own])])
+
+        return scanned(step, 1, n * n + n + m + m * n + 1, n * (n + m) + (n + m) + (n + m) ** 2 + n + 2 * m, False)
+
+    def regulated(self, D: Array, g: Array, H: Array, gaps: Array, room: tuple[Array, Array],
+                  damping: float) -> tuple[Array, Array, Array, float]:  # fmt: skip
+        """Return κ (N, nu), K (N, nu, n), s (N, n), and the change of cost to first order in α."""
+        n, m = self.horizon.n, self.horizon.nu
+        P, last, N = H[-1, :n, :n], g[-1, :n], len(D)
+        if n + m <= SMALL:
+            w = np.concatenate([D.reshape(N, -1), g[:-1], H[:-1].reshape(N, -1), gaps, *room], axis=-1)[::-1]
+            x = np.concatenate([P.reshape(-1), last, np.zeros(m + m * n + 1)])
+            found = self.backward(np.ones(N), 0.0, 0.0, 1.0, np.array([damping]), x, w)
+            _, s, kappa, K, change = np.split(found[::-1], np.cumsum([n * n, n, m, m * n]), axis=-1)
+            return kappa, K.reshape(N, m, n), s, float(change[0, 0])
+        kappa, K, s, change = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros((N, n)), 0.0
+        solve = self.boxed if self.limited else lambda Q, r, low, high: np.linalg.solve(Q, -r)
+        for k in reversed(range(N)):
+            P, last, kappa[k], K[k], own = self.back(P, last, D[k], g[k], H[k], gaps[k], room[0][k], room[1][k], damping, solve)
+            s[k], change = last, change + own
+        return kappa, K, s, change
+
+    # ------------------------------------------------------------ forward
+
+    @functools.cached_property
+    def forward(self) -> Any:
+        """The way forward as one scan, a length α in each row: of [q, v, cost, u], with inputs [u, κ, K, q, v, gap]."""
+        h, plant = self.horizon, self.horizon.plant
+        nq, n, m = h.model.nq, h.n, h.nu
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
+            t, (alpha, far), q, v, cost = t0 + k * dt, p[:2], x[:nq], x[nq : nq + h.nv], x[nq + h.nv]
+            u, kappa, K, q_k, v_k, gap = np.split(w, np.cumsum([m, m, m * n, nq, h.nv]))
+            away = np.concatenate([h.model.manifold.minus(q_k, q), v - v_k])
+            u = u + alpha * kappa + K.reshape(m, n) @ away
+            u = ops.clip(u, self.low - far, self.high + far) if self.limited else u
+            own = plant.parameters.join({**plant.parameters.split(p[2:]), "u": u.reshape(h.shape)})
+            to_q, to_v = h.stepped(t, own, q, v)
+            rest = (alpha - 1.0) * gap
+            to_q, to_v = h.model.manifold.plus(to_q, rest[: h.nv]), to_v + rest[h.nv :]
+            return np.concatenate([to_q, to_v, np.array([cost + h.cost(0, t, own, q, v)]), u])
+
+        return scanned(step, 2 + plant.parameters.n, nq + h.nv + 1 + m, 2 * m + m * n + nq + h.nv + n, True)
+
+    def scan(self, t: Any, p: Array, lengths: Array, far: float, begin: tuple[Array, ...], w: Array) -> list[Array]:
+        """Return q, v, costs until then (…, 1) and u after each step, (a, N, …): of lengths α (a), and inputs w (N, …) or (a, N, …), within
+        limits that are so far beyond their own."""
+        h, (q, v) = self.horizon, begin
+        x = np.concatenate([q, v, np.zeros((*q.shape[:-1], 1 + h.nu))], axis=-1)
+        given = np.array([np.concatenate([[alpha, far], p]) for alpha in lengths])
+        found = self.forward(np.ones(w.shape[-2]), t, 0.0, h.simulator.dt, given, np.broadcast_to(x, (len(lengths), x.shape[-1])), w)
+        return np.split(found, np.cumsum([len(q.T), h.nv, 1]), axis=-1)
+
+    def flown(self, t: float, p: Array, motion: Motion, kappa: Array, K: Array, lengths: Array,
+              far: float = 0.0) -> tuple[Array, list[Motion]]:  # fmt: skip
+        """Return the costs (a), and the motions under u + α κ + K δx with what is left of the gaps, for each length α."""
+        h, (q, v, u, gaps) = self.horizon, motion
+        w = np.concatenate([u, kappa, K.reshape(len(u), -1), q[:-1], v[:-1], gaps], axis=-1)
+        to_q, to_v, cost, to_u = self.scan(t, p, lengths, far, (q[0], v[0]), w)
+        end = h.costs[1].ufunc(t + len(u) * h.simulator.dt, p, to_q[:, -1], to_v[:, -1])
+        found = [Motion(np.concatenate([q[:1], a]), np.concatenate([v[:1], b]), c, (1.0 - alpha) * gaps)
+                 for a, b, c, alpha in zip(to_q, to_v, to_u, lengths, strict=True)]  # fmt: skip
+        return cost[:, -1, 0] + end, found
+
+    def standing(self, times: Array, p: Array, q: Array, v: Array, u: Array) -> Motion:
+        """Return what stays at a state, with the gaps that the steps from there leave."""
+        h, N = self.horizon, len(u)
+        none = np.zeros((N, h.nu + h.nu * h.n)), np.zeros((N, h.n))
+        qs, vs = np.broadcast_to(q, (N + 1, len(q))), np.broadcast_to(v, (N + 1, len(v)))
+        w = np.concatenate([u, none[0], qs[:-1], vs[:-1], none[1]], axis=-1)
+        to_q, to_v, *_ = self.scan(times[:-1], p, np.ones(N), FAR, (q, v), w[:, None, :])
+        return Motion(qs, vs, u, np.concatenate([h.model.manifold.minus(qs[1:], to_q[:, 0]), to_v[:, 0] - vs[1:]], axis=-1))
+
+    # ------------------------------------------------------------ the search
+
+    def solve(self, q: Any, v: Any, u: Any, t: float, parameters: Mapping[str, Any], iterations: int, tolerance: float) -> Plan:
+        """Return the plan from a state on."""
+        h, N = self.horizon, self.steps
+        h.simulator._kept.require_unchanged()
+        (q, v), values, t = h.state(q, v), h.parameters(parameters), float(numbers("t", t, ControlError))
+        first = h.inputs(h.holding(q), N) if u is None else np.clip(h.inputs(u, N), self.low, self.high)
+        whole("iterations", iterations, "a whole number from 0", 0, ControlError)
+        p, times = h.plant.parameters.join(values), t + h.simulator.dt * np.arange(N + 1)
+        none, level, converged = (np.zeros((N, h.nu)), np.zeros((N, h.nu, h.n))), 0, False
+        with np.errstate(all="ignore"):
+            motion, K = self.standing(times, p, q, v, first), none[1]
+            if u is not None:
+                motion = motion._replace(gaps=np.zeros((N, h.n)))
+            far = FAR if motion.gaps.any() else 0.0                            # limits hold when there is a motion
+            cost, (motion,) = self.flown(t, p, motion, *none, np.zeros(1), far)
+            self.require_finite(cost[0], motion, t)
+            costs = [float(cost[0])]
+            for _ in range(iterations):
+                if far and not motion.gaps.any():
+                    far, (cost, (motion,)) = 0.0, self.flown(t, p, motion, none[0], K, np.ones(1))
+                    costs.append(float(cost[0]))
+                D, g, H = self.expanded(times, h.rows(values, motion.u), p, motion)
+                room = np.minimum(self.low - far - motion.u, 0.0), np.maximum(self.high + far - motion.u, 0.0)
+                kappa, K, s, change = self.regulated(D, g, H, motion.gaps, room, DAMPING[level])
+                gap = float(np.abs(s).max() * np.abs(motion.gaps).sum())       # weighed by what they cost
+                converged = bool(gap - change <= tolerance * abs(costs[-1])) and not far
+                tried, motions = self.flown(t, p, motion, kappa, K, LENGTHS, far)
+                merit = np.where(np.isfinite(tried), tried, np.inf) + (1.0 - LENGTHS) * gap
+                best = int(np.argmin(merit))
+                if merit[best] < costs[-1] + gap:
+                    level = max(level - 1, 0) if best < 2 else min(level + 1, len(DAMPING) - 1) if best > 3 else level
+                    motion = motions[best]
+                    costs.append(float(tried[best]))
+                elif converged or level == len(DAMPING) - 1:
+                    break
+                else:
+                    level += 1
+                    continue
+                if converged:
+                    break
+        if iterations and not converged:
+            warn(f"the plan has not converged after {len(costs) - 1} iterations: cost {costs[-1]:.6g}; expected costs and steps that are "
+                 "smooth, or more iterations", SimulationWarning)  # fmt: skip
+        if motion.gaps.any():
+            motion = self.flown(t, p, motion, *none, np.ones(1))[1][0]
+        return Plan(self, times, motion.q, motion.v, motion.u.reshape(N, *h.shape), K, np.array(costs), converged, parameters)
+
+    def expanded(self, times: Array, rows: Array, p: Array, motion: Motion) -> tuple[Array, Array, Array]:
+        """Return derivatives of the steps (N, n, n + nu), and gradients and Hessians of the costs (N + 1, …)."""
+        h, (q, v, *_) = self.horizon, motion
+        D = h.dynamics(times[:-1], rows, q[:-1], v[:-1])
+        _, g, H = h.expansion(0, times[:-1], rows, q[:-1], v[:-1])
+        _, g_N, H_N = h.expansion(1, times[-1:], p, q[-1:], v[-1:])
+        for what, a in (("steps", D), ("costs", g), ("costs", H), ("final cost", g_N), ("final cost", H_N)):
+            if not np.isfinite(a).all():
+                k = int(np.argwhere(~np.isfinite(a))[0][0])
+                raise ControlError(f"the derivatives of the {what} are not finite at step {k}; expected what is smooth there")
+        return D, np.concatenate([g, g_N]), np.concatenate([H, H_N])
+
+    def require_finite(self, cost: float, motion: Motion, t: float) -> None:
+        """Refuse controls at first under which the motion, or its cost, is not finite."""
+        good = np.isfinite(motion.q).all(axis=-1) & np.isfinite(motion.v).all(axis=-1)
+        if not good.all():
+            at = t + self.horizon.simulator.dt * int(np.argmin(good))
+            raise ControlError(f"under the controls at first the motion is not finite at t = {at:g} s; expected others, as u=...")
+        if not np.isfinite(cost):
+            raise ControlError("the cost of the motion under the controls at first is not finite; expected a finite one")
