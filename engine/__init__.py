@@ -36,7 +36,7 @@ from engine.constraints import (
     constrained_inverse_dynamics,
 )
 from engine.contact import ContactError, ContactMaterial
-from engine.control import ControlError, ilqr, lqr
+from engine.control import ControlError, ilqr, lqr, rollout_gradient
 from engine.examples import example
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
@@ -77,7 +77,7 @@ __all__ = [
     "Runs", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
     "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "campaign", "check", "combine", "compile", "compiler",
     "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
-    "gradient", "gufunc", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh", "load_trajectory",
-    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "set_threads", "simulation", "spatial", "view",
-    "viewer",
+    "gradient", "gufunc", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
+    "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient",
+    "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ ROOMS = {
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
-    "control": ({*PHYSICS, "dynamics", "simulation"}, {"scipy"}),
+    "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
     "cli": ({*BELOW, "simulation", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),

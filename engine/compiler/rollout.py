@@ -50,16 +50,11 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
               f"  %full = icmp sgt i64 %left, {GROUPS * width}", f"  %taken = select i1 %full, i64 {GROUPS * width}, i64 %left",
               f"  %up = add i64 %taken, {width - 1}", f"  %groups = sdiv i64 %up, {width}"]  # fmt: skip
     with each_group() as (g, i, lanes):
-        row = [put(f"getelementptr i8, ptr {b}, i64 {put(f'mul i64 {i}, {o}')}") for b, o in zip(base, outer, strict=True)]
-        for buffer in (first, second):
-            for k in range(3):
-                to = vector_of(buffer, g, state, k)
-                lines.append(f"  call void @gather(ptr {row[1 + k]}, i64 {outer[1 + k]}, i64 {lanes}, {core(1, '0')}, ptr {to})")
-            if n_p:
-                to = vector_of(buffer, g, state, 3)
-                lines.append(f"  call void @gather(ptr {row[4]}, i64 {outer[4]}, i64 {lanes}, {core(n_p, step_p)}, ptr {to})")
-        to = vector_of(first, g, state, kept)
-        lines.append(f"  call void @gather(ptr {row[5]}, i64 {outer[5]}, i64 {lanes}, {core(n, step_x)}, ptr {to})")
+        for argument, at, size, stride in ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, n_p, step_p), (5, kept, n, step_x)):
+            row = put(f"getelementptr i8, ptr {base[argument]}, i64 {put(f'mul i64 {i}, {outer[argument]}')}")
+            for buffer in (first, second) if size and argument < 5 else (first,):
+                to = vector_of(buffer, g, state, at)
+                lines.append(f"  call void @gather(ptr {row}, i64 {outer[argument]}, i64 {lanes}, {core(size, stride)}, ptr {to})")
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
     lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
               f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",

@@ -3,5 +3,6 @@
 from engine.control.horizon import ControlError
 from engine.control.ilqr import Plan, ilqr
 from engine.control.lqr import LQR, lqr
+from engine.control.rollout_gradient import RolloutGradient, rollout_gradient
 
-__all__ = ["LQR", "ControlError", "Plan", "ilqr", "lqr"]
+__all__ = ["LQR", "ControlError", "Plan", "RolloutGradient", "ilqr", "lqr", "rollout_gradient"]

@@ -33,7 +33,8 @@ class Horizon:
     running, final : functions of t, q, v, and what else they ask for by name ("u", poses, the simulation's parameters), as controllers do
     """
 
-    def __init__(self, simulator: Simulator, running: Callable[..., Any], final: Callable[..., Any] | None) -> None:
+    def __init__(self, simulator: Simulator, running: Callable[..., Any] | None,
+                 final: Callable[..., Any] | None) -> None:  # fmt: skip
         if not isinstance(simulator, Simulator):
             raise ControlError(f"a horizon got a {type(simulator).__name__}; expected a Simulator")
         self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
@@ -124,7 +125,8 @@ class Horizon:
 
     def dynamics(self, t: Array, p: Array, q: Array, v: Array) -> Array:
         """Return the steps' derivatives [A, B] (..., n, n + nu)."""
-        found = self.linear.steps.ufunc(t[..., None], p[..., None, :], q[..., None, :], v[..., None, :], np.eye(self.n + self.nu), np.zeros(1))
+        given = t[..., None], p[..., None, :], q[..., None, :], v[..., None, :]
+        found = self.linear.steps.ufunc(*given, np.eye(self.n + self.nu), np.zeros(1))
         return np.swapaxes(found, -1, -2)
 
     # ------------------------------------------------------------ what comes in

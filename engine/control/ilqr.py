@@ -15,13 +15,15 @@ from engine.checks import numbers, warn, whole
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.control.horizon import ControlError, Horizon, scanned
 from engine.ops.box_qp import box_qp
-from engine.simulation import Simulator, SimulationWarning
+from engine.simulation import SimulationWarning, Simulator
 
 Array = np.ndarray
 #: lengths of the step that are tried at once
 LENGTHS = 0.5 ** np.arange(8.0)
-#: weights of δu that are tried, from none on, where no length lowers the cost
-DAMPING = (0.0, *10.0 ** np.arange(-6.0, 11.0))
+#: the least weight of δu besides none, and one from which on nothing more is tried
+WEAK, STRONG = 1e-6, 1e10
+#: of the growth of that weight
+GROWTH = 2.0
 #: beyond all limits
 FAR = 1e300
 #: numbers of a knot, n + nu, to which the way back is one program
@@ -98,8 +100,8 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
         κ = argmin ½ κᵀ Q_uu κ + Q_uᵀ κ   within the limits,   K = −Q_uu⁻¹ Q_ux of those that are free              (1)
         P = Q_xx + Q_uxᵀ K,   s = Q_x + Q_uxᵀ κ                                                                     (2)
 
-    and forward u ← u + α κ + K [q ⊖ q_k; v − v_k], eight lengths α at once, of which the best is taken. Without u it begins from standing at
-    q, v, which no motion is: what the steps lack until the next state is closed on the way (multiple shooting).
+    and forward u ← u + α κ + K [q ⊖ q_k; v − v_k], eight lengths α at once, of which the best is taken. Without u it begins from standing
+    at q, v, which no motion is: what the steps lack until the next state is closed on the way (multiple shooting).
 
     Parameters
     ----------
@@ -107,8 +109,9 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     running, final : functions of ``t, q, v`` that return residuals, weighted by their square roots; they may ask for ``u``, for ``pose``,
         ``poses``, ``twist`` and the like, and for the simulation's parameters, as controllers do
     steps : N
-    u : controls at first, for all steps or each, (*shape) or (N, *shape): of the simulation's parameter "u", which its forces and controller
-        read, its value by default; where there is none, generalized forces (nv) besides all others, by default those that hold q at rest
+    u : controls at first, for all steps or each, (*shape) or (N, *shape): of the simulation's parameter "u", which its forces and
+        controller read, its value by default; where there is none, generalized forces (nv) besides all others, by default those that hold
+        q at rest
     limits : lowest and highest u (*shape)
     parameters : values of the simulation's others
     iterations, tolerance : it ends where an iteration is expected to lower the cost by less than that part of it
@@ -121,7 +124,8 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     Notes
     -----
     Each step begins as a run from its q, v does: forces of contacts that last from step to step, which a run carries along, begin anew. A
-    plan that has not converged is returned with a warning.
+    plan that has not converged is returned with a warning. What u costs shall be of one order for forces and torques in what they bring
+    about: where a torque that turns a body often costs nothing, many ways are as good, and few steps lead on.
 
     Examples
     --------
@@ -141,7 +145,22 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     Tassa, Mansard & Todorov, *Control-limited differential dynamic programming*, ICRA 2014; Mastalli et al., *Crocoddyl*, ICRA 2020.
     """
     problem = Problem(Horizon(simulator, running, final), whole("steps", steps, "a whole number from 1", 1, ControlError), limits)
-    return problem.solve(q, v, u, t, parameters or {}, iterations, tolerance)
+    plan = problem.solve(q, v, u, t, parameters or {}, iterations, tolerance)
+    if iterations and not plan.converged:
+        warn(f"the plan has not converged after {len(plan.costs) - 1} iterations: cost {plan.cost:.6g}; expected costs and steps that are "
+             "smooth, or more iterations", SimulationWarning)  # fmt: skip
+    return plan
+
+
+def damped(damping: float, growth: float, best: int) -> tuple[float, float]:
+    """Return the weight of δu of the next iteration, and by how much it grows: ever faster while steps are short, or none is good."""
+    if best == 0:
+        growth = min(1.0 / GROWTH, growth / GROWTH)
+        return (damping * growth if damping * growth > WEAK else 0.0), growth
+    if best == 1:
+        return damping, 1.0
+    growth = max(GROWTH, growth * GROWTH)
+    return max(WEAK, damping * growth), growth
 
 
 class Motion(NamedTuple):
@@ -222,12 +241,12 @@ class Problem:
             found = self.backward(np.ones(N), 0.0, 0.0, 1.0, np.array([damping]), x, w)
             _, s, kappa, K, change = np.split(found[::-1], np.cumsum([n * n, n, m, m * n]), axis=-1)
             return kappa, K.reshape(N, m, n), s, float(change[0, 0])
-        kappa, K, s, change = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros((N, n)), 0.0
+        kappa, K, s, total = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros((N, n)), 0.0
         solve = self.boxed if self.limited else lambda Q, r, low, high: np.linalg.solve(Q, -r)
         for k in reversed(range(N)):
             P, last, kappa[k], K[k], own = self.back(P, last, D[k], g[k], H[k], gaps[k], room[0][k], room[1][k], damping, solve)
-            s[k], change = last, change + own
-        return kappa, K, s, change
+            s[k], total = last, total + own
+        return kappa, K, s, total
 
     # ------------------------------------------------------------ forward
 
@@ -290,7 +309,7 @@ class Problem:
         first = h.inputs(h.holding(q), N) if u is None else np.clip(h.inputs(u, N), self.low, self.high)
         whole("iterations", iterations, "a whole number from 0", 0, ControlError)
         p, times = h.plant.parameters.join(values), t + h.simulator.dt * np.arange(N + 1)
-        none, level, converged = (np.zeros((N, h.nu)), np.zeros((N, h.nu, h.n))), 0, False
+        none, damping, growth, converged = (np.zeros((N, h.nu)), np.zeros((N, h.nu, h.n))), 0.0, 1.0, False
         with np.errstate(all="ignore"):
             motion, K = self.standing(times, p, q, v, first), none[1]
             if u is not None:
@@ -305,26 +324,21 @@ class Problem:
                     costs.append(float(cost[0]))
                 D, g, H = self.expanded(times, h.rows(values, motion.u), p, motion)
                 room = np.minimum(self.low - far - motion.u, 0.0), np.maximum(self.high + far - motion.u, 0.0)
-                kappa, K, s, change = self.regulated(D, g, H, motion.gaps, room, DAMPING[level])
+                kappa, K, s, change = self.regulated(D, g, H, motion.gaps, room, damping)
                 gap = float(np.abs(s).max() * np.abs(motion.gaps).sum())       # weighed by what they cost
                 converged = bool(gap - change <= tolerance * abs(costs[-1])) and not far
                 tried, motions = self.flown(t, p, motion, kappa, K, LENGTHS, far)
                 merit = np.where(np.isfinite(tried), tried, np.inf) + (1.0 - LENGTHS) * gap
                 best = int(np.argmin(merit))
-                if merit[best] < costs[-1] + gap:
-                    level = max(level - 1, 0) if best < 2 else min(level + 1, len(DAMPING) - 1) if best > 3 else level
+                before = costs[-1] + gap
+                if merit[best] < before:
                     motion = motions[best]
                     costs.append(float(tried[best]))
-                elif converged or level == len(DAMPING) - 1:
+                elif converged or damping > STRONG:
                     break
-                else:
-                    level += 1
-                    continue
                 if converged:
                     break
-        if iterations and not converged:
-            warn(f"the plan has not converged after {len(costs) - 1} iterations: cost {costs[-1]:.6g}; expected costs and steps that are "
-                 "smooth, or more iterations", SimulationWarning)  # fmt: skip
+                damping, growth = damped(damping, growth, best if merit[best] < before else len(LENGTHS))
         if motion.gaps.any():
             motion = self.flown(t, p, motion, *none, np.ones(1))[1][0]
         return Plan(self, times, motion.q, motion.v, motion.u.reshape(N, *h.shape), K, np.array(costs), converged, parameters)

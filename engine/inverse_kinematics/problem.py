@@ -13,10 +13,10 @@ from engine import dynamics, ops
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.constraints import Constraint, ConstraintError, Grip, Loops, farthest, in_words
 from engine.dynamics.kinematics import path
-from engine.ops.box_qp import box_qp
 from engine.inverse_kinematics.result import IKResult
 from engine.inverse_kinematics.targets import KINDS, Target
 from engine.model import Model, ModelError
+from engine.ops.box_qp import box_qp
 from engine.spatial import se3, so3
 
 Array = np.ndarray

@@ -130,3 +130,22 @@ def test_a_state_of_one_and_a_step_that_is_larger_than_what_is_seen():
         assert kernel(np.array([2.0, 1.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones((3, 1))).tolist() == [[[2.0], [3.0]]] * 3
         look = trace(lambda t0, k, dt, p, x: np.array([x[0]] * 40), [(), (), (), (0,), (1,)])
         assert (rollout_ufunc(one, look, width)(np.array([3.0]), 0.0, 0.0, 0.1, np.zeros(0), np.ones(1)) == 0.125).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("rows", [1, 7, 9])
+def test_inputs_go_with_the_records(width, rows):
+    """x ← x + w_j + p at each step until record j, of inputs that are each row's own, or all rows'; both functions see them."""
+    shapes = [(), (), (), (2,), (3,), (3,)]
+    one = trace(lambda t0, k, dt, p, w, x: x + w + k * p[0] * p[1], shapes)
+    look = trace(lambda t0, k, dt, p, w, x: np.concatenate([x, w]), shapes)
+    counts, x, w = np.array([2.0, 0.0, 3.0]), states(rows), np.random.default_rng(1).uniform(-1, 1, (rows, 3, 3))
+    for given in (w, w[0]):
+        records = rollout_ufunc(one, look, width, 3)(counts, 0.0, 0.0, 0.1, P, x, given)
+        own = np.broadcast_to(given, w.shape)
+        expected, at, k = np.empty((rows, 3, 6)), x.copy(), 0.0
+        for j, count in enumerate(counts):
+            for _ in range(int(count)):
+                at, k = at + own[:, j] + k * P[0] * P[1], k + 1.0
+            expected[:, j] = np.concatenate([at, own[:, j]], axis=-1)
+        np.testing.assert_allclose(records, expected, rtol=ROUNDED, atol=1e-15)

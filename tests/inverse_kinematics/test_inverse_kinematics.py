@@ -11,10 +11,10 @@ from scipy.optimize import lsq_linear, minimize
 import engine
 from engine import Limits, Mimic, ModelError, StateError, Target, dynamics, inverse_kinematics
 from engine.inverse_kinematics import problem as module
-from engine.ops.box_qp import box_qp
 from engine.inverse_kinematics.problem import Problem, Task, joint_box, moving_velocities
 from engine.inverse_kinematics.targets import checked_targets
 from engine.model import KINDS
+from engine.ops.box_qp import box_qp
 from engine.spatial import quaternion, se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf
 from tests.dynamics.support import file, floats, robot, without_mimics

@@ -1,0 +1,216 @@
+"""Gradients through whole rollouts, by the adjoint of a simulator's step, from the end back."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import ops
+from engine.checks import numbers, whole
+from engine.compiler.gufunc import shaped
+from engine.control.horizon import ControlError, Horizon, scanned
+from engine.simulation import Simulator
+from engine.simulation.linearization import INPUT
+
+Array = np.ndarray
+#: steps whose states are kept at a time; of what lies before, those at every so manyth, from which the others are found again
+KEPT = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class RolloutGradient:
+    """What rollouts cost, and how that changes.
+
+    Attributes
+    ----------
+    cost : (...); q, v : of the state at first (..., nv), along q ⊕ δ and v; u : of the inputs (..., N, *shape)
+    parameters : of each parameter of the simulation by name (..., *shape), "u" apart
+    """
+
+    cost: Array
+    q: Array
+    v: Array
+    u: Array
+    parameters: Mapping[str, Array]
+
+
+def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[..., Any] | None = None,
+                     final: Callable[..., Any] | None = None, *, steps: int, u: ArrayLike | None = None, t: float = 0.0,
+                     parameters: Mapping[str, ArrayLike] | None = None) -> RolloutGradient:  # fmt: skip
+    """Return J = Σ running(t_k, q_k, v_k) + final(t_N, q_N, v_N) over steps of a simulator, and its gradient.
+
+    With λ_N = ∂final, and back over the steps x⁺ = F(x, u, p)::
+
+        [λ_k, ∂J/∂u_k] = ∂(running + λ_{k+1} · F) / ∂[x, u],     ∂J/∂p = Σ_k ∂(running + λ_{k+1} · F) / ∂p
+
+    exactly, in two passes of machine code however many inputs there are. States of 1024 steps are kept at a time; of longer rollouts
+    the others are found again.
+
+    Parameters
+    ----------
+    q, v : states at first (..., nq) and (..., nv): the rows of a batch run in the lanes of one program
+    running, final : functions of ``t, q, v`` that return a number, or residuals r, which cost ½ r·r; they may ask for ``u``, ``pose`` and
+        the like, and the simulation's parameters, as controllers do
+    steps : N; t : when it begins, s
+    u : of the simulation's parameter "u" (*shape) for all steps, or (..., N, *shape), its value by default; where there is none,
+        generalized forces (nv) besides all others, none by default
+    parameters : values of the others (..., *shape)
+
+    Raises
+    ------
+    ControlError : what is no cost; a gradient that is not finite
+    SimulationError : what cannot be linearized
+
+    Notes
+    -----
+    Each step begins as a run from its q, v does (see :func:`engine.ilqr`).
+
+    Examples
+    --------
+    A mass of 2 kg slides at 3 m/s. Where it is after a second changes by that second for each m/s:
+
+    >>> import engine
+    >>> rail = engine.Builder("rail")
+    >>> _ = rail.add_link("world"), rail.add_link("cart", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
+    >>> cart = engine.Simulator(rail.model(), dt=0.01)
+    >>> found = rollout_gradient(cart, [0.0], [3.0], final=lambda t, q, v: q[0], steps=100)
+    >>> float(found.cost.round(9)), found.q.round(9), found.v.round(9), found.u[0].round(9)
+    (3.0, array([1.]), array([1.]), array([0.004975]))
+    """
+    if running is None and final is None:
+        raise ControlError("rollout_gradient got no cost; expected running, final, or both")
+    N = whole("steps", steps, "a whole number from 1", 1, ControlError)
+    return Adjoint(Horizon(simulator, running, final)).gradient(q, v, u, N, float(numbers("t", t, ControlError)), parameters or {})
+
+
+class Adjoint:
+    """A horizon's costs and steps, forward and back."""
+
+    def __init__(self, horizon: Horizon) -> None:
+        self.horizon, self.shapes = horizon, horizon.plant.parameters
+        self.places = horizon.model.nq, horizon.nv, horizon.nu
+
+    def forward(self, batch: bool) -> Any:
+        """The way forward as a scan: of [q, v, cost], with inputs u."""
+        h, (nq, nv, nu) = self.horizon, self.places
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
+            t, own, q, v = t0 + k * dt, self.with_input(p, w), x[:nq], x[nq : nq + nv]
+            return np.concatenate([*h.stepped(t, own, q, v), np.array([x[-1] + h.cost(0, t, own, q, v)])])
+
+        return scanned(step, self.shapes.n, nq + nv + 1, nu, batch)
+
+    def backward(self, batch: bool) -> Any:
+        """The way back as a scan: of [λ, ∂J/∂p, ∂J/∂u], with inputs [t, q, v, u]."""
+        (nq, nv, nu), n = self.places, self.horizon.n
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
+            t, q, v, own = w[0], w[1 : 1 + nq], w[1 + nq : 1 + nq + nv], self.with_input(p[nv:], w[1 + nq + nv :])
+            slopes = self.slopes(0, t, own, q, v, p[:nv], x[:n])
+            along = self.shapes.split(slopes[n:])
+            du = np.asarray(along[INPUT]).reshape(-1)
+            return np.concatenate([slopes[:n], x[n : n + self.shapes.n] + slopes[n:], du])
+
+        return scanned(step, nv + self.shapes.n, n + self.shapes.n + nu, 1 + nq + nv + nu, batch)
+
+    def with_input(self, p: Array, u: Array) -> Array:
+        return self.shapes.join({**self.shapes.split(p), INPUT: u.reshape(self.horizon.shape)})
+
+    def slopes(self, k: int, t: Any, p: Array, q: Array, v: Array, still: Array, weights: Array | None = None) -> Array:
+        """Return how a cost, with weights (n) of where the step goes, changes along δq, v and p (n + np), at δq = ``still``, which is
+        zero (nv). Traceable."""
+        h, nv = self.horizon, self.horizon.nv
+
+        def weighed(x: Array) -> Array:
+            own, q_e, v_e = x[2 * nv :], h.model.manifold.plus(q, x[:nv]), x[nv : 2 * nv]
+            total = h.cost(k, t, own, q_e, v_e)
+            if weights is not None:
+                to_q, to_v = h.stepped(t, own, q_e, v_e)
+                total = total + weights @ np.concatenate([h.model.manifold.minus(ops.stop_gradient(to_q), to_q), to_v])
+            return ops.array([total])
+
+        return ops.jacobian(weighed, np.concatenate([still, v, p]))[0]
+
+    @functools.cached_property
+    def ending(self) -> Any:
+        """The end's own slopes and cost, (n + np + 1)."""
+        h = self.horizon
+
+        def end(t: Any, p: Array, q: Array, v: Array, still: Array) -> Array:
+            return np.concatenate([self.slopes(1, t, p, q, v, still), np.array([h.cost(1, t, p, q, v)])])
+
+        return shaped(end, f"{h.sizes},({h.nv})->({h.n + self.shapes.n + 1})")
+
+    def gradient(self, q: Any, v: Any, u: Any, N: int, t: float, parameters: Mapping[str, Any]) -> RolloutGradient:
+        """Return costs and gradients of a batch."""
+        h, (nq, nv, nu), n, dt = self.horizon, self.places, self.horizon.n, self.horizon.simulator.dt
+        q, v, values, u, lead = self.checked(q, v, u, N, parameters)
+        p, batch, ones = self.shapes.spread(values, (len(q),)), bool(lead), np.ones(min(N, KEPT))
+        forward, backward = self.forward(batch), self.backward(batch)
+
+        def one(x: Array) -> Array:
+            return x if batch else x[0]
+
+        x, begins = np.concatenate([q, v, np.zeros((len(q), 1))], axis=-1), []
+        with np.errstate(all="ignore"):
+            for k in range(0, N, KEPT):
+                begins.append(x)
+                found = forward(ones[: N - k], t, float(k), dt, one(p), one(x), one(u[:, k : k + KEPT])).reshape(len(q), -1, x.shape[-1])
+                x = found[:, -1]
+            end = self.ending.ufunc(t + N * dt, p, x[:, :nq], x[:, nq:-1], np.zeros(nv))
+            cost, du = x[:, -1] + end[:, -1], np.zeros((len(q), N, nu))
+            back = np.concatenate([end[:, :-1], np.zeros((len(q), nu))], axis=-1)
+            still = np.concatenate([np.zeros((len(q), nv)), p], axis=-1)
+            for k, begin in reversed([*zip(range(0, N, KEPT), begins, strict=True)]):
+                if k + KEPT < N:
+                    found = forward(ones, t, float(k), dt, one(p), one(begin), one(u[:, k : k + KEPT])).reshape(len(q), -1, x.shape[-1])
+                at = np.concatenate([begin[:, None, :-1], found[:, :-1, :-1]], axis=1)
+                times = np.broadcast_to((t + (k + np.arange(at.shape[1])) * dt)[:, None], (*at.shape[:2], 1))
+                w = np.concatenate([times, at, u[:, k : k + KEPT]], axis=-1)[:, ::-1]
+                seen = backward(ones[: at.shape[1]], 0.0, 0.0, dt, one(still), one(back), one(w)).reshape(len(q), at.shape[1], -1)
+                back, du[:, k : k + KEPT] = seen[:, -1], seen[:, ::-1, n + self.shapes.n :]
+        if not (np.isfinite(cost).all() and np.isfinite(back).all() and np.isfinite(du).all()):
+            row = int(np.argmin(np.isfinite(cost) & np.isfinite(back).all(axis=-1)))
+            raise ControlError(f"the gradient{f' of row {row}' * batch} is not finite; expected a motion within what is smooth")
+        along = {k: np.reshape(x, (*lead, *self.shapes.shapes[k])) for k, x in self.shapes.split(back[:, n : n + self.shapes.n]).items()}
+        del along[INPUT]
+        return RolloutGradient(cost.reshape(lead), back[:, :nv].reshape(*lead, nv), back[:, nv:n].reshape(*lead, nv),
+                               du.reshape(*lead, N, *h.shape), along)  # fmt: skip
+
+    def checked(self, q: Any, v: Any, u: Any, N: int, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return q (R, nq), v (R, nv), parameters by name (R, *shape), u (R, N, nu), and the leading dimensions."""
+        h, model = self.horizon, self.horizon.model
+        h.simulator._kept.require_unchanged()
+        if INPUT in parameters:
+            raise ControlError("u is among the parameters; expected it as u=...")
+        q, v = model.normalized(q), model.checked("v", v, batched=True)
+        known = h.simulator.parameters
+        values = known | h.simulator.values_of(parameters)
+        a = numbers("u", known[INPUT] if u is None else u, ControlError)
+        if a.shape == h.shape:
+            a = np.broadcast_to(a, (N, *h.shape))
+        if a.shape[a.ndim - 1 - len(h.shape) :] != (N, *h.shape) or not np.isfinite(a).all():
+            raise ControlError(f"u has shape {a.shape}; expected {h.shape}, or (..., {', '.join(map(str, (N, *h.shape)))}), finite")
+        leads = [q.shape[:-1], v.shape[:-1], a.shape[: a.ndim - 1 - len(h.shape)],
+                 *(np.shape(x)[: np.ndim(x) - np.ndim(known[k])] for k, x in values.items() if k != INPUT)]  # fmt: skip
+        try:
+            lead = np.broadcast_shapes(*leads)
+        except ValueError:
+            shapes = f"q {q.shape}, v {v.shape}, u {a.shape} and parameters"
+            raise ControlError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        R = math.prod(lead)
+        if not R:
+            raise ControlError("the batch has no rows; expected one at least")
+        q, v = (np.broadcast_to(x, (*lead, x.shape[-1])).reshape(R, -1) for x in (q, v))
+        a = np.broadcast_to(a, (*lead, N, *h.shape)).reshape(R, N, h.nu)
+        spread = {k: np.broadcast_to(x, (*lead, *np.shape(known[k]))).reshape(R, *np.shape(known[k])) for k, x in values.items()}
+        return q, v, spread, a, lead
+
+
