@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError, numbers, shown
+from engine.checks import EngineError, nearest, numbers, shown
 from engine.compiler import machine
 from engine.compiler.gufunc import Gufunc, rollout_ufunc, shaped
 from engine.compiler.trace import trace
 from engine.dynamics import rnea
 from engine.simulation import Simulator
 from engine.simulation.law import Called
+from engine.simulation.layout import Layout
 from engine.simulation.linearization import INPUT, ticking
+from engine.simulation.parameters import real
 
 Array = np.ndarray
 
@@ -31,10 +33,15 @@ class Horizon:
     Parameters
     ----------
     running, final : functions of t, q, v, and what else they ask for by name ("u", poses, the simulation's parameters), as controllers do
+    own : parameters that the simulation does not have, for these functions alone
+
+    Attributes
+    ----------
+    layout : of all parameters p: the simulation's, and then these
     """
 
-    def __init__(self, simulator: Simulator, running: Callable[..., Any] | None,
-                 final: Callable[..., Any] | None) -> None:  # fmt: skip
+    def __init__(self, simulator: Simulator, running: Callable[..., Any] | None, final: Callable[..., Any] | None,
+                 parameters: Mapping[str, Any]) -> None:  # fmt: skip
         if not isinstance(simulator, Simulator):
             raise ControlError(f"a horizon got a {type(simulator).__name__}; expected a Simulator")
         self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
@@ -47,12 +54,20 @@ class Horizon:
                                    "whose dt is that period")  # fmt: skip
         self.nv, self.nu, self.n = self.linear.nv, self.linear.nu, self.linear.n
         self.shape = np.shape(self.simulator.parameters[INPUT])
+        self.own = {n: real(n, x) for n, x in parameters.items() if n not in self.simulator.parameters}
+        self.layout = Layout({**self.plant.parameters.shapes, **{n: x.shape for n, x in self.own.items()}})
         self.functions = [None if f is None else self.called(f) for f in (running, final)]
+        asked = {n for f in self.functions if f is not None for n in f.extra}
+        for n in self.own:
+            if n not in asked:
+                meant = nearest(n, self.simulator.parameters)
+                raise ControlError(f"no cost asks for the parameter '{n}', and the simulation has none{meant}; expected one of its, or one "
+                                   "that a cost asks for")  # fmt: skip
 
     def called(self, f: Callable[..., Any]) -> Called:
         if not callable(f):
             raise ControlError(f"a cost is {shown(f)}; expected a function of t, q, v that returns residuals")
-        found = Called(f, self.simulator.parameters)
+        found = Called(f, {**self.simulator.parameters, **self.own})
         if found.ticks or found.law.state.size:
             raise ControlError(f"{found.name} has a memory, a state or noise; expected a function of t, q, v")
         return found
@@ -64,7 +79,8 @@ class Horizon:
         f = self.functions[k]
         if f is None:
             return np.zeros(0)
-        s = self.plant.context(t, q, v, self.plant.initial_states(), p)
+        s = self.plant.context(t, q, v, self.plant.initial_states(), self.flown(p))
+        s.parameters = {**s.parameters, **self.layout.split(p)}
         r = np.asarray(f(s, np.zeros(0))[0])
         f.require_finite(s, r)
         return r if r.ndim == 0 else r.reshape(-1)
@@ -76,11 +92,20 @@ class Horizon:
 
     def moved(self, p: Array, q: Array, v: Array, e: Array) -> tuple[Array, Array, Array]:
         """Return parameters, q and v that are (δq, δv, δu) further."""
-        return self.linear.away(p, q, v, e, 1.0)
+        far, q, v = self.linear.away(self.flown(p), q, v, e, 1.0)
+        return np.concatenate([far, p[len(far) :]]), q, v
+
+    def flown(self, p: Array) -> Array:
+        """Return the parameters (...) of the steps, which come first among p (...)."""
+        return p[..., : self.plant.parameters.n]
+
+    def with_input(self, p: Array, u: Array) -> Array:
+        """Return p with an input u (nu). Traceable."""
+        return self.layout.join({**self.layout.split(p), INPUT: u.reshape(self.shape)})
 
     def stepped(self, t: Any, p: Array, q: Array, v: Array) -> tuple[Array, Array]:
         """Return q and v after a step."""
-        a = self.linear.after(t, p, q, v, self.plant.initial_states())
+        a = self.linear.after(t, self.flown(p), q, v, self.plant.initial_states())
         return a["q"], a["v"]
 
     def expanded(self, k: int, t: Any, p: Array, q: Array, v: Array, e: Array) -> Array:
@@ -101,7 +126,7 @@ class Horizon:
 
     @functools.cached_property
     def sizes(self) -> str:
-        return f"(),({self.plant.parameters.n}),({self.model.nq}),({self.nv})"
+        return f"(),({self.layout.n}),({self.model.nq}),({self.nv})"
 
     @functools.cached_property
     def expansions(self) -> tuple[Gufunc, Gufunc]:
@@ -125,25 +150,27 @@ class Horizon:
 
     def dynamics(self, t: Array, p: Array, q: Array, v: Array) -> Array:
         """Return the steps' derivatives [A, B] (..., n, n + nu)."""
-        given = t[..., None], p[..., None, :], q[..., None, :], v[..., None, :]
+        given = t[..., None], self.flown(p)[..., None, :], q[..., None, :], v[..., None, :]
         found = self.linear.steps.ufunc(*given, np.eye(self.n + self.nu), np.zeros(1))
         return np.swapaxes(found, -1, -2)
 
     # ------------------------------------------------------------ what comes in
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Array]:
-        """Return values of all parameters, of one run."""
+        """Return values (..., *shape) of all parameters."""
         if INPUT in given:
             raise ControlError("u is among the parameters; expected it as u=...")
-        found = self.simulator.parameters | self.simulator.values_of(given)
+        known = self.simulator.parameters
+        found = known | self.simulator.values_of({n: x for n, x in given.items() if n not in self.own})
+        found |= self.own | {n: real(n, x) for n, x in given.items() if n in self.own}
         for name, x in found.items():
-            if np.shape(x) != np.shape(self.simulator.parameters[name]):
-                raise ControlError(f"parameter '{name}' has shape {np.shape(x)}; expected {np.shape(self.simulator.parameters[name])}")
+            if np.shape(x)[max(np.ndim(x) - len(shape := self.layout.shapes[name]), 0) :] != shape:
+                raise ControlError(f"parameter '{name}' has shape {np.shape(x)}; expected {shape}")
         return found
 
     def rows(self, values: Mapping[str, Array], u: Array) -> Array:
         """Return the parameters p (N, ...) of steps with inputs u (N, nu)."""
-        return self.plant.parameters.spread({**values, INPUT: u.reshape(-1, *self.shape)}, (len(u),))
+        return self.layout.spread({**values, INPUT: u.reshape(-1, *self.shape)}, (len(u),))
 
     def holding(self, q: Array) -> Array:
         """Return the inputs that are tried first: the forces that hold q, or where u is a parameter its value."""

@@ -113,7 +113,7 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
         controller read, its value by default; where there is none, generalized forces (nv) besides all others, by default those that hold
         q at rest
     limits : lowest and highest u (*shape)
-    parameters : values of the simulation's others
+    parameters : values of the simulation's others, and of those that these functions alone ask for
     iterations, tolerance : it ends where an iteration is expected to lower the cost by less than that part of it
 
     Raises
@@ -144,7 +144,8 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     ----------
     Tassa, Mansard & Todorov, *Control-limited differential dynamic programming*, ICRA 2014; Mastalli et al., *Crocoddyl*, ICRA 2020.
     """
-    problem = Problem(Horizon(simulator, running, final), whole("steps", steps, "a whole number from 1", 1, ControlError), limits)
+    N = whole("steps", steps, "a whole number from 1", 1, ControlError)
+    problem = Problem(Horizon(simulator, running, final, parameters or {}), N, limits)
     plan = problem.solve(q, v, u, t, parameters or {}, iterations, tolerance)
     if iterations and not plan.converged:
         warn(f"the plan has not converged after {len(plan.costs) - 1} iterations: cost {plan.cost:.6g}; expected costs and steps that are "
@@ -253,7 +254,7 @@ class Problem:
     @functools.cached_property
     def forward(self) -> Any:
         """The way forward as one scan, a length α in each row: of [q, v, cost, u], with inputs [u, κ, K, q, v, gap]."""
-        h, plant = self.horizon, self.horizon.plant
+        h = self.horizon
         nq, n, m = h.model.nq, h.n, h.nu
 
         def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
@@ -262,13 +263,13 @@ class Problem:
             away = np.concatenate([h.model.manifold.minus(q_k, q), v - v_k])
             u = u + alpha * kappa + K.reshape(m, n) @ away
             u = ops.clip(u, self.low - far, self.high + far) if self.limited else u
-            own = plant.parameters.join({**plant.parameters.split(p[2:]), "u": u.reshape(h.shape)})
+            own = h.with_input(p[2:], u)
             to_q, to_v = h.stepped(t, own, q, v)
             rest = (alpha - 1.0) * gap
             to_q, to_v = h.model.manifold.plus(to_q, rest[: h.nv]), to_v + rest[h.nv :]
             return np.concatenate([to_q, to_v, np.array([cost + h.cost(0, t, own, q, v)]), u])
 
-        return scanned(step, 2 + plant.parameters.n, nq + h.nv + 1 + m, 2 * m + m * n + nq + h.nv + n, True)
+        return scanned(step, 2 + h.layout.n, nq + h.nv + 1 + m, 2 * m + m * n + nq + h.nv + n, True)
 
     def scan(self, t: Any, p: Array, lengths: Array, far: float, begin: tuple[Array, ...], w: Array) -> list[Array]:
         """Return q, v, costs until then (…, 1) and u after each step, (a, N, …): of lengths α (a), and inputs w (N, …) or (a, N, …), within
@@ -308,7 +309,7 @@ class Problem:
         (q, v), values, t = h.state(q, v), h.parameters(parameters), float(numbers("t", t, ControlError))
         first = h.inputs(h.holding(q), N) if u is None else np.clip(h.inputs(u, N), self.low, self.high)
         whole("iterations", iterations, "a whole number from 0", 0, ControlError)
-        p, times = h.plant.parameters.join(values), t + h.simulator.dt * np.arange(N + 1)
+        p, times = h.layout.join(values), t + h.simulator.dt * np.arange(N + 1)
         none, damping, growth, converged = (np.zeros((N, h.nu)), np.zeros((N, h.nu, h.n))), 0.0, 1.0, False
         with np.errstate(all="ignore"):
             motion, K = self.standing(times, p, q, v, first), none[1]

@@ -60,7 +60,7 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
     steps : N; t : when it begins, s
     u : of the simulation's parameter "u" (*shape) for all steps, or (..., N, *shape), its value by default; where there is none,
         generalized forces (nv) besides all others, none by default
-    parameters : values of the others (..., *shape)
+    parameters : values of the others (..., *shape), and of those that these functions alone ask for
 
     Raises
     ------
@@ -87,14 +87,15 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
     if running is None and final is None:
         raise ControlError("rollout_gradient got no cost; expected running, final, or both")
     N = whole("steps", steps, "a whole number from 1", 1, ControlError)
-    return Adjoint(Horizon(simulator, running, final)).gradient(q, v, u, N, float(numbers("t", t, ControlError)), parameters or {})
+    horizon = Horizon(simulator, running, final, parameters or {})
+    return Adjoint(horizon).gradient(q, v, u, N, float(numbers("t", t, ControlError)), parameters or {})
 
 
 class Adjoint:
     """A horizon's costs and steps, forward and back."""
 
     def __init__(self, horizon: Horizon) -> None:
-        self.horizon, self.shapes = horizon, horizon.plant.parameters
+        self.horizon, self.shapes = horizon, horizon.layout
         self.places = horizon.model.nq, horizon.nv, horizon.nu
 
     def forward(self, batch: bool) -> Any:
@@ -102,7 +103,7 @@ class Adjoint:
         h, (nq, nv, nu) = self.horizon, self.places
 
         def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
-            t, own, q, v = t0 + k * dt, self.with_input(p, w), x[:nq], x[nq : nq + nv]
+            t, own, q, v = t0 + k * dt, self.horizon.with_input(p, w), x[:nq], x[nq : nq + nv]
             return np.concatenate([*h.stepped(t, own, q, v), np.array([x[-1] + h.cost(0, t, own, q, v)])])
 
         return scanned(step, self.shapes.n, nq + nv + 1, nu, batch)
@@ -112,16 +113,13 @@ class Adjoint:
         (nq, nv, nu), n = self.places, self.horizon.n
 
         def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
-            t, q, v, own = w[0], w[1 : 1 + nq], w[1 + nq : 1 + nq + nv], self.with_input(p[nv:], w[1 + nq + nv :])
+            t, q, v, own = w[0], w[1 : 1 + nq], w[1 + nq : 1 + nq + nv], self.horizon.with_input(p[nv:], w[1 + nq + nv :])
             slopes = self.slopes(0, t, own, q, v, p[:nv], x[:n])
             along = self.shapes.split(slopes[n:])
             du = np.asarray(along[INPUT]).reshape(-1)
             return np.concatenate([slopes[:n], x[n : n + self.shapes.n] + slopes[n:], du])
 
         return scanned(step, nv + self.shapes.n, n + self.shapes.n + nu, 1 + nq + nv + nu, batch)
-
-    def with_input(self, p: Array, u: Array) -> Array:
-        return self.shapes.join({**self.shapes.split(p), INPUT: u.reshape(self.horizon.shape)})
 
     def slopes(self, k: int, t: Any, p: Array, q: Array, v: Array, still: Array, weights: Array | None = None) -> Array:
         """Return how a cost, with weights (n) of where the step goes, changes along δq, v and p (n + np), at δq = ``still``, which is
@@ -188,29 +186,26 @@ class Adjoint:
         """Return q (R, nq), v (R, nv), parameters by name (R, *shape), u (R, N, nu), and the leading dimensions."""
         h, model = self.horizon, self.horizon.model
         h.simulator._kept.require_unchanged()
-        if INPUT in parameters:
-            raise ControlError("u is among the parameters; expected it as u=...")
         q, v = model.normalized(q), model.checked("v", v, batched=True)
-        known = h.simulator.parameters
-        values = known | h.simulator.values_of(parameters)
-        a = numbers("u", known[INPUT] if u is None else u, ControlError)
+        values, shapes = h.parameters(parameters), self.shapes.shapes
+        a = numbers("u", values[INPUT] if u is None else u, ControlError)
         if a.shape == h.shape:
             a = np.broadcast_to(a, (N, *h.shape))
         if a.shape[a.ndim - 1 - len(h.shape) :] != (N, *h.shape) or not np.isfinite(a).all():
             raise ControlError(f"u has shape {a.shape}; expected {h.shape}, or (..., {', '.join(map(str, (N, *h.shape)))}), finite")
         leads = [q.shape[:-1], v.shape[:-1], a.shape[: a.ndim - 1 - len(h.shape)],
-                 *(np.shape(x)[: np.ndim(x) - np.ndim(known[k])] for k, x in values.items() if k != INPUT)]  # fmt: skip
+                 *(np.shape(x)[: np.ndim(x) - len(shapes[k])] for k, x in values.items() if k != INPUT)]  # fmt: skip
         try:
             lead = np.broadcast_shapes(*leads)
         except ValueError:
-            shapes = f"q {q.shape}, v {v.shape}, u {a.shape} and parameters"
-            raise ControlError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+            given = f"q {q.shape}, v {v.shape}, u {a.shape} and parameters"
+            raise ControlError(f"{given} do not broadcast; expected equal leading dimensions") from None
         R = math.prod(lead)
         if not R:
             raise ControlError("the batch has no rows; expected one at least")
         q, v = (np.broadcast_to(x, (*lead, x.shape[-1])).reshape(R, -1) for x in (q, v))
         a = np.broadcast_to(a, (*lead, N, *h.shape)).reshape(R, N, h.nu)
-        spread = {k: np.broadcast_to(x, (*lead, *np.shape(known[k]))).reshape(R, *np.shape(known[k])) for k, x in values.items()}
+        spread = {k: np.broadcast_to(x, (*lead, *shapes[k])).reshape(R, *shapes[k]) for k, x in values.items()}
         return q, v, spread, a, lead
 
 

@@ -36,6 +36,13 @@ def test_drone_with_arm(demo):
     assert moved[0] < 1e-6 < 0.5 < moved[1]
 
 
+def test_receding(demo):
+    """Both grippers stay near what they follow, a plan at each tick."""
+    said = demo("receding", "--duration", 1.5)
+    off = [float(x) for x in re.findall(r"within (\S+) mm", said)]
+    assert off[0] < 15 and off[1] < 5
+
+
 def test_monte_carlo(demo):
     said = demo("monte_carlo", "--rollouts", 200)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
