@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 def test_examples(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 9
+    assert len(blocks) == 10
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
         for block in blocks:

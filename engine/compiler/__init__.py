@@ -9,7 +9,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
   arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - functions that are loops, as one node: ``kernels`` (their form), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many
-  right sides), ``philox`` (random numbers);
+  right sides), ``products`` (of matrices), ``philox`` (random numbers);
 - transformations: ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``trace`` (the
   program of a function);
 - running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``machine`` (the processor), ``llvm`` (a program

@@ -213,46 +213,45 @@ def strided(width: int, gather: bool) -> str:
             else "  %x = load double, ptr %lane\n  store double %x, ptr %memory")  # fmt: skip
     bound = str(width) if gather else "%rows"
     core = ", ".join(f"i64 %n{d}, i64 %s{d}" for d in range(3))
+    heads, tails = [], []
+    for d, (before, o, k) in enumerate((("entry", "0", "0"), ("body0", "%o0", "%k0"), ("body1", "%o1", "%k1"))):
+        inner = f"%k{d + 1}" if d < 2 else "%knext"                             # how many numbers are done
+        heads.append(f"""  br label %head{d}
+head{d}:
+  %i{d} = phi i64 [0, %{before}], [%inext{d}, %tail{d}]
+  %o{d} = phi i64 [{o}, %{before}], [%onext{d}, %tail{d}]
+  %k{d} = phi i64 [{k}, %{before}], [{inner}, %tail{d}]
+  %more{d} = icmp slt i64 %i{d}, %n{d}
+  br i1 %more{d}, label %body{d}, label %{"done" if d == 0 else f"tail{d - 1}"}
+body{d}:""")
+        tails.append(f"""tail{d}:
+  %inext{d} = add i64 %i{d}, 1
+  %onext{d} = add i64 %o{d}, %s{d}
+  br label %head{d}""")
+    loops, ends = "\n".join(heads), "\n".join(reversed(tails))
     return f"""define internal void @{"gather" if gather else "scatter"}(ptr %base, i64 %outer, i64 %rows, {core}, ptr %lanes) {{
 entry:
   %last = sub i64 %rows, 1
-  %n12 = mul i64 %n1, %n2
-  %n = mul i64 %n0, %n12
-  br label %head
-head:
-  %j = phi i64 [0, %entry], [%next, %after]
-  %more = icmp slt i64 %j, %n
-  br i1 %more, label %column, label %done
-column:
-  %i0 = udiv i64 %j, %n12
-  %r0 = urem i64 %j, %n12
-  %i1 = udiv i64 %r0, %n2
-  %i2 = urem i64 %r0, %n2
-  %o0 = mul i64 %i0, %s0
-  %o1 = mul i64 %i1, %s1
-  %o2 = mul i64 %i2, %s2
-  %o01 = add i64 %o0, %o1
-  %o = add i64 %o01, %o2
+{loops}
+  %at = getelementptr i8, ptr %base, i64 %o2
+  %kw = mul i64 %k2, {width}
+  %to = getelementptr double, ptr %lanes, i64 %kw
+  %knext = add i64 %k2, 1
   br label %lanehead
 lanehead:
-  %l = phi i64 [0, %column], [%lnext, %lanebody]
+  %l = phi i64 [0, %body2], [%lnext, %lanebody]
   %lmore = icmp slt i64 %l, {bound}
-  br i1 %lmore, label %lanebody, label %after
+  br i1 %lmore, label %lanebody, label %tail2
 lanebody:
   %inside = icmp slt i64 %l, %rows
   %row = select i1 %inside, i64 %l, i64 %last
   %ro = mul i64 %row, %outer
-  %off = add i64 %ro, %o
-  %memory = getelementptr i8, ptr %base, i64 %off
-  %jl = mul i64 %j, {width}
-  %jll = add i64 %jl, %l
-  %lane = getelementptr double, ptr %lanes, i64 %jll
+  %memory = getelementptr i8, ptr %at, i64 %ro
+  %lane = getelementptr double, ptr %to, i64 %l
 {move}
   %lnext = add i64 %l, 1
   br label %lanehead
-after:
-  %next = add i64 %j, 1
-  br label %head
+{ends}
 done:
   ret void
 }}"""

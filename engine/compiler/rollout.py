@@ -42,7 +42,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     record = put(f"getelementptr {D}, ptr {second}, i64 {GROUPS * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {GROUPS * n_record}")
 
-    def core(n: int, stride: str) -> str:
+    def core(n: int | str, stride: str) -> str:
         return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
 
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
@@ -61,16 +61,18 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
               f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
     writer.block = "count"
-    if inputs:
-        with each_group() as (g, i, lanes):
-            from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
-            from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
-            for buffer in ("%now", "%other"):
-                to = vector_of(buffer, g, state, 3 + n_p)
-                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(inputs, step_w[1])}, ptr {to})")
     counts_j = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
     counted = put(f"load double, ptr {counts_j}")
     count = put(f"fptosi double {counted} to i64")
+    if inputs:
+        seen = any(node[0] == "input" and 3 + n_p <= node[1] < kept for node in observe.nodes)
+        other = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
+        with each_group() as (g, i, lanes):
+            from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
+            from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
+            for buffer, size in (("%now", str(inputs)), ("%other", other)):
+                to = vector_of(buffer, g, state, 3 + n_p)
+                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(size, step_w[1])}, ptr {to})")
     lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",
               f"  %at = phi ptr [%now, %{writer.block}], [%away, %endagain]",
               f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",

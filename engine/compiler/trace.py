@@ -21,6 +21,7 @@ from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
 from engine.compiler.philox import Uniform
+from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
@@ -29,7 +30,7 @@ from engine.compiler.written import as_written
 
 #: kernels by the names that engine.ops has for them
 KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform,
-                                         "solves": Solves}
+                                         "solves": Solves, "products": Products}
 #: programs of functions that are called within others, by their arguments' shapes
 SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
 

@@ -27,7 +27,7 @@ GROWTH = 2.0
 #: beyond all limits
 FAR = 1e300
 #: numbers of a knot, n + nu, to which the way back is one program
-SMALL = 28
+SMALL = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,14 +198,14 @@ class Problem:
              boxed: Callable[..., Array]) -> tuple[Any, ...]:  # fmt: skip
         """Return P, s, κ, K of a step, and by how much it changes the cost, to first order in α. Traceable."""
         n = self.horizon.n
-        Q, r = H + D.T @ (P @ D), g + D.T @ (s + P @ gap)
+        Q, r = H + ops.product(D.T, ops.product(P, D)), g + D.T @ (s + P @ gap)
         Q_ux, Q_uu, Q_u = Q[n:, :n], Q[n:, n:], r[n:]
         strong = Q_uu + damping * np.eye(len(Q_u))
         kappa = boxed(strong, Q_u, low, high)                                                               # (1)
         free = ops.where(ops.logical_or(ops.less_equal(kappa, low), ops.less_equal(high, kappa)), 0.0, 1.0)
         K = ops.solve(strong * np.outer(free, free) + np.diag(1.0 - free), -free[:, None] * Q_ux)
         W = Q_ux - damping * K                                                  # as Q_uu κ + Q_u is −damping κ where κ is free
-        P, s = Q[:n, :n] + W.T @ K, r[:n] + W.T @ kappa                                                         # (2)
+        P, s = Q[:n, :n] + ops.product(W.T, K), r[:n] + W.T @ kappa                                                         # (2)
         return 0.5 * (P + P.T), s, kappa, K, Q_u @ kappa
 
     @functools.cached_property

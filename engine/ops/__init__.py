@@ -54,7 +54,7 @@ from engine.ops.elementwise import (
     where,
 )  # fmt: skip
 from engine.ops.flow import implicit, jacobian, poisoned, root, shared, when, while_loop
-from engine.ops.linear import LDL, cross, largest, lu_solve, norm, solve, there
+from engine.ops.linear import LDL, cross, largest, lu_solve, norm, product, solve, there
 from engine.ops.random import normal, uniform
 from engine.ops.tables import dense, interp, interp2, row, spline
 
@@ -62,7 +62,8 @@ __all__ = [
     "LDL", "SERIES_BELOW", "USERS", "absolute", "alternating", "arccos", "arcsin", "arctan", "arctan2", "array", "c2", "c2_of_floats",
     "c3", "c3_of_floats", "clip", "cos", "cross", "dense", "elementwise", "equal", "exp", "floor", "floor_mod", "fmod", "graph_of",
     "hypot", "implicit", "interp", "interp2", "jacobian", "largest", "less", "less_equal", "log", "logical_and", "logical_not",
-    "logical_or", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "poisoned", "power", "root", "row", "same_floats", "series",
+    "logical_or", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "poisoned", "power", "product", "root", "row", "same_floats",
+    "series",
     "shared", "sign", "sin", "solve", "spline", "sqrt", "stop_gradient", "stumpff", "stumpff_next", "tan", "tanh", "there", "uniform",
     "when", "where", "while_loop",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.ops.elementwise import absolute, array, graph_of, maximum, sqrt
 
-#: operations of a system with many right sides, from which it is a loop in machine code
+#: operations of a system with many right sides, or of a product, from which it is a loop in machine code
 MANY = 2000
 
 
@@ -70,6 +70,19 @@ def solve(A: Any, b: Any) -> np.ndarray:
     array([1., 2.])
     """
     return LDL(A).solve(b)
+
+
+def product(A: Any, B: Any) -> np.ndarray:
+    """A B (n×m) of matrices (n×k) and (k×m) that are full: on traced values one loop, not its sums unrolled.
+
+    >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
+    array([[11.]])
+    """
+    A, B = np.asarray(A), np.asarray(B)
+    if A.size * B.shape[1] <= MANY or (graph := graph_of(A, B)) is None:
+        return A @ B
+    kernel = graph.kernel("products", *A.shape, B.shape[1])
+    return np.array(graph.call(kernel, [*A.ravel(), *B.ravel()]), dtype=object).reshape(len(A), B.shape[1])
 
 
 class LDL:

@@ -179,3 +179,27 @@ def test_derivatives_of_systems(monkeypatch):
 
     for mine, other in zip(found(1), found(10**9), strict=True):
         np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("sizes", [(1, 3, 700), (13, 14, 15), (3, 200, 5), (20, 21, 9)])
+def test_products_of_matrices(sizes):
+    """A B, its derivatives forward and back, alone, in batches and interpreted; the same bits at any width."""
+    n, k, m = sizes
+    rng = np.random.default_rng(0)
+    A, B = rng.uniform(-1, 1, (5, n, k)), rng.uniform(-1, 1, (5, k, m))
+    f = engine.gufunc(lambda A, B: ops.product(A, B), f"({n},{k}),({k},{m})->({n},{m})")
+    assert [type(p).__name__ for p in f.program.functions] == ["Products"]
+    # an entry is a sum of k products, each of at most 1: k roundings of k at most
+    np.testing.assert_allclose(f(A, B), A @ B, atol=k * k * 2.0**-52)
+    np.testing.assert_allclose(interpret(f.program, A[0], B[0]), A[0] @ B[0], atol=k * k * 2.0**-52)
+    assert (f(A, B)[3] == f(A[3], B[3])).all()
+    w = rng.uniform(-1, 1, (n, m))
+
+    def weighed(A, B, s):
+        return ops.array([np.sum(w * ops.product(A + s[0] * 0.0, B))])
+
+    slope = engine.gufunc(lambda A, B, s: ops.jacobian(lambda X: weighed(X, B, s), A)[0], f"({n},{k}),({k},{m}),(1)->({n},{k})")
+    np.testing.assert_allclose(slope(A[0], B[0], np.zeros(1)), w @ B[0].T, atol=m * m * 2.0**-51)
+    along = engine.gufunc(lambda A, B, e: ops.jacobian(lambda e: ops.product((1.0 + e[0]) * A, (1.0 - 3.0 * e[0]) * B), e)[..., 0],
+                          f"({n},{k}),({k},{m}),(1)->({n},{m})")  # fmt: skip
+    np.testing.assert_allclose(along(A[1], B[1], np.zeros(1)), -2.0 * (A[1] @ B[1]), atol=k * k * 2.0**-49)

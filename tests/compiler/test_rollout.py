@@ -139,13 +139,15 @@ def test_inputs_go_with_the_records(width, rows):
     shapes = [(), (), (), (2,), (3,), (3,)]
     one = trace(lambda t0, k, dt, p, w, x: x + w + k * p[0] * p[1], shapes)
     look = trace(lambda t0, k, dt, p, w, x: np.concatenate([x, w]), shapes)
-    counts, x, w = np.array([2.0, 0.0, 3.0]), states(rows), np.random.default_rng(1).uniform(-1, 1, (rows, 3, 3))
+    counts, x, w = np.array([2.0, 0.0, 1.0, 3.0]), states(rows), np.random.default_rng(1).uniform(-1, 1, (rows, 4, 3))
     for given in (w, w[0]):
         records = rollout_ufunc(one, look, width, 3)(counts, 0.0, 0.0, 0.1, P, x, given)
+        blind = rollout_ufunc(one, trace(lambda t0, k, dt, p, w, x: x, shapes), width, 3)(counts, 0.0, 0.0, 0.1, P, x, given)
         own = np.broadcast_to(given, w.shape)
-        expected, at, k = np.empty((rows, 3, 6)), x.copy(), 0.0
+        expected, at, k = np.empty((rows, 4, 6)), x.copy(), 0.0
         for j, count in enumerate(counts):
             for _ in range(int(count)):
                 at, k = at + own[:, j] + k * P[0] * P[1], k + 1.0
             expected[:, j] = np.concatenate([at, own[:, j]], axis=-1)
         np.testing.assert_allclose(records, expected, rtol=ROUNDED, atol=1e-15)
+        assert bits(blind) == bits(records[..., :3])
