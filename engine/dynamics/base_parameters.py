@@ -51,8 +51,7 @@ class BaseParameters:
     @functools.cached_property
     def seen(self) -> Array:
         """Whether a parameter shows at all (n)."""
-        found: Array = self.B.any(axis=0)
-        return found
+        return np.asarray(self.B.any(axis=0))
 
     @functools.cached_property
     def alone(self) -> Array:
@@ -69,7 +68,7 @@ def combination(row: Array, names: Sequence[str], first: int) -> str:
     'b + 0.5 a - c'
     """
     text = names[first]
-    for j in np.flatnonzero(row):
+    for j in np.flatnonzero(row).tolist():
         if j != first:
             size = f"{abs(row[j]):.4g}"
             text += f" {'-' if row[j] < 0 else '+'} {'' if size == '1' else f'{size} '}{names[j]}"
@@ -116,7 +115,7 @@ def base_parameters(Y: Array, names: Sequence[str], order: Sequence[int] | None 
         left = unit[:, j] - Q @ (Q.T @ unit[:, j])
         left = left - Q @ (Q.T @ left)
         if (rest := float(np.linalg.norm(left))) > DEPENDENT:
-            Q, chosen = np.column_stack([Q, left / rest]), [*chosen, int(j)]
+            Q, chosen = np.column_stack([Q, left / rest]), sorted([*chosen, int(j)])
     K = np.linalg.lstsq(unit[:, chosen], unit, rcond=None)[0] if chosen else np.zeros((0, len(names)))
     K = np.where(np.abs(K) < DUST, 0.0, K)
     K[:, chosen] = np.eye(len(chosen))

@@ -44,7 +44,7 @@ class Equations:
             for Phi, y, good in every:
                 rows = np.where(good[..., None], np.concatenate([Phi, y[..., None]], axis=-1), 0.0)
                 squares += ((rows[..., :n] @ unknowns.values) ** 2 + rows[..., n] ** 2).sum(axis=0)
-                self.R = np.linalg.qr(np.concatenate([self.R, np.moveaxis(rows, 0, 1)], axis=1), mode="r")
+                self.R = triangle(np.concatenate([self.R, np.moveaxis(rows, 0, 1)], axis=1))
                 self.counts += good.sum(axis=0)
                 self.left += (~good).sum(axis=0)
             self.counts -= by == "momentum" and momentum is None               # a mean is taken of each motion
@@ -58,7 +58,13 @@ class Equations:
     def weighed(self, sigma: Array) -> Array:
         """Return the triangle (n + 1, n + 1) of all rows, each over its own noise (kinds)."""
         n = self.R.shape[-1]
-        return np.linalg.qr((self.R / sigma[:, None, None]).reshape(-1, n), mode="r")
+        return triangle((self.R / sigma[:, None, None]).reshape(-1, n))
+
+
+def triangle(rows: Array) -> Array:
+    """Return the triangle (..., n, n) of rows (..., m, n), m ≥ n, that has their squares: Rᵀ R = Aᵀ A."""
+    R: Any = np.linalg.qr(rows, mode="r")
+    return np.asarray(R)
 
 
 def force_rows(unknowns: Unknowns, motion: Motion) -> Iterator[tuple[Array, Array, Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from engine.identification.columns import DEGREE
 from engine.identification.equations import Equations, losses
 from engine.identification.errors import IdentificationError, IdentificationWarning
 from engine.identification.motions import motions_of
-from engine.identification.physical import Block, nearest, prior, scales
+from engine.identification.physical import STEPS, nearest, of_the_whole, prior, scales
 from engine.identification.regression import UNSHOWN, Fit, fitted
 from engine.identification.result import Identification
 from engine.identification.unknowns import LOSSES, Unknowns, split, unknowns_of
@@ -27,8 +28,10 @@ from engine.simulation.robot import Robot, robot_of
 Array = np.ndarray
 BY = ("torques", "momentum")
 MOMENTUM = ("Lx", "Ly", "Lz", "px", "py", "pz")
-#: of the errors of momentum: what a change of a combination by all that the model has must change it by, so that it is seen in it
-TOLD = 5.0
+#: times the errors of q and v: what momentum must depend on a combination; then it is found smaller by their ratio squared, 1 %, at most
+TOLD = 10.0
+#: a loss that explains less than this share of what was measured is none
+NONE = 1e-9
 #: how many names are in a message
 SOME = 5
 
@@ -56,13 +59,13 @@ def base_parameters(robot: Robot | Model, unknown: str | Sequence[str] = "inerti
     >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], np.zeros((3, 3))))
     >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
     >>> print(base_parameters(arm.model(), ["inertia", "armature"]))
-    Iyy.bob + armature.pivot
-    mz.bob
     mx.bob
+    mz.bob
+    Iyy.bob + armature.pivot
     """
     robot, _ = robot_in(robot)
     by = one_of("by", by, BY, IdentificationError)
-    return shown_by(unknowns_of(robot.model, unknown, by), robot.gravity, by)
+    return shown_by(robot.model, unknowns_of(robot.model, unknown, by).names, robot.gravity, by)
 
 
 def robot_in(given: Any) -> tuple[Robot, bool]:
@@ -74,9 +77,10 @@ def robot_in(given: Any) -> tuple[Robot, bool]:
     return given, True
 
 
-def shown_by(unknowns: Unknowns, gravity: Any, by: str) -> BaseParameters:
+@functools.lru_cache(maxsize=16)
+def shown_by(model: Model, names: tuple[str, ...], gravity: tuple[float, ...], by: str) -> BaseParameters:
     """Return the base parameters of unknowns, by random states."""
-    model, n, rng = unknowns.model, len(unknowns.names), np.random.default_rng(0)
+    unknowns, n, rng = Unknowns(model, names), len(names), np.random.default_rng(0)
     rows, count = [], 10 + 3 * n // (model.nv if by == "torques" else 6)
     for _ in range(count):
         (q, v), vdot = model.random(rng), 3.0 * rng.standard_normal(model.nv)
@@ -84,7 +88,7 @@ def shown_by(unknowns: Unknowns, gravity: Any, by: str) -> BaseParameters:
             rows.append(momentum_regressor(model, q, v) @ unknowns.E)
             continue
         rows.append(regressor(model, q, v, vdot, gravity) @ unknowns.E + losses(unknowns, v, vdot, np.sign(v)))
-    return combinations(np.concatenate(rows), unknowns.names)
+    return combinations(np.concatenate(rows), names)
 
 
 def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "inertia", by: str = "torques",
@@ -147,7 +151,7 @@ def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "
     if by == "momentum":
         require_free(robot, fixed)
     equations = Equations(unknowns, motions, by, P)
-    could = shown_by(unknowns, motions[0].gravity, by)
+    could = shown_by(robot.model, unknowns.names, motions[0].gravity, by)
     return solved(unknowns, equations, could, by, motions[0].gravity)
 
 
@@ -175,51 +179,62 @@ def require_free(robot: Robot, fixed: bool) -> None:
 
 def solved(unknowns: Unknowns, equations: Equations, could: BaseParameters, by: str, gravity: Any) -> Identification:
     """Return what equations say of the unknowns, of which a robot could show some combinations."""
+    if by == "momentum":
+        require_told(unknowns, equations, could)
     model, x0, fit = unknowns.model, unknowns.values, fitted(equations, could)
     scale = fit.sizes(equations)
     start, blocks = prior(unknowns, scale)
-    if by == "momentum":
-        require_told(fit, could, blocks)
     base, values = fit.base, fit.found + fit.base.B @ x0
     found = nearest(fit.R @ base.B, fit.R @ values, start, blocks)
     x = found.x
-    for block in blocks:                                                       # what does not show is as it was; what is as good as zero is
-        if not base.seen[block.which].any():
-            x[block.which] = x0[block.which]
-        elif block.name in found.ends and split(block.name)[0] in LOSSES:
-            x[block.which] = 0.0
+    for k, name in enumerate(blocks.names):                                    # what does not show is as it was; what is as good as zero is
+        own = blocks.own(k)
+        if not base.seen[own].any():
+            x[own] = x0[own]
+        elif split(name)[0] in LOSSES and x[own[0]] < NONE * scale[own[0]]:
+            x[own] = 0.0
     after, std = equations.errors(x - x0), fit.std
     kinds = model.labels("v") if by == "torques" else MOMENTUM
-    said = [*not_shown(base, could, by), *hardly_shown(fit, start, scales(blocks, len(x0)))]
+    sizes, model_after = np.linalg.norm(scales(blocks, len(x0)), axis=1), unknowns.put_in(x)
+    if found.physical:                                                         # of what was found, where that is more
+        blocks = prior(Unknowns(model_after, unknowns.names), scale)[1]
+        sizes = np.maximum(sizes, np.linalg.norm(scales(blocks, len(x0)), axis=1))
+    sizes[unknowns.numbers] = np.maximum(sizes, scale)[unknowns.numbers]
+    said = [*not_shown(base, could), *hardly_shown(fit, sizes)]
     if not found.physical:
         before = np.sqrt((equations.errors(fit.full) ** 2).sum())
-        said.append(f"no body can have what least squares found of {some(found.ends)}; the values are the best that bodies can have "
+        best = "the best" if found.done else f"in {STEPS} steps not the best, but as near as found to it,"
+        said.append(f"no body can have what least squares found of {some(found.ends)}; the values are {best} that bodies can have "
                     f"(error {np.sqrt((after**2).sum()):.3g} instead of {before:.3g})")  # fmt: skip
     for text in said:
         warn(text, IdentificationWarning)
     left = {name: int(count) for name, count in zip(kinds, equations.left, strict=True) if count}
-    return Identification(unknowns.put_in(x), model, base, values, std, x, dict(zip(kinds, after.tolist(), strict=True)), fit.condition,
+    return Identification(model_after, model, base, values, std, x, dict(zip(kinds, after.tolist(), strict=True)), fit.condition,
                           fit.dof, left, found.physical, by, None if by == "momentum" else tuple(gravity), tuple(said))  # fmt: skip
 
 
-def require_told(fit: Fit, could: BaseParameters, blocks: list[Block]) -> None:
-    """Refuse momentum that hardly depends on some combination, compared with its own errors.
+def require_told(unknowns: Unknowns, equations: Equations, could: BaseParameters) -> None:
+    """Refuse momentum that says of some combination no more than of how wrong q and v are.
 
-    Unlike of forces, the errors are those of the regressor: where a change of a combination by all that it is makes no difference, least
-    squares do not leave it undecided, but make it zero.
+    Φ x = y has the errors of q and v on both sides. So least squares make zero what only they tell, and it looks as if it were found; but
+    then not only [Φ, y] has a singular value as small as those errors, by the true solution, but Φ by itself. Columns are compared as if
+    each link were all of the robot, angular momentum over its size.
     """
-    n = len(could.parameters)
-    R = np.linalg.qr(fit.triangle[:, list(could.chosen)], mode="r")
-    _, sizes, V = np.linalg.svd(R @ could.B @ scales(blocks, n))
-    least = min(len(could), len(sizes)) - 1
-    if sizes[least] < max(TOLD * np.sqrt(fit.rows), UNSHOWN * sizes[0]):
-        names = [name for name, x in zip(could.parameters, np.abs(V[least]), strict=True) if x > 0.3 * np.abs(V[least]).max()]
-        raise IdentificationError(f"nothing in this motion tells how large {some(names)} are, at most their ratios; expected a link, or an "
-                                  "entry of an inertia, that is known, and so not in unknown=, the angular_momentum of wheels, or "
-                                  "momentum=")  # fmt: skip
+    n, (S, length) = len(unknowns.names), of_the_whole(unknowns)
+    triangle = equations.weighed(np.array([length] * 3 + [1.0] * 3))
+    Phi, y = triangle[:, list(could.chosen)] @ could.B @ S, triangle[:, n] + triangle[:, :n] @ unknowns.values
+    _, sizes, V = np.linalg.svd(Phi)
+    least = sizes[len(could) - 1]
+    errors = np.linalg.svd(np.column_stack([Phi, y]), compute_uv=False)[len(could)] if np.linalg.norm(y) > UNSHOWN * sizes[0] else np.inf
+    if least < max(TOLD * errors, UNSHOWN * sizes[0]):
+        share = np.abs(V[len(could) - 1])
+        names = [name for name, x in zip(could.parameters, share, strict=True) if x > 0.3 * share.max()]
+        raise IdentificationError(f"nothing in this motion tells the size of {some(names)}, at most ratios; expected what they are to be "
+                                  "measured by: a link that is not in unknown=, or of a body that is alone its mass and one of its "
+                                  "moments, the angular_momentum of wheels, or momentum=")  # fmt: skip
 
 
-def not_shown(base: BaseParameters, could: BaseParameters, by: str) -> list[str]:
+def not_shown(base: BaseParameters, could: BaseParameters) -> list[str]:
     """Return what to say of combinations that a robot could show, and a motion does not."""
     lost = [could.parameters[j] for j in could.chosen if j not in base.chosen]
     if not lost:
@@ -228,12 +243,11 @@ def not_shown(base: BaseParameters, could: BaseParameters, by: str) -> list[str]
             "expected a motion of all joints that shows them"]  # fmt: skip
 
 
-def hardly_shown(fit: Fit, start: Array, S: Array) -> list[str]:
-    """Return what to say of combinations that are known worse than by all that the model has of them."""
+def hardly_shown(fit: Fit, sizes: Array) -> list[str]:
+    """Return what to say of combinations that are known worse than by all that the model has of them, of unknowns of such sizes (n)."""
     from scipy.stats import t
 
-    sizes = np.abs(fit.base.B) @ np.linalg.norm(S, axis=1)
-    worse = np.flatnonzero(t.ppf(0.975, fit.dof) * fit.std > sizes)
+    worse = np.flatnonzero(t.ppf(0.975, fit.dof) * fit.std > np.abs(fit.base.B) @ sizes)
     names = [fit.base.parameters[fit.base.chosen[k]] for k in worse]
     return [f"the motion hardly shows {len(names)} of {len(fit.base)} combinations, those of {some(names)}: their intervals are wider than "
             "all that the model has there; expected more of a motion that shows them"] if names else []  # fmt: skip

@@ -62,7 +62,7 @@ def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: i
     if isinstance(given, (str, os.PathLike)):
         path = path_of(given, IdentificationError)
         if path.suffix.lower() not in (".h5", ".hdf5") and not (path.is_file() and is_recording(path)):
-            return [of_columns(model, gravity, read_csv(path), str(path), by, smooth)]
+            return [of_columns(model, gravity, read_csv(str(path)), str(path), by, smooth)]
         given = load_trajectory(path)
     if isinstance(given, Trajectory):
         each = [given] if given.q.ndim == 2 else [given.rollout(k) for k in np.ndindex(given.q.shape[:-2])]
@@ -94,8 +94,10 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
             raise IdentificationError(f"a motion has '{name}'{nearest(str(name), ARRAYS)}; expected some of {', '.join(ARRAYS)}")
     rows = len(np.atleast_1d(given["q"]))
     base = 6 if model.floats else 0
-    shapes = {"t": [()], "q": [(model.nq,)], "v": [(model.nv,)], "vdot": [(model.nv,)], "tau": [(model.nv,), (model.nv - base,)],
-              "wrenches": [(len(model.links), 6)], "angular_momentum": [(3,)]}  # fmt: skip
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "t": [()], "q": [(model.nq,)], "v": [(model.nv,)], "vdot": [(model.nv,)], "tau": [(model.nv,), (model.nv - base,)],
+        "wrenches": [(len(model.links), 6)], "angular_momentum": [(3,)],
+    }  # fmt: skip
     found = {}
     for name, x in given.items():
         a = found[name] = numbers(f"{name} of a motion", x, IdentificationError)
@@ -133,10 +135,10 @@ def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by
             raise IdentificationError(f"the times t of {name} do not increase; expected times, s, one after the other")
         v, vdot, _ = rates(model, found["t"], q, found, smooth, name)
         found = {**found, "v": v, "vdot": vdot}
-    v, vdot, g = found["v"], found.get("vdot"), tuple(GRAVITY) if gravity is None else gravity
+    g = tuple(GRAVITY) if gravity is None else gravity
     spin = found.get("angular_momentum", np.zeros((len(q), 3)))
     if by != "torques":
-        return Motion(q, v, vdot, None, spin, g, ordered="t" in found)
+        return Motion(q, found["v"], found.get("vdot"), None, spin, g, ordered="t" in found)
     if "tau" not in found:
         raise IdentificationError(f"{name} has no tau; expected the joints' forces, N·m and N, or by='momentum'")
     tau = found["tau"]
@@ -144,7 +146,7 @@ def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by
         tau = np.hstack([np.zeros((len(tau), model.nv - tau.shape[1])), tau])
     if "wrenches" in found:
         tau = tau + pushed(model, q, found["wrenches"])
-    return Motion(q, v, vdot, tau, spin, g, ordered="t" in found)
+    return Motion(q, found["v"], found["vdot"], tau, spin, g, ordered="t" in found)
 
 
 def pushed(model: Model, q: Array, wrenches: Array) -> Array:

@@ -21,7 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.dynamics.kinematics import forward_kinematics
 from engine.dynamics.regressor import NUMBER
+from engine.identification.equations import triangle
 from engine.identification.errors import IdentificationError
 from engine.identification.unknowns import Unknowns
 
@@ -32,28 +34,59 @@ LEAST = 1e-9
 THIN = 1e-3
 #: m: the size of a prior that is a point
 POINT = 0.01
-#: by how much μ goes down, and where it ends
-DOWN, END = 0.1, 1e-32
+#: by how much μ goes down in a step, where it ends, and how many steps there may be
+DOWN, END, STEPS = 0.1, 1e-30, 500
+#: of what the prior is off: where the least squares are met
+MET = 1e-12
 #: of the least squares, in their own units: what rounding may take from a solution that bodies can have
 ROUNDED = 1e-7
 #: the share of a number's largest effect, instead of a prior of zero
 NOTHING = 1e-6
 
 
-class Block(NamedTuple):
-    """J J₀⁻¹ as a function of the unknowns: 1 + Σ (x_j − x₀_j) M_j in the axes of J₀'s Cholesky factor, M (k, d, d) of unknowns j (k)."""
+class Blocks(NamedTuple):
+    """J J₀⁻¹ of K blocks as a function of the unknowns: 1 + Σ (x_j − x₀_j) M_j in the axes of J₀'s Cholesky factor.
 
-    name: str
-    which: list[int]
+    Attributes
+    ----------
+    names : (K); which : unknowns j of each (K, 10); M : (K, 10, 4, 4), zero where it has fewer, and beyond the 1×1 of a number
+    """
+
+    names: tuple[str, ...]
+    which: Array
     M: Array
+
+    @classmethod
+    def of(cls, each: list[tuple[str, list[int], Array]]) -> Blocks:
+        """Return blocks of (name, unknowns (k), M (k, d, d))."""
+        which, M = np.zeros((len(each), NUMBER), dtype=int), np.zeros((len(each), NUMBER, 4, 4))
+        for b, (_, own, m) in enumerate(each):
+            which[b, : len(own)], M[b, : len(own), : m.shape[1], : m.shape[1]] = own, m
+        return cls(tuple(name for name, _, _ in each), which, M)
+
+    def own(self, b: int) -> list[int]:
+        """Return the unknowns of a block."""
+        found: list[int] = self.which[b, self.M[b].any(axis=(1, 2))].tolist()
+        return found
+
+    def values(self, u: Array) -> Array:
+        """Return J J₀⁻¹ (K, 4, 4) of x − x₀ = u (n)."""
+        return np.eye(4) + np.einsum("bi,biac->bac", u[self.which], self.M)
+
+    def least(self, u: Array) -> Array:
+        """Return the least eigenvalue of each (K)."""
+        found: Array = np.linalg.eigvalsh(self.values(u))[:, 0]
+        return found
 
 
 class Found(NamedTuple):
-    """x (n), whether it is the least squares' own, and which blocks are at the end of what bodies can have."""
+    """x (n), whether it is the least squares' own, which blocks are at the end of what bodies can have, and whether x is the best of that
+    or only near it."""
 
     x: Array
     physical: bool
     ends: list[str]
+    done: bool = True
 
 
 def pseudo_inertia(pi: Array) -> Array:
@@ -85,14 +118,14 @@ def inside(pi: Array) -> Array:
     return ten(J)
 
 
-def prior(unknowns: Unknowns, scale: Array) -> tuple[Array, list[Block]]:
+def prior(unknowns: Unknowns, scale: Array) -> tuple[Array, Blocks]:
     """Return x₀ (n), the model's own numbers, moved to where bodies can be, and the blocks about it.
 
     Parameters
     ----------
     scale : the size of each unknown that would explain all that was measured (n), for numbers that are zero in the model
     """
-    x0, blocks = unknowns.values.copy(), list[Block]()
+    x0, each = unknowns.values.copy(), []
     for link, which in unknowns.of_links.items():
         own = slice(NUMBER * (n := unknowns.model.link_index(link)), NUMBER * (n + 1))
         pi, E = unknowns.inertial[own], unknowns.E[own][:, which]
@@ -102,24 +135,46 @@ def prior(unknowns: Unknowns, scale: Array) -> tuple[Array, list[Block]]:
         elif not np.array_equal(body, pi):
             raise IdentificationError(f"the inertia of '{link}' in the model is no body's with a volume, and some of it is known; expected "
                                       f"'inertia.{link}', or another model")  # fmt: skip
-        L = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
-        blocks.append(Block(link, which, np.array([L @ pseudo_inertia(e) @ L.T for e in E.T])))
+        each.append((link, which, seen_from(pseudo_inertia(body), E)))
     for j in unknowns.numbers:
         x0[j] = max(x0[j], NOTHING * scale[j], np.finfo(float).tiny ** 0.5)
-        blocks.append(Block(unknowns.names[j], [j], np.array([[[1.0 / x0[j]]]])))
-    return x0, blocks
+        each.append((unknowns.names[j], [j], np.array([[[1.0 / x0[j]]]])))
+    return x0, Blocks.of(each)
 
 
-def scales(blocks: list[Block], n: int) -> Array:
+def seen_from(J: Array, E: Array) -> Array:
+    """Return the pseudo-inertias (k, 4, 4) of the parameters in columns of E (10, k), in the axes of the Cholesky factor of J."""
+    inverse = np.linalg.inv(np.linalg.cholesky(J))
+    return np.array([inverse @ pseudo_inertia(e) @ inverse.T for e in E.T])
+
+
+def scales(blocks: Blocks, n: int) -> Array:
     """Return S (n, n), for which x = x₀ + S u has blocks that change by as much as u, |u| = |J J₀⁻¹ − 1|."""
     S = np.zeros((n, n))
-    for block in blocks:
-        R = np.linalg.qr(block.M.reshape(len(block.which), -1).T, mode="r")
-        S[np.ix_(block.which, block.which)] = np.linalg.inv(R)
+    for b in range(len(blocks.names)):
+        own = blocks.own(b)
+        R = np.linalg.qr(blocks.M[b, : len(own)].reshape(len(own), -1).T, mode="r")
+        S[np.ix_(own, own)] = np.linalg.inv(R)
     return S
 
 
-def nearest(A: Array, b: Array, x0: Array, blocks: list[Block]) -> Found:
+def of_the_whole(unknowns: Unknowns) -> tuple[Array, float]:
+    """Return S of :func:`scales` as if each link's inertia were that of all that moves, at the neutral configuration, the mass likewise;
+    and the size of the robot, m."""
+    model, S = unknowns.model, np.zeros((len(unknowns.names),) * 2)
+    T = forward_kinematics(model, model.neutral())
+    moving = [k for k, (i, _) in enumerate(model.carrier) if i >= 0]
+    J = sum(T[k] @ pseudo_inertia(unknowns.inertial[NUMBER * k : NUMBER * (k + 1)]) @ T[k].T for k in moving)
+    for link, which in unknowns.of_links.items():
+        at = np.linalg.inv(T[n := model.link_index(link)])
+        own = pseudo_inertia(inside(ten(at @ J @ at.T)))
+        S += scales(Blocks.of([(link, which, seen_from(own, unknowns.E[NUMBER * n : NUMBER * (n + 1), which]))]), len(S))
+    S[unknowns.numbers, unknowns.numbers] = J[3, 3]
+    c = J[:3, 3] / J[3, 3]
+    return S, max(float(np.sqrt(max(np.trace(J[:3, :3]) / J[3, 3] - c @ c, 0.0))), POINT)
+
+
+def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
     """Return the minimum of (1) as μ goes to zero, x (n).
 
     Parameters
@@ -129,50 +184,85 @@ def nearest(A: Array, b: Array, x0: Array, blocks: list[Block]) -> Found:
     """
     S = scales(blocks, len(x0))
     A, b = A @ S, b - A @ x0
-    moved = [block._replace(M=np.einsum("jab,ji->iab", block.M, S[np.ix_(block.which, block.which)])) for block in blocks]
     size = float(np.linalg.norm(b))
     if not size:
         return Found(x0, True, [])
-    A, b, u, mu = A / size, b / size, np.zeros(len(x0)), 1.0
-    while mu > END:
-        u = centred(A, b, u, moved, mu)
-        ends = [block.name for block, J in zip(moved, values(moved, u), strict=True) if np.linalg.eigvalsh(J)[0] < LEAST]
-        if ends or np.linalg.norm(A @ u - b) < 1e-13:
+    turned = [np.einsum("jac,ji->iac", blocks.M[k, : len(own)], S[np.ix_(own, own)])
+              for k in range(len(blocks.names)) if (own := blocks.own(k))]  # fmt: skip
+    blocks = Blocks.of([(name, blocks.own(k), M) for k, (name, M) in enumerate(zip(blocks.names, turned, strict=True))])
+    A, b = A / size, b / size
+    u, done = path(A, b, blocks)
+    exact = u + np.linalg.lstsq(A, b - A @ u, rcond=None)[0]
+    if blocks.least(exact).min() > 0.5 * LEAST:
+        return Found(x0 + S @ exact, True, [])
+    near = [name for name, least in zip(blocks.names, blocks.least(u), strict=True) if least < LEAST**0.5]
+    fit = float(np.linalg.norm(A @ u - b)) / max(1.0, float(np.linalg.norm(A @ np.linalg.solve(S, x0))))
+    return Found(x0 + S @ u, fit < ROUNDED, near, done)
+
+
+def path(A: Array, b: Array, blocks: Blocks) -> tuple[Array, bool]:
+    """Return the minimum of (1) for the least μ that there is use in, u (n), by primal-dual steps towards smaller and smaller ones; and
+    whether they came there."""
+    u, Z = np.zeros(A.shape[1]), np.tile(np.eye(4), (len(blocks.names), 1, 1))
+    for _ in range(STEPS):
+        X = blocks.values(u)
+        mu = float(np.einsum("bac,bac->", X, Z)) / (4 * len(X))
+        if np.linalg.eigvalsh(X)[:, 0].min() < LEAST or mu < END or np.linalg.norm(A @ u - b) < MET:
+            return centred(A, b, u, blocks, mu), True
+        (free, back), T = step(A, b, u, blocks, Z)
+        W, inverse, to = np.swapaxes(T, 1, 2) @ T, np.linalg.inv(X), 0.0
+        for _ in range(2):                                                     # how far it goes towards zero says how far to aim
+            dX = blocks.values(p := free + to * back) - np.eye(4)
+            dZ = to * inverse - Z - W @ dX @ W
+            t = min(1.0, 0.95 * within(X, dX), 0.95 * within(Z, dZ))
+            to = max(1.0 - t, DOWN) ** 2 * mu
+        u, Z = u + t * p, Z + 0.5 * t * (dZ + np.swapaxes(dZ, 1, 2))
+    return u, False
+
+
+def within(X: Array, dX: Array) -> float:
+    """Return how far X (K, 4, 4) stays positive definite along dX."""
+    inverse = np.linalg.inv(np.linalg.cholesky(X))
+    least = float(np.linalg.eigvalsh(inverse @ dX @ np.swapaxes(inverse, 1, 2)).min())
+    return np.inf if least >= 0.0 else -1.0 / least
+
+
+def centred(A: Array, b: Array, u: Array, blocks: Blocks, mu: float) -> Array:
+    """Return the minimum of (1) for one μ, from near by, as near as rounding lets."""
+    for _ in range(20):
+        X = blocks.values(u)
+        (free, back), _ = step(A, b, u, blocks, mu * np.linalg.inv(X))
+        p = free + mu * back
+        t = min(1.0, 0.9 * within(X, blocks.values(p) - np.eye(4)))
+        if t < 1.0 or objective(A, b, u + p, blocks, mu) >= objective(A, b, u, blocks, mu):
             break
-        mu *= DOWN
-    step = np.linalg.lstsq(A, b - A @ u, rcond=None)[0]
-    if all(np.linalg.eigvalsh(J)[0] > LEAST / 2 for J in values(moved, u + step)):
-        return Found(x0 + S @ (u + step), True, [])
-    near = [block.name for block, J in zip(moved, values(moved, u), strict=True) if np.linalg.eigvalsh(J)[0] < LEAST**0.5]
-    fit = float(np.linalg.norm(A @ u - b)) / max(1.0, float(np.linalg.norm(A @ (np.linalg.pinv(S) @ x0))))
-    return Found(x0 + S @ u, fit < ROUNDED, near)
-
-
-def values(blocks: list[Block], u: Array) -> list[Array]:
-    """Return J J₀⁻¹ of each block."""
-    return [np.eye(block.M.shape[-1]) + np.tensordot(u[block.which], block.M, 1) for block in blocks]
-
-
-def centred(A: Array, b: Array, u: Array, blocks: list[Block], mu: float) -> Array:
-    """Return the minimum of (1) for one μ, by Newton's method: each step p minimises, with J J₀⁻¹ = L Lᵀ of every block::
-
-        ‖A (u + p) − b‖² + μ Σ ‖L⁻¹ (Σ p_j M_j) L⁻ᵀ + Lᵀ L − 1‖²                                       (2)
-    """
-    for _ in range(60):
-        rows, rest, root = [A], [b - A @ u], np.sqrt(mu)
-        for block, J in zip(blocks, values(blocks, u), strict=True):
-            L = np.linalg.cholesky(J)
-            inverse = np.linalg.inv(L)
-            G = np.zeros((J.size, len(u)))
-            G[:, block.which] = (inverse @ block.M @ inverse.T).reshape(len(block.which), -1).T
-            rows, rest = [*rows, root * G], [*rest, root * (np.eye(len(J)) - L.T @ L).ravel()]
-        Q, R = np.linalg.qr(np.concatenate(rows))
-        p = np.linalg.solve(R, Q.T @ np.concatenate(rest))                                                     # (2)
-        decrement = float(np.linalg.norm(R @ p)) / root
-        t = 1.0 if decrement < 0.25 else 1.0 / (1.0 + decrement)               # damped: it cannot leave what bodies can have
-        while t > 1e-9 and any(np.linalg.eigvalsh(J)[0] <= 0.0 for J in values(blocks, u + t * p)):
-            t *= 0.5
-        u = u + t * p
-        if decrement < 1e-6:
-            break
+        u = u + p
     return u
+
+
+def step(A: Array, b: Array, u: Array, blocks: Blocks, Z: Array) -> tuple[Array, Array]:
+    """Return Nesterov & Todd's step p = p₀ + μ p₁ (2, n) from X = J J₀⁻¹ and its dual Z (K, 4, 4) towards X Z = μ, where (1) is least,
+    and T (K, 4, 4)::
+
+        [Aᵀ A + Gᵀ G] p = Aᵀ (b − A u) + μ M* (X⁻¹ − 1),   G p = T (Σ p_j M_j) Tᵀ                        (2)
+        T = D^¼ Vᵀ L⁻¹,   X = L Lᵀ,   Lᵀ Z L = V D Vᵀ                                                    (3)
+
+    as least squares, whose condition is the root of that of the normal equations. With Z = μ X⁻¹ it is Newton's step for (1).
+    """
+    K, n, L = len(blocks.names), len(u), np.linalg.cholesky(blocks.values(u))
+    D, V = np.linalg.eigh(np.swapaxes(L, 1, 2) @ Z @ L)
+    root = np.maximum(D, np.finfo(float).tiny)[:, :, None] ** 0.25
+    T = root * (np.swapaxes(V, 1, 2) @ np.linalg.inv(L))                                                       # (3)
+    back = L @ V / np.swapaxes(root, 1, 2)
+    seen, G = T[:, None] @ blocks.M @ np.swapaxes(T, 1, 2)[:, None], np.zeros((K, 16, n + 2))
+    for k in range(NUMBER):
+        G[np.arange(K), :, blocks.which[:, k]] += seen[:, k].reshape(K, 16)
+    G[:, :, n + 1] = (np.eye(4) / root**2 - np.swapaxes(back, 1, 2) @ back).reshape(K, 16)
+    R = triangle(np.concatenate([np.column_stack([A, b - A @ u, 0.0 * b]), G.reshape(-1, n + 2)]))
+    return np.linalg.solve(R[:n, :n], R[:n, n:]).T, T                                                          # (2)
+
+
+def objective(A: Array, b: Array, u: Array, blocks: Blocks, mu: float) -> float:
+    """Return (1) over μ; infinite where a J is not positive definite."""
+    x = np.linalg.eigvalsh(blocks.values(u))
+    return 0.5 * float(((A @ u - b) ** 2).sum()) / mu + float((x - np.log(x)).sum()) if x.min() > 0.0 else np.inf

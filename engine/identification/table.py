@@ -6,7 +6,6 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from engine.identification.errors import IdentificationError
 Array = np.ndarray
 
 
-def read_csv(file: str | Path) -> dict[str, Array]:
+def read_csv(file: str) -> dict[str, Array]:
     """Return the columns (T) of a CSV file by name; whatever is wrong is told with its line."""
     rows: list[list[float]] = []
     lines: list[str] = []

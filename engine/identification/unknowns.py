@@ -102,7 +102,7 @@ class Unknowns:
 
 def with_losses(joint: Joint, changed: dict[str, float]) -> Joint:
     """Return a joint with what is changed of it."""
-    own = {kind: changed[name] for kind in LOSSES if (name := f"{kind}.{joint.name}") in changed}
+    own: dict[str, Any] = {kind: changed[name] for kind in LOSSES if (name := f"{kind}.{joint.name}") in changed}
     return replace(joint, **own) if own else joint
 
 
