@@ -112,8 +112,8 @@ def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "
     momentum : [angular about the world's origin; linear] (6) in world axes, where it is known; by default it is found
     smooth : how many rows (odd) quartics are fitted to, where q or v is differentiated
 
-    Friction has no sign at rest: of a joint that rubs, rows are left out where it is slower than 2 % of its root-mean-square speed, or
-    turned round between the row and one beside it.
+    Of a trajectory, records at which stops push are left out. Friction has no sign at rest: of a joint that rubs, rows are left out where
+    it is slower than 2 % of its root-mean-square speed, or turned round between the row and one beside it.
 
     Raises
     ------

@@ -173,12 +173,17 @@ def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motio
     if by == "momentum":
         P = run.momentum()
         scale = np.abs(dynamics.momentum_matrix(run.model, run.q[0])).max(axis=1) * np.abs(run.v).max()
-        require_alone(run, np.abs(np.ptp(P, axis=0)) > CHANGED * np.maximum(np.abs(P).max(axis=0), scale), "its momentum is not constant")
+        wrong = np.ptp(P, axis=0) > CHANGED * np.maximum(np.abs(P).max(axis=0), scale)
+        require_alone(run, wrong, "the trajectory's momentum is not constant")
         return Motion(run.q, run.v, None, None, spin, own)
-    losses, stops = (run.signals.get(f"{name}.force", np.zeros(run.v.shape)) for name in ("friction", "stops"))
-    needed = run.robot.rnea(run.q, run.v, run.vdot)
-    require_alone(run, np.abs(needed - run.tau - losses - stops) > UNEXPLAINED * np.abs(needed).max(), "its tau does not explain it")
-    return Motion(run.q, run.v, run.vdot, run.tau + stops, spin, own, "friction.force" in run.signals)
+    free = ~np.any(run.signals.get("stops.force", np.zeros(run.v.shape)), axis=1)         # stops push within a step, not all of it
+    if free.sum() < 2:
+        raise IdentificationError("the trajectory's joints are at their stops all the time; expected one within their limits")
+    run, spin = run[free], spin[free]
+    losses, needed = run.signals.get("friction.force", np.zeros(run.v.shape)), run.robot.rnea(run.q, run.v, run.vdot)
+    size = max(np.abs(needed).max(), np.abs(needed - run.robot.bias(run.q, run.v)).max())
+    require_alone(run, np.abs(needed - run.tau - losses) > UNEXPLAINED * size, "the trajectory's tau does not explain it")
+    return Motion(run.q, run.v, run.vdot, run.tau, spin, own, "friction.force" in run.signals)
 
 
 def require_alone(run: Trajectory, wrong: Array, what: str) -> None:
@@ -187,5 +192,8 @@ def require_alone(run: Trajectory, wrong: Array, what: str) -> None:
         others = [n.removesuffix(".power") for n, x in run.signals.items() if n.endswith(".power") and np.any(x)]
         others = [n for n in others if n not in ("drive", "friction", "stops")]
         said = f" ({', '.join(others)})" if others else ""
-        raise IdentificationError(f"something else acts in the trajectory{said}, and {what}; expected its whole tau and wrenches as "
+        if not others and "friction.force" in run.signals:
+            raise IdentificationError(f"{what}: friction and damping act in it by impulses, of the order of its steps; expected a "
+                                      "smaller dt, or joint_dynamics='explicit'")  # fmt: skip
+        raise IdentificationError(f"something else acts{said}, and {what}; expected its whole tau and wrenches as "
                                   "arrays, {'q': ..., 'v': ..., 'vdot': ..., 'tau': ..., 'wrenches': ...}")  # fmt: skip

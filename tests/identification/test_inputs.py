@@ -155,8 +155,17 @@ def test_recordings_of_something_else_are_refused(swung):
     with pytest.raises(IdentificationError, match="the trajectory is of 'arm', whose coordinates are not those of 'free_flyer'"):
         engine.identify(flyer, run)
     pulled = engine.Simulator(arm(), forces=[lambda t, q, v: np.ones(4)], joint_dynamics=None).run(run.q[0], run.v[0], 0.1)
-    with pytest.raises(IdentificationError, match=r"something else acts in the trajectory \(force 1\), and its tau does not explain it"):
+    with pytest.raises(IdentificationError, match=r"something else acts \(force 1\), and the trajectory's tau does not explain it"):
         engine.identify(guess, pulled, UNKNOWN)
+    end = engine.Limits(-0.1, 0.1)
+    b = engine.Builder("stop")
+    b.add_link("base"), b.add_link("bob", inertia=engine.spatial.inertia.from_mass(1.0, [0.0, 0.0, -1.0], 0.1 * np.eye(3)))
+    b.add_joint("j", "revolute", "base", "bob", axis=[0, 1, 0], limits=end)
+    bounced = engine.Simulator(b.model()).run([0.09], [1.0], 1.0)
+    found = engine.identify(other(b.model(), "inertia")[0], bounced)           # records at the stop say nothing
+    assert max(found.residuals.values()) < 1e-9
+    with pytest.raises(IdentificationError, match="joints are at their stops all the time"):
+        engine.identify(b.model(), bounced[np.any(bounced("stops.force"), axis=1)])
     b = engine.Builder("tool")
     b.add_link("base"), b.add_link("tool")
     b.add_joint("j", "revolute", "base", "tool")
