@@ -38,6 +38,7 @@ from engine.constraints import (
 from engine.contact import ContactError, ContactMaterial
 from engine.control import ControlError, ilqr, lqr, rollout_gradient
 from engine.examples import example
+from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
 from engine.inverse_kinematics import IKResult, Target
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
@@ -72,12 +73,13 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "Campaign", "CampaignError", "CompiledSystem", "ConstraintError",
     "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning",
-    "Event", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Joint", "Law", "LieState", "Limits", "Link", "Live",
-    "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning",
-    "Runs", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
-    "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "campaign", "check", "combine", "compile", "compiler",
-    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
-    "gradient", "gufunc", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
-    "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient",
-    "set_threads", "simulation", "spatial", "view", "viewer",
+    "Event", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification", "IdentificationError",
+    "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted",
+    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "SimulationError", "SimulationWarning",
+    "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError",
+    "Weld", "base_parameters", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
+    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc",
+    "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh", "load_trajectory",
+    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "set_threads", "simulation",
+    "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -63,6 +63,16 @@ def robots(model: engine.Model) -> None:
     assert_type(engine.inverse_kinematics(model, engine.Target("gripper", np.eye(4))), engine.IKResult)
 
 
+def identified(model: engine.Model, run: engine.Trajectory) -> None:
+    found = engine.identify(model, run, ["inertia", "friction.elbow"])
+    assert_type(found, engine.Identification)
+    assert_type(found.model, engine.Model)
+    assert_type(found.base.names, tuple[str, ...])
+    assert_type(found.residuals, dict[str, float])
+    assert_type(engine.base_parameters(engine.compile(model), by="momentum").names, tuple[str, ...])
+    engine.identify(model, run, known="mass")                                  # type: ignore[call-arg]
+
+
 def damping(t: float, q: Array, v: Array) -> Array:
     return -v
 

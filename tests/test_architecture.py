@@ -44,10 +44,11 @@ ROOMS = {
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
+    "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
-    "cli": ({*BELOW, "simulation", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
-    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "campaign", "viewer"}, set()),
+    "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
+    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "identification", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

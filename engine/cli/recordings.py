@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 
 import engine
 from engine.cli.ending import Failure, calm
+from engine.identification.table import read_csv
 from engine.recording import Recording
 
+Array = np.ndarray
 PLOTTED = 100_000         # records; of more, a picture shows every second, third, …
 
 
@@ -39,6 +42,16 @@ def one_rollout(file: str, rollout: int | None, start: int = 0, stop: int | None
     over = 1 if start else 0                          # a record before the part: whether the rollout had stopped by then
     trajectory = engine.load_trajectory(file, start - over * step, stop, step)
     return (trajectory.rollout(tuple(int(i) for i in np.unravel_index(rollout or 0, batch))) if batch else trajectory)[over:]
+
+
+def read_table(file: str, rollout: int | None) -> tuple[dict[str, Array], tuple[float, ...] | None]:
+    """Return columns (T) by name, of a CSV file or a recording; and a recording's gravity."""
+    if is_recording(file):
+        trajectory = one_rollout(file, rollout)
+        return {"t": trajectory.t, **replace(trajectory, parameters={}).columns()}, trajectory.robot.gravity
+    if rollout is not None:
+        raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
+    return read_csv(file), None
 
 
 def thinned(file: str, rollout: int | None, whole_batch: bool = False) -> tuple[engine.Trajectory, int]:

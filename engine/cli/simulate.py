@@ -12,10 +12,10 @@ import engine
 from engine.checks import nearest
 from engine.cli.ending import Failure
 from engine.cli.files import require_ending
-from engine.cli.motion import motion_of, read_table
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
-from engine.cli.recordings import record
+from engine.cli.recordings import read_table, record
 from engine.dynamics import GRAVITY
+from engine.identification.columns import motion_of
 from engine.integrate import METHODS
 
 Array = np.ndarray

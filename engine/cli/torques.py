@@ -1,21 +1,19 @@
 """``engine torques``: inverse dynamics of a trajectory."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
-import numpy as np
 import typer
 
 import engine
 from engine.cli.ending import Failure, note
 from engine.cli.files import require_ending, say_written, written
-from engine.cli.motion import DEGREE, derivatives, motion_of, read_table, warn_of_jumps
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Rollout, Weightless, chosen_gravity, expect
+from engine.cli.recordings import read_table
 from engine.cli.tables import gravity_text, print_peaks
 from engine.dynamics import GRAVITY
+from engine.identification.columns import DEGREE, motion_of, rates
 from engine.simulation.trajectory import write_columns
 
-Array = np.ndarray
 odd = expect(lambda n: n > DEGREE and n % 2, f"an odd number of rows from {DEGREE + 1}")
 Smooth = Annotated[int, typer.Option(metavar="N", help="Differentiate quartics fitted to N rows each (odd); 5 goes through them, more "
                                      "smooths.", callback=odd)]  # fmt: skip
@@ -71,22 +69,3 @@ def torques(
     print_peaks(model, t, tau)
     if out is not None:
         say_written(out, f"{len(t)} rows")
-
-
-def rates(model: engine.Model, t: Array, q: Array, found: Mapping[str, Array], rows: int, file: str) -> tuple[Array, Array, str]:
-    """Return v and vdot (T, nv) of q (T, nq) at times t (T), as the file has them or by differentiating; and how in words."""
-    if "v" in found and "vdot" in found:
-        return found["v"], found["vdot"], "v and vdot from the file"
-    warn_of_jumps(model, t, q)
-    if len(t) < 3:
-        raise Failure(f"'{file}' has {len(t)} row{'s' * (len(t) > 1)} of numbers and no columns {'vdot' if 'v' in found else 'v'}.…; "
-                      "expected at least 3 rows, which can be differentiated, or both v.… and vdot.…")  # fmt: skip
-    fitted = "five-point finite differences" if rows == DEGREE + 1 else f"quartics fitted to {rows} rows each"
-    if "v" in found:
-        v = found["v"]
-        vdot, _ = derivatives(t, lambda k, near: v[near] - v[k], rows)
-        return v, vdot, f"v from the file; vdot is v differentiated by {fitted}"
-    v, vdot = derivatives(t, lambda k, near: model.difference(np.broadcast_to(q[k], q[near].shape), q[near]), rows)
-    if "vdot" in found:
-        return v, found["vdot"], f"v by {fitted} of q on the manifold\nvdot from the file"
-    return v, vdot, f"v and vdot by {fitted} of q on the manifold"

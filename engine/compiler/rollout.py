@@ -66,11 +66,11 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     count = put(f"fptosi double {counted} to i64")
     if inputs:
         seen = any(node[0] == "input" and 3 + n_p <= node[1] < kept for node in observe.nodes)
-        other = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
+        seldom = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
         with each_group() as (g, i, lanes):
             from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
             from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
-            for buffer, size in (("%now", str(inputs)), ("%other", other)):
+            for buffer, size in (("%now", str(inputs)), ("%other", seldom)):
                 to = vector_of(buffer, g, state, 3 + n_p)
                 lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(size, step_w[1])}, ptr {to})")
     lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",

@@ -2,6 +2,7 @@
 
 from engine.dynamics.aba import aba
 from engine.dynamics.aba_derivatives import aba_derivatives, minv
+from engine.dynamics.base_parameters import BaseParameters, base_parameters, parameter_names
 from engine.dynamics.centroidal import (
     center_of_mass_jacobian,
     center_of_mass_jacobian_dot,
@@ -35,11 +36,11 @@ from engine.dynamics.rnea import bias, gravity_forces, rnea
 from engine.dynamics.rnea_derivatives import rnea_derivatives
 
 __all__ = [
-    "GRAVITY", "aba", "aba_derivatives", "base_reaction", "bias", "center_of_mass", "center_of_mass_jacobian",
-    "center_of_mass_jacobian_dot", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "crba",
-    "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy", "energy_derivatives",
-    "energy_regressor", "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia",
-    "friction_forces", "generalized_jacobian", "gravity_forces", "inertial_parameters", "jacobian", "jacobian_derivative", "jacobian_dot",
-    "minv", "momentum", "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "momentum_regressor", "reaction_null_space",
+    "GRAVITY", "BaseParameters", "aba", "aba_derivatives", "base_parameters", "base_reaction", "bias", "center_of_mass",
+    "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel",
+    "coriolis", "crba", "damping_matrix", "dynamic_manipulability", "dynamic_singularity", "effective_mass", "energy", "energy_derivatives",
+    "energy_regressor", "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
+    "generalized_jacobian", "gravity_forces", "inertial_parameters", "jacobian", "jacobian_derivative", "jacobian_dot", "minv", "momentum",
+    "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "momentum_regressor", "parameter_names", "reaction_null_space",
     "regressor", "rnea", "rnea_derivatives", "total_mass", "twists", "velocity_from_momentum",
 ]  # fmt: skip

@@ -58,3 +58,10 @@ def test_cluster(demo, tmp_path):
     assert "killed worker" in said
     assert re.findall(r"median.*|SHA-256 \w+", said) == re.findall(r"median.*|SHA-256 \w+", alone)
     assert len(engine.load_campaign(tmp_path / "cluster_200")("gap")) == 200
+
+
+def test_identify(demo):
+    said = demo("identify")
+    assert number(r"weighs (\S+) kg", said) == pytest.approx(30.0, abs=0.05) and number(r"off by (\S+) mm", said) < 2
+    assert number(r"(\d+) of 10 within", said) >= 7
+    assert number(r"as 1 : (\S+) :", said) == pytest.approx(1.5, abs=0.005)

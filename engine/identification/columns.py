@@ -1,33 +1,24 @@
 """A robot's motion out of named columns, and the derivatives of a motion."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
-import engine
-from engine.checks import nearest
-from engine.cli.ending import Failure, note
-from engine.cli.files import read_csv
-from engine.cli.recordings import is_recording, one_rollout
+from engine.checks import nearest, warn
+from engine.identification.errors import IdentificationError
+from engine.model import Model
 
 Array = np.ndarray
-DEGREE = 4                # of the polynomials that differentiate
-PIECE = 10_000            # rows that are differentiated at a time
+#: of the polynomials that differentiate
+DEGREE = 4
+#: rows that are differentiated at a time
+PIECE = 10_000
 
 
-def read_table(file: str, rollout: int | None) -> tuple[dict[str, Array], tuple[float, ...] | None]:
-    """Return columns (T) by name, of a CSV file or a recording; and a recording's gravity."""
-    if is_recording(file):
-        trajectory = one_rollout(file, rollout)
-        return {"t": trajectory.t, **replace(trajectory, parameters={}).columns()}, trajectory.robot.gravity
-    if rollout is not None:
-        raise Failure(f"--rollout {rollout}: '{file}' is no recording; expected no --rollout", 2)
-    return read_csv(file), None
-
-
-def motion_of(model: engine.Model, table: Mapping[str, Array], file: str) -> tuple[dict[str, Array], list[str]]:
+def motion_of(model: Model, table: Mapping[str, Array], file: str) -> tuple[dict[str, Array], list[str]]:
     """Return q (T, nq), and v and vdot (T, nv) where they are given; and the names of columns that say nothing of the motion.
 
     A coordinate's column has its name, or that after "q."; other columns may hold anything but coordinates that the model does not have.
@@ -40,7 +31,7 @@ def motion_of(model: engine.Model, table: Mapping[str, Array], file: str) -> tup
     for k in [k for k in table if k != "t"]:
         name = k if k in known else f"q.{k}"
         if name in columns:
-            raise Failure(f"'{file}' has the columns '{name}' and '{name[2:]}'; expected one for each coordinate")
+            raise IdentificationError(f"'{file}' has the columns '{name}' and '{name[2:]}'; expected one for each coordinate")
         if name in known:
             columns[name] = table[k]
         elif k not in still:
@@ -48,20 +39,21 @@ def motion_of(model: engine.Model, table: Mapping[str, Array], file: str) -> tup
     for which, names in entries.items():
         missing = [n for n in names if n not in columns]
         if missing and (which == "q" or len(missing) < len(names) or any(k.startswith(f"{which}.") for k in rest)):
-            raise Failure(f"'{file}' has no column {lack(model, which, missing[0], rest, 'q.' * any(k.startswith('q.') for k in table))}")
+            q = "q." * any(k.startswith("q.") for k in table)
+            raise IdentificationError(f"'{file}' has no column {lack(model, which, missing[0], rest, q)}")
     for k in rest:
         which = next((w for w in entries if k.startswith(f"{w}.")), "")
         own = k.removeprefix(f"{which}.")
         floats = own.startswith("floating_base.")
         if which or floats:
-            hint = " (--floating gives it a base that moves)" if floats else nearest(own, model.labels(which))
-            raise Failure(f"'{file}' has a column '{k}', but '{model.name}' has no such coordinate{hint}")
+            hint = " (--floating, or floating_base=True, gives it a base that moves)" if floats else nearest(own, model.labels(which))
+            raise IdentificationError(f"'{file}' has a column '{k}', but '{model.name}' has no such coordinate{hint}")
     found = {w: np.column_stack([columns[n] for n in names]) for w, names in entries.items() if names and names[0] in columns}
     refuse_quaternions(model, found.setdefault("q", np.zeros((len(next(iter(table.values()))), 0))), file)
     return found, [k for k in rest if not k.startswith("tau.")]
 
 
-def lack(model: engine.Model, which: str, missing: str, rest: list[str], q: str) -> str:
+def lack(model: Model, which: str, missing: str, rest: list[str], q: str) -> str:
     """Return what to say of a column that is missing, where coordinates' columns begin with ``q``; another may be it, misspelt."""
     others = {k.removeprefix(f"{which}."): k for k in rest if k.startswith(f"{which}.") or k.split(".")[0] not in ("q", "v", "vdot", "tau")}
     prefix, own = q if which == "q" else f"{which}.", missing.removeprefix(f"{which}.")
@@ -72,25 +64,25 @@ def lack(model: engine.Model, which: str, missing: str, rest: list[str], q: str)
     return f"'{prefix}{own}'{base}; expected {', '.join(['t'] * (which == 'q') + [prefix + n for n in model.labels(which)])}"
 
 
-def refuse_quaternions(model: engine.Model, q: Array, file: str) -> None:
+def refuse_quaternions(model: Model, q: Array, file: str) -> None:
     """Refuse attitudes in q (T, nq) that are no unit quaternions, to the digits of a file."""
     for b in model.bodies:
         if b.kind.manifold.attitude and not b.mimics:
             norm = np.linalg.norm(q[:, b.q][:, :4], axis=1)
             bad = int(np.argmax(abs(norm - 1)))
             if abs(norm[bad] - 1) > 1e-2:
-                raise Failure(f"'{file}', row {bad + 1} of numbers: the quaternion of '{b.joint.name}' has length {norm[bad]:.4g}; "
-                              "expected a unit one, qw qx qy qz")  # fmt: skip
+                raise IdentificationError(f"'{file}', row {bad + 1} of numbers: the quaternion of '{b.joint.name}' has length "
+                                          f"{norm[bad]:.4g}; expected a unit one, qw qx qy qz")  # fmt: skip
 
 
-def warn_of_jumps(model: engine.Model, t: Array, q: Array) -> None:
+def warn_of_jumps(model: Model, t: Array, q: Array) -> None:
     """Say which joints turn by more than half a turn between two rows of q (T, nq): their angles have been wrapped."""
     for b in model.bodies:
         if b.kind.units == ("rad",) and not b.mimics:
             jumps = abs(np.diff(q[:, b.q][:, 0]))
             if jumps.size and jumps.max() > np.pi:
                 k = int(jumps.argmax())
-                note(f"'{b.joint.name}' jumps by {jumps[k]:.3g} rad between t = {t[k]:g} and {t[k + 1]:g} s; expected angles that go on "
+                warn(f"'{b.joint.name}' jumps by {jumps[k]:.3g} rad between t = {t[k]:g} and {t[k + 1]:g} s; expected angles that go on "
                      "beyond ±π")  # fmt: skip
 
 
@@ -111,3 +103,23 @@ def derivatives(t: Array, near: Callable[[Array, Array], Array], rows: int) -> t
         first.append(c[:, 1] / h)
         second.append(2 * c[:, 2] / h**2)
     return np.concatenate(first), np.concatenate(second)
+
+
+def rates(model: Model, t: Array, q: Array, found: Mapping[str, Array], rows: int, file: str) -> tuple[Array, Array, str]:
+    """Return v and vdot (T, nv) of q (T, nq) at times t (T), as the file has them or by differentiating; and how in words."""
+    if "v" in found and "vdot" in found:
+        return found["v"], found["vdot"], "v and vdot from the file"
+    warn_of_jumps(model, t, q)
+    if len(t) < 3:
+        missing = "vdot" if "v" in found else "v"
+        raise IdentificationError(f"'{file}' has {len(t)} row{'s' * (len(t) > 1)} of numbers and no columns {missing}.…; expected at least "
+                                  "3 rows, which can be differentiated, or both v.… and vdot.…")  # fmt: skip
+    fitted = "five-point finite differences" if rows == DEGREE + 1 else f"quartics fitted to {rows} rows each"
+    if "v" in found:
+        v = found["v"]
+        vdot, _ = derivatives(t, lambda k, near: v[near] - v[k], rows)
+        return v, vdot, f"v from the file; vdot is v differentiated by {fitted}"
+    v, vdot = derivatives(t, lambda k, near: model.difference(np.broadcast_to(q[k], q[near].shape), q[near]), rows)
+    if "vdot" in found:
+        return v, found["vdot"], f"v by {fitted} of q on the manifold\nvdot from the file"
+    return v, vdot, f"v and vdot by {fitted} of q on the manifold"

@@ -1,0 +1,258 @@
+"""Identification of inertial and joint parameters: weighted least squares in what a motion shows, and the bodies that can be so."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.checks import numbers, one_of, shown, warn, whole
+from engine.dynamics.base_parameters import BaseParameters
+from engine.dynamics.base_parameters import base_parameters as combinations
+from engine.dynamics.kinematics import GRAVITY
+from engine.dynamics.regressor import momentum_regressor, regressor
+from engine.identification.columns import DEGREE
+from engine.identification.equations import Equations, losses
+from engine.identification.errors import IdentificationError, IdentificationWarning
+from engine.identification.motions import motions_of
+from engine.identification.physical import STEPS, nearest, of_the_whole, prior, scales
+from engine.identification.regression import UNSHOWN, Fit, fitted
+from engine.identification.result import Identification
+from engine.identification.unknowns import LOSSES, Unknowns, split, unknowns_of
+from engine.model import Model
+from engine.simulation.robot import Robot, robot_of
+
+Array = np.ndarray
+BY = ("torques", "momentum")
+MOMENTUM = ("Lx", "Ly", "Lz", "px", "py", "pz")
+#: times the errors of q and v: what momentum must depend on a combination; then it is found smaller by their ratio squared, 1 %, at most
+TOLD = 10.0
+#: a loss that explains less than this share of what was measured is none
+NONE = 1e-9
+#: how many names are in a message
+SOME = 5
+
+
+def base_parameters(robot: Robot | Model, unknown: str | Sequence[str] = "inertia", by: str = "torques") -> BaseParameters:
+    """Return the combinations of a robot's parameters that its forces, or its momentum, can show: as few numbers as say all.
+
+    They are of random states, so of the robot itself; what a motion shows of them is that of :func:`identify`.
+
+    Parameters
+    ----------
+    robot : or a model, in the gravity of :data:`engine.dynamics.GRAVITY`
+    unknown, by : as of :func:`identify`
+
+    Raises
+    ------
+    IdentificationError : a name that there is not
+
+    Examples
+    --------
+    A mass on a pivot: its moment of inertia about the axis, and what gravity pulls at.
+
+    >>> import engine
+    >>> arm = engine.Builder("pendulum")
+    >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
+    >>> print(base_parameters(arm.model(), ["inertia", "armature"]))
+    mx.bob
+    mz.bob
+    Iyy.bob + armature.pivot
+    """
+    robot, _ = robot_in(robot)
+    by = one_of("by", by, BY, IdentificationError)
+    return shown_by(robot.model, unknowns_of(robot.model, unknown, by).names, robot.gravity, by)
+
+
+def robot_in(given: Any) -> tuple[Robot, bool]:
+    """Return what is given as a robot, and whether it says in which gravity."""
+    if isinstance(given, Model):
+        return robot_of(given, GRAVITY), False
+    if not isinstance(given, Robot):
+        raise IdentificationError(f"the robot is {shown(given)}; expected a Model, or what engine.compile makes of one")
+    return given, True
+
+
+@functools.lru_cache(maxsize=16)
+def shown_by(model: Model, names: tuple[str, ...], gravity: tuple[float, ...], by: str) -> BaseParameters:
+    """Return the base parameters of unknowns, by random states."""
+    unknowns, n, rng = Unknowns(model, names), len(names), np.random.default_rng(0)
+    rows, count = [], 10 + 3 * n // (model.nv if by == "torques" else 6)
+    for _ in range(count):
+        (q, v), vdot = model.random(rng), 3.0 * rng.standard_normal(model.nv)
+        if by == "momentum":
+            rows.append(momentum_regressor(model, q, v) @ unknowns.E)
+            continue
+        rows.append(regressor(model, q, v, vdot, gravity) @ unknowns.E + losses(unknowns, v, vdot, np.sign(v)))
+    return combinations(np.concatenate(rows), names)
+
+
+def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "inertia", by: str = "torques",
+             momentum: ArrayLike | None = None, smooth: int = DEGREE + 1) -> Identification:  # fmt: skip
+    """Return the parameters of a robot that explain its motion best; everything that is not unknown is as the model has it.
+
+    By least squares, each joint's rows over its own noise, of::
+
+        tau = Y(q, v, v̇) π + D v + f sign(v) + a v̇            by="torques"
+        Y_P(q, v) π + [h; 0] = P, constant                        by="momentum": of what floats freely, forces are not looked at
+
+    Parameters
+    ----------
+    robot : or a model, which takes the gravity of recordings, or else that of the earth
+    motion : a :class:`Trajectory` or a batch of them, a recording (.h5), a table (.csv) or DataFrame with the columns of ``engine torques``
+        and "tau.JOINT"; arrays by name: q (T, nq), v, vdot, tau (T, nv), and t (T), wrenches on the links (T, nlinks, 6) in their frames,
+        the ``angular_momentum`` h of wheels in world axes (T, 3); or a list of several. Without v and vdot they are derived from q over t.
+        tau is all that drives the joints; without the rows of a floating base, nothing pushes that
+    unknown : "inertia.LINK", its ten numbers, "mass.LINK", with which its inertia goes, or one number, such as "Izz.LINK";
+        "damping.JOINT", "friction.JOINT", "armature.JOINT". "inertia" is those of all moving links with mass, "friction" of all joints
+    momentum : [angular about the world's origin; linear] (6) in world axes, where it is known; by default it is found
+    smooth : how many rows (odd) quartics are fitted to, where q or v is differentiated
+
+    Of a trajectory, records at which stops push are left out. Friction has no sign at rest: of a joint that rubs, rows are left out where
+    it is slower than 2 % of its root-mean-square speed, or turned round between the row and one beside it.
+
+    Raises
+    ------
+    IdentificationError : no such parameter, or motion; what a motion does not show; by momentum, nothing known that the rest is measured by
+
+    Warns
+    -----
+    IdentificationWarning : the motion does not show what the robot could, or hardly; no bodies can have what least squares found
+
+    Examples
+    --------
+    A pendulum that swings, and what holds it back:
+
+    >>> import engine
+    >>> arm = engine.Builder("pendulum")
+    >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], 0.1 * np.eye(3)))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0], damping=0.3)
+    >>> run = engine.Simulator(arm.model()).run([0.5], [0.0], 2.0)
+    >>> found = identify(arm.model(), run, "damping")
+    >>> found.names, found.values.round(9)
+    (('damping.pivot',), array([0.3]))
+
+    References
+    ----------
+    Gautier & Khalil 1990 (base parameters); Swevers et al., *Optimal robot excitation and identification*, IEEE T-RA 1997 (weights);
+    Murotsu et al., *Parameter identification of unknown object handled by free-flying space robot*, J. Guidance 1994 (momentum).
+    """
+    robot, fixed = robot_in(robot)
+    by = one_of("by", by, BY, IdentificationError)
+    unknowns = unknowns_of(robot.model, unknown, by)
+    if whole("smooth", smooth, f"an odd number of rows from {DEGREE + 1}", DEGREE + 1, IdentificationError) % 2 == 0:
+        raise IdentificationError(f"smooth is {smooth}; expected an odd number of rows from {DEGREE + 1}")
+    P = None if momentum is None else known_momentum(momentum, by)
+    motions = motions_of(robot, fixed, motion, by, smooth)
+    if by == "momentum":
+        require_free(robot, fixed)
+    equations = Equations(unknowns, motions, by, P)
+    could = shown_by(robot.model, unknowns.names, motions[0].gravity, by)
+    return solved(unknowns, equations, could, by, motions[0].gravity)
+
+
+def known_momentum(momentum: Any, by: str) -> Array:
+    """Return a momentum (6)."""
+    P = numbers("momentum", momentum, IdentificationError)
+    if P.shape != (6,) or by != "momentum":
+        raise IdentificationError(f"momentum has shape {P.shape}; expected (6,)" if by == "momentum" else
+                                  "momentum is given, and nothing reads it; expected by='momentum'")  # fmt: skip
+    return P
+
+
+def require_free(robot: Robot, fixed: bool) -> None:
+    """Refuse a robot whose momentum is not constant."""
+    model = robot.model
+    held = next((model.bodies[i].joint.name for i in model.roots if not model.bodies[i].kind.floats), None)
+    if held is not None or not model.roots:
+        by = f" by '{held}'" if held else ""
+        raise IdentificationError(f"'{model.name}' hangs on the world{by}, which takes its momentum; expected a model that floats "
+                                  "(floating_base=True), or by='torques'")  # fmt: skip
+    if fixed and any(robot.gravity):
+        raise IdentificationError(f"momentum is not constant in the gravity {robot.gravity}; expected a robot in none, "
+                                  "engine.compile(model, gravity=(0, 0, 0))")  # fmt: skip
+
+
+def solved(unknowns: Unknowns, equations: Equations, could: BaseParameters, by: str, gravity: Any) -> Identification:
+    """Return what equations say of the unknowns, of which a robot could show some combinations."""
+    if by == "momentum":
+        require_told(unknowns, equations, could)
+    model, x0, fit = unknowns.model, unknowns.values, fitted(equations, could)
+    scale = fit.sizes(equations)
+    start, blocks = prior(unknowns, scale)
+    base, values = fit.base, fit.found + fit.base.B @ x0
+    found = nearest(fit.R @ base.B, fit.R @ values, start, blocks)
+    x = found.x
+    for k, name in enumerate(blocks.names):                                    # what does not show is as it was; what is as good as zero is
+        own = blocks.own(k)
+        if not base.seen[own].any():
+            x[own] = x0[own]
+        elif split(name)[0] in LOSSES and x[own[0]] < NONE * scale[own[0]]:
+            x[own] = 0.0
+    after, std = equations.errors(x - x0), fit.std
+    kinds = model.labels("v") if by == "torques" else MOMENTUM
+    sizes, model_after = np.linalg.norm(scales(blocks, len(x0)), axis=1), unknowns.put_in(x)
+    if found.physical:                                                         # of what was found, where that is more
+        blocks = prior(Unknowns(model_after, unknowns.names), scale)[1]
+        sizes = np.maximum(sizes, np.linalg.norm(scales(blocks, len(x0)), axis=1))
+    sizes[unknowns.numbers] = np.maximum(sizes, scale)[unknowns.numbers]
+    said = [*not_shown(base, could), *hardly_shown(fit, sizes)]
+    if not found.physical:
+        before = np.sqrt((equations.errors(fit.full) ** 2).sum())
+        best = "the best" if found.done else f"in {STEPS} steps not the best, but as near as found to it,"
+        said.append(f"no body can have what least squares found of {some(found.ends)}; the values are {best} that bodies can have "
+                    f"(error {np.sqrt((after**2).sum()):.3g} instead of {before:.3g})")  # fmt: skip
+    for text in said:
+        warn(text, IdentificationWarning)
+    left = {name: int(count) for name, count in zip(kinds, equations.left, strict=True) if count}
+    return Identification(model_after, model, base, values, std, x, dict(zip(kinds, after.tolist(), strict=True)), fit.condition,
+                          fit.dof, left, found.physical, by, None if by == "momentum" else tuple(gravity), tuple(said))  # fmt: skip
+
+
+def require_told(unknowns: Unknowns, equations: Equations, could: BaseParameters) -> None:
+    """Refuse momentum that says of some combination no more than of how wrong q and v are.
+
+    Φ x = y has the errors of q and v on both sides. So least squares make zero what only they tell, and it looks as if it were found; but
+    then not only [Φ, y] has a singular value as small as those errors, by the true solution, but Φ by itself. Columns are compared as if
+    each link were all of the robot, angular momentum over its size.
+    """
+    n, (S, length) = len(unknowns.names), of_the_whole(unknowns)
+    triangle = equations.weighed(np.array([length] * 3 + [1.0] * 3))
+    Phi, y = triangle[:, list(could.chosen)] @ could.B @ S, triangle[:, n] + triangle[:, :n] @ unknowns.values
+    _, sizes, V = np.linalg.svd(Phi)
+    least = sizes[len(could) - 1]
+    errors = np.linalg.svd(np.column_stack([Phi, y]), compute_uv=False)[len(could)] if np.linalg.norm(y) > UNSHOWN * sizes[0] else np.inf
+    if least < max(TOLD * errors, UNSHOWN * sizes[0]):
+        share = np.abs(V[len(could) - 1])
+        names = [name for name, x in zip(could.parameters, share, strict=True) if x > 0.3 * share.max()]
+        raise IdentificationError(f"nothing in this motion tells the size of {some(names)}, at most ratios; expected what they are to be "
+                                  "measured by: a link that is not in unknown=, or of a body that is alone its mass and one of its "
+                                  "moments, the angular_momentum of wheels, or momentum=")  # fmt: skip
+
+
+def not_shown(base: BaseParameters, could: BaseParameters) -> list[str]:
+    """Return what to say of combinations that a robot could show, and a motion does not."""
+    lost = [could.parameters[j] for j in could.chosen if j not in base.chosen]
+    if not lost:
+        return []
+    return [f"the motion shows {len(base)} combinations of the {len(could)} that the robot could, and nothing of its own of {some(lost)}; "
+            "expected a motion of all joints that shows them"]  # fmt: skip
+
+
+def hardly_shown(fit: Fit, sizes: Array) -> list[str]:
+    """Return what to say of combinations that are known worse than by all that the model has of them, of unknowns of such sizes (n)."""
+    from scipy.stats import t
+
+    worse = np.flatnonzero(t.ppf(0.975, fit.dof) * fit.std > np.abs(fit.base.B) @ sizes)
+    names = [fit.base.parameters[fit.base.chosen[k]] for k in worse]
+    return [f"the motion hardly shows {len(names)} of {len(fit.base)} combinations, those of {some(names)}: their intervals are wider than "
+            "all that the model has there; expected more of a motion that shows them"] if names else []  # fmt: skip
+
+
+def some(names: Sequence[str]) -> str:
+    """Return a few names, and how many more there are."""
+    return ", ".join(f"'{name}'" for name in names[:SOME]) + (f" and {len(names) - SOME} more" if len(names) > SOME else "")

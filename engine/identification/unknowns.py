@@ -1,0 +1,212 @@
+"""What is to be found: parameters of a model by their names, and the model with others put in."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest, shown
+from engine.dynamics.base_parameters import ENTRIES
+from engine.dynamics.regressor import MOMENTS, NUMBER, inertial_parameters
+from engine.identification.errors import IdentificationError
+from engine.model import Body, Joint, Link, Model
+from engine.spatial import inertia
+from engine.spatial.so3 import hat
+
+Array = np.ndarray
+#: what a joint has: numbers from zero
+LOSSES = ("damping", "friction", "armature")
+KINDS = ("inertia", "mass", *LOSSES)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Unknown numbers x (n) of a model: of inertial parameters π they are those of a link, E = ∂π/∂x.
+
+    Attributes
+    ----------
+    names : "m.LINK", …, "Izz.LINK" (those of "inertia.LINK"), "mass.LINK" (of which the link's whole inertia is a multiple),
+        "damping.JOINT", "friction.JOINT", "armature.JOINT"
+    values : the model's own (n)
+    """
+
+    model: Model
+    names: tuple[str, ...]
+
+    @functools.cached_property
+    def values(self) -> Array:
+        return np.array([self._own(name) for name in self.names])
+
+    def _own(self, name: str) -> float:
+        kind, owner = split(name)
+        if kind in LOSSES:
+            return float(getattr(self.model.joint(owner), kind))
+        n = self.model.link_index(owner)
+        return float(self.inertial[NUMBER * n + (ENTRIES.index(kind) if kind in ENTRIES else 0)])
+
+    @functools.cached_property
+    def inertial(self) -> Array:
+        """π of the model (10 nlinks)."""
+        return inertial_parameters(self.model)
+
+    @functools.cached_property
+    def E(self) -> Array:
+        """∂π/∂x (10 nlinks, n)."""
+        E = np.zeros((len(self.inertial), len(self.names)))
+        for j, (kind, owner) in enumerate(map(split, self.names)):
+            if kind in LOSSES:
+                continue
+            own = slice(NUMBER * (n := self.model.link_index(owner)), NUMBER * (n + 1))
+            E[own, j] = self.inertial[own] / self.inertial[own.start] if kind == "mass" else np.eye(NUMBER)[ENTRIES.index(kind)]
+        return E
+
+    @functools.cached_property
+    def of_links(self) -> dict[str, list[int]]:
+        """Which unknowns are entries of a link's inertia, by link; "mass.LINK" is none."""
+        found: dict[str, list[int]] = {}
+        for j, (kind, owner) in enumerate(map(split, self.names)):
+            if kind in ENTRIES:
+                found.setdefault(owner, []).append(j)
+        return found
+
+    @functools.cached_property
+    def numbers(self) -> list[int]:
+        """Which unknowns are numbers from zero by themselves: masses, damping, friction, armature."""
+        return [j for j, name in enumerate(self.names) if split(name)[0] in (*LOSSES, "mass")]
+
+    def of_bodies(self, kind: str) -> list[tuple[int, Body]]:
+        """Return (which unknown, body) of all unknowns of a joint's kind."""
+        bodies = {b.joint.name: b for b in self.model.bodies}
+        return [(j, bodies[owner]) for j, (k, owner) in enumerate(map(split, self.names)) if k == kind]
+
+    def put_in(self, x: Array) -> Model:
+        """Return the model with other values x (n) of the unknowns."""
+        model, changed = self.model, dict(zip(self.names, x.tolist(), strict=True))
+        pi = self.inertial + self.E @ (x - self.values)
+        links = {owner for kind, owner in map(split, self.names) if kind not in LOSSES}
+        graph = model.graph.copy()
+        for name in links:
+            n = model.link_index(name)
+            graph.nodes[name]["link"] = replace(graph.nodes[name]["link"], inertia=inertia_of(pi[NUMBER * n : NUMBER * (n + 1)]))
+        for parent, child, joint in model.graph.edges.data("joint"):
+            graph.edges[parent, child]["joint"] = with_losses(joint, changed)
+        floating = bool(model.joints) and not model.joints[0].parent
+        extra = np.maximum(model.armature - Model.from_graph(model.graph, floating).armature, 0.0)         # of with_armature
+        found = Model.from_graph(graph, floating)
+        return found.with_armature(extra) if extra.any() else found
+
+
+def with_losses(joint: Joint, changed: dict[str, float]) -> Joint:
+    """Return a joint with what is changed of it."""
+    own: dict[str, Any] = {kind: changed[name] for kind in LOSSES if (name := f"{kind}.{joint.name}") in changed}
+    return replace(joint, **own) if own else joint
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return what a name says: ("damping", "elbow")."""
+    kind, _, owner = name.partition(".")
+    return kind, owner
+
+
+def inertia_of(pi: Array) -> Array:
+    """Return G (6×6) of a link's ten parameters.
+
+    >>> inertia_of(np.array([2.0, 0, 0, 0, 1, 0, 1, 0, 0, 1])).diagonal()
+    array([1., 1., 1., 2., 2., 2.])
+    """
+    G, (i, j) = np.zeros((6, 6)), np.transpose(MOMENTS)
+    G[i, j] = G[j, i] = pi[4:]
+    G[:3, 3:] = hat(pi[1:4])
+    G[3:, :3] = -G[:3, 3:]
+    G[3:, 3:] = pi[0] * np.eye(3)
+    return G
+
+
+def unknowns_of(model: Model, unknown: Any, by: str) -> Unknowns:
+    """Return the unknowns that names say: "inertia" of all moving links with mass, "inertia.LINK", "mass.LINK", an entry such as
+    "Izz.LINK"; "damping", "friction" and "armature" of all joints, or of one, "damping.JOINT".
+
+    Raises
+    ------
+    IdentificationError : a name that there is not, twice the same, or of what does not move, or does not show
+    """
+    given: Sequence[Any] = [unknown] if isinstance(unknown, str) else unknown
+    try:
+        given = [*given]
+    except TypeError:
+        given = []
+    names: list[str] = []
+    for name in given:
+        if not isinstance(name, str):
+            raise IdentificationError(f"unknown holds {shown(name)}; expected names, such as 'inertia.LINK' or 'friction'")
+        names += named(model, name, by)
+    if not names:
+        raise IdentificationError(f"unknown is {shown(unknown)}, which is nothing of '{model.name}'; expected names, such as "
+                                  "'inertia.LINK' or 'friction'")  # fmt: skip
+    for k, name in enumerate(names):
+        kind, owner = split(name)
+        if name in names[:k]:
+            raise IdentificationError(f"unknown names '{name}' twice; expected every parameter once")
+        if kind == "mass" and any(f"{entry}.{owner}" in names for entry in ENTRIES):
+            raise IdentificationError(f"unknown names '{name}', with which its inertia goes, and entries of that; expected one of them")
+    return Unknowns(model, tuple(names))
+
+
+def named(model: Model, name: str, by: str) -> list[str]:
+    """Return the names of single numbers that a name of what is unknown stands for."""
+    kind, owner = split(name)
+    if kind not in (*KINDS, *ENTRIES) or (kind in ENTRIES and not owner):
+        known = [*KINDS, *(f"{kind}.{link.name}" for kind in ("inertia", "mass") for link in model.links)]
+        raise IdentificationError(f"unknown names '{name}'{nearest(name, known)}; expected {', '.join(KINDS)}, one of an owner, such as "
+                                  "'inertia.LINK' or 'damping.JOINT', or an entry of an inertia, such as 'Izz.LINK'")  # fmt: skip
+    if kind in LOSSES:
+        if by == "momentum":
+            raise IdentificationError(f"unknown names '{name}', which momentum does not depend on; expected inertias and masses, or "
+                                      "by='torques'")  # fmt: skip
+        return [f"{kind}.{joint}" for joint in ([required_joint(model, name, owner)] if owner else rubbing(model))]
+    links = [required_link(model, name, owner)] if owner else [link.name for link in model.links if moves(model, link) and whole(link)]
+    return [f"{entry}.{link}" for link in links for entry in (ENTRIES if kind == "inertia" else (kind,))]
+
+
+def rubbing(model: Model) -> list[str]:
+    """Return the joints that may have losses of their own: not those that float, nor those that follow others."""
+    return [b.joint.name for b in model.bodies if not (b.kind.floats or b.mimics)]
+
+
+def required_joint(model: Model, name: str, owner: str) -> str:
+    """Return the joint of a name; refuse one that does not move."""
+    moving = [b.joint.name for b in model.bodies]
+    if owner not in moving:
+        fixed = any(j.name == owner for j in model.joints)
+        what = "a joint that does not move" if fixed else f"no joint of '{model.name}'{nearest(owner, moving)}"
+        raise IdentificationError(f"unknown names '{name}', and '{owner}' is {what}; expected one of {', '.join(moving)}")
+    return owner
+
+
+def required_link(model: Model, name: str, owner: str) -> str:
+    """Return the link of a name; refuse one that does not move, has no mass to begin with, or is no rigid body."""
+    moving = [link.name for link in model.links if moves(model, link)]
+    if owner not in moving:
+        there = any(link.name == owner for link in model.links)
+        what = "a link that does not move" if there else f"no link of '{model.name}'{nearest(owner, moving)}"
+        raise IdentificationError(f"unknown names '{name}', and '{owner}' is {what}; expected one of {', '.join(moving)}")
+    G = model.link(owner).inertia
+    if not whole(model.link(owner)):
+        what = "is no rigid body's" if G.any() else "is zero"
+        raise IdentificationError(f"unknown names '{name}', and the inertia of '{owner}' in the model {what}; expected a rigid body with "
+                                  "mass, a guess, where the search begins")  # fmt: skip
+    return owner
+
+
+def moves(model: Model, link: Link) -> bool:
+    """Return whether anything carries a link."""
+    return model.carrier[model.link_index(link.name)][0] >= 0
+
+
+def whole(link: Link) -> bool:
+    """Return whether a link is a rigid body with mass."""
+    return link.mass > 0.0 and inertia.is_rigid(link.inertia)
