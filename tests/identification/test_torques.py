@@ -61,8 +61,10 @@ def test_what_is_true_is_found():
     assert engine.Simulator(found.model).model is found.model and found.model.joint("j1").damping == pytest.approx(0.4, abs=1e-8)
 
 
-@pytest.mark.parametrize(("name", "floating_base"), [("ur5", False), ("a1", True)])
-def test_public_robots_by_pinocchios_torques(name, floating_base):
+@pytest.mark.parametrize(("name", "floating_base", "unknown"), [
+    ("ur5", False, "inertia"), ("a1", True, ["inertia.trunk", "inertia.FR_thigh", "inertia.RL_calf"]),
+])  # fmt: skip
+def test_public_robots_by_pinocchios_torques(name, floating_base, unknown):
     """Their torques and their numbers; ours begin elsewhere. A floating base that nothing pushes has rows of zero, or any of its own."""
     model = robot(name, floating_base)
     reference, rng = Pinocchio(model, from_urdf(file(name), floating_base), G), np.random.default_rng(2)
@@ -71,8 +73,8 @@ def test_public_robots_by_pinocchios_torques(name, floating_base):
     tau = np.array([pin.rnea(reference.theirs, reference.data, reference.q(a), reference.v(b), reference.v(c))[reference.order]
                     for a, b, c in zip(q, v, vdot, strict=True)])  # fmt: skip
     tau += v @ engine.dynamics.damping_matrix(model) + np.sign(v) * sum(engine.dynamics.friction.dry_friction(model).values())
-    guess, true = other(model, "inertia")
-    found = engine.identify(guess, {"q": q, "v": v, "vdot": vdot, "tau": tau})
+    guess, true = other(model, unknown)
+    found = engine.identify(guess, {"q": q, "v": v, "vdot": vdot, "tau": tau}, unknown)
     base = found.base.B @ true.values
     np.testing.assert_allclose(found.base_values, base, atol=1e-8 * np.abs(base).max())
     np.testing.assert_allclose(found.base.B @ found.values, base, atol=1e-8 * np.abs(base).max())
