@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -23,6 +25,7 @@ def test_examples(monkeypatch, tmp_path):
     assert "%" in slow and names["runs"].complete and not names["runs"].failed.any() and names["flight"].t[-1] == 5.0
     assert names["observed"].shape == (64, 14) and (names["reward"] < 0).all() and not names["info"]
     assert weights.endswith("world:low/crate.0")
+    assert names["plan"].converged and np.abs(names["slope"]).max() < 1e-3
     assert names["reach"].converged.all()
     assert names["steered"].tau.shape == (3, 501, 13) and not names["steered"].tau[:, :20].any() and names["steered"].tau[:, 30:].any()
     assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001

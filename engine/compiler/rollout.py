@@ -70,9 +70,9 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         with each_group() as (g, i, lanes):
             from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
             from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
-            for buffer, size in (("%now", str(inputs)), ("%other", seldom)):
+            for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
                 to = vector_of(buffer, g, state, 3 + n_p)
-                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(size, step_w[1])}, ptr {to})")
+                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(many, step_w[1])}, ptr {to})")
     lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",
               f"  %at = phi ptr [%now, %{writer.block}], [%away, %endagain]",
               f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",
