@@ -11,10 +11,11 @@ independent bit for bit of W, of the batch and of the threads.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 
 from engine.compiler import exponentials, machine, vecmath
-from engine.compiler.kernels import Kernel
+from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, truth_values
 from engine.compiler.schedule import angles, fused, residence, segments
@@ -24,16 +25,25 @@ from engine.compiler.vecmath import literal, splat, vector
 SEGMENT = 250
 #: registers that are not planned with: what an operation overwrites must be copied first
 SPARE = 1
-#: parameters of a function, and of its segments
-SIGNATURE = "ptr %in, ptr %out, ptr %work, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s"
+#: parameters of a segment
 INSIDE = ("ptr noalias readonly %in.0, ptr noalias %out.0, ptr noalias %work.0, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s, "
-          "ptr noalias readonly %constants")  # fmt: skip
-#: a segment serves one group after another, and all of them before the next segment is fetched
-FIRST = ["entry:", "  br label %group", "group:", "  %g = phi i64 [0, %entry], [%g.n, %served]",
-         *(f"  %{p} = phi ptr [%{p}.0, %entry], [%{p}.n, %served]" for p in ("in", "out", "work"))]  # fmt: skip
-NEXT = ["  br label %served", "served:",
-        *(f"  %{p}.n = getelementptr i8, ptr %{p}, i64 %{p}.s" for p in ("in", "out", "work")), "  %g.n = add i64 %g, 1",
+          "ptr noalias readonly %constants.m")  # fmt: skip
+BASES = ("in", "out", "work")
+#: a segment serves one group after another, and all of them before the next segment is fetched; where a group's memory begins is a whole
+#: number, or LLVM would look at every address in the loop for what it has in common with others
+FIRST = ["entry:", *(f"  %{p}.a = ptrtoint ptr %{p}.0 to i64" for p in BASES), "  br label %group", "group:",
+         "  %g = phi i64 [0, %entry], [%g.n, %served]", *(f"  %{p}.i = phi i64 [%{p}.a, %entry], [%{p}.n, %served]" for p in BASES),
+         "  %in = inttoptr i64 %in.i to ptr", "  %out = inttoptr i64 %out.i to ptr", "  %work.m = inttoptr i64 %work.i to ptr"]  # fmt: skip
+NEXT = ["  br label %served", "served:", *(f"  %{p}.n = add i64 %{p}.i, %{p}.s" for p in BASES), "  %g.n = add i64 %g, 1",
         "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
+
+
+def middle(places: list[int], width: int) -> int:
+    """The place that most of a segment's are near: so near that the way there takes a byte of an instruction, which AVX-512 has count
+    whole vectors."""
+    near, places = 128 if width == 8 else 16 // width, sorted(places)
+    first = max(range(len(places)), key=lambda i: bisect.bisect_left(places, places[i] + 2 * near) - i, default=-near)
+    return places[first] + near if places else 0
 
 
 class Module:
@@ -170,8 +180,13 @@ end:
             bodies.append((body, part[-1]))
         text = [f"define internal void {name}({SIGNATURE}) nounwind {{"]
         for s, (body, last) in enumerate(bodies):
-            self.text.append("\n".join([f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *body.lines, *NEXT]))
-            text.append(f"  call void {name}.{s}({SIGNATURE}, ptr @constants)")
+            near = {base: self.bytes(middle(places, self.width)) for base, places in body.used.items()}
+            own = [f"  {base} = getelementptr i8, ptr {base}.m, i64 {-there}" for base, there in near.items()]
+            head = f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{"
+            self.text.append("\n".join([head, *FIRST, *own, *body.lines, *NEXT]))
+            text.append(f"  %near{s} = getelementptr i8, ptr %work, i64 {near['%work']}")
+            constants = f"ptr getelementptr (i8, ptr @constants, i64 {near['%constants']})"
+            text.append(f"  call void {name}.{s}({SIGNATURE.replace('%work,', f'%near{s},')}, {constants})")
             if last >= 0 and nodes[last][0] == "call":
                 for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
                     text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")
@@ -196,6 +211,7 @@ class Body:
         self.have: dict[int, str] = {}
         self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
         self.count = 0
+        self.used: dict[str, list[int]] = {"%work": [], "%constants": []}      # by what they are counted from, where values stand
 
     def put(self, text: str) -> str:
         self.count += 1
@@ -215,6 +231,8 @@ class Body:
         return self.pairs[key]
 
     def at(self, base: str, k: int) -> str:
+        if base in self.used:
+            self.used[base].append(k)
         return self.put(f"getelementptr inbounds {self.D}, ptr {base}, i64 {k}") if k else base
 
     def load(self, base: str, k: int) -> str:
@@ -222,7 +240,9 @@ class Body:
         return self.put(f"load volatile {self.D}, ptr {self.at(base, k)}")
 
     def store(self, value: str, base: str, k: int) -> None:
-        self.lines.append(f"  store {self.D} {value}, ptr {self.at(base, k)}")
+        """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
+        how = "store" if base == "%out" else "store volatile"
+        self.lines.append(f"  {how} {self.D} {value}, ptr {self.at(base, k)}")
 
     def value(self, i: int) -> str:
         """Operand for node i: what is in a register, or a load."""

@@ -83,14 +83,19 @@ def truth_values(nodes: Sequence[Node]) -> set[int]:
 
 def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
     """The nodes that the outputs need, renumbered in their order."""
-    needed = set(outputs)
+    new = [-1] * len(nodes)                                                    # 0 is wanted
+    for i in outputs:
+        new[i] = 0
     for i in reversed(range(len(nodes))):
-        if i in needed:
-            needed.update(operands(nodes[i]))
-    kept, new = sorted(needed), [0] * len(nodes)
-    for k, i in enumerate(kept):
-        new[i] = k
-    return [renumbered(nodes[i], new) for i in kept], [new[i] for i in outputs]
+        if not new[i]:
+            for j in operands(nodes[i]):
+                new[j] = 0
+    kept = []
+    for i, node in enumerate(nodes):
+        if not new[i]:
+            new[i] = len(kept)
+            kept.append(renumbered(node, new))
+    return kept, [new[i] for i in outputs]
 
 
 def verify(program: Program) -> None:
