@@ -90,7 +90,7 @@ def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
         if not new[i]:
             for j in operands(nodes[i]):
                 new[j] = 0
-    kept = []
+    kept: list[Node] = []
     for i, node in enumerate(nodes):
         if not new[i]:
             new[i] = len(kept)
