@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
+from tests.bench.control import control
 from tests.bench.derivatives import derivatives
 from tests.bench.learning import learning
 from tests.bench.policies import policies
@@ -404,8 +405,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, start, scaling, steps, body, contact, campaigns, policies, learning, reach,
-                                 precision, pictures)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, control, start, scaling, steps, body, contact, campaigns, policies, learning,
+                                 reach, precision, pictures)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:
