@@ -33,7 +33,7 @@ class Horizon:
     Parameters
     ----------
     running, final : functions of t, q, v, and what else they ask for by name ("u", poses, the simulation's parameters), as controllers do
-    own : parameters that the simulation does not have, for these functions alone
+    parameters : those by name that the simulation does not have, for these functions alone (*shape), are added; others are not looked at
 
     Attributes
     ----------

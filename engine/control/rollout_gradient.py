@@ -60,7 +60,8 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
     steps : N; t : when it begins, s
     u : of the simulation's parameter "u" (*shape) for all steps, or (..., N, *shape), its value by default; where there is none,
         generalized forces (nv) besides all others, none by default
-    parameters : values of the others (..., *shape), and of those that these functions alone ask for
+    parameters : values of the simulation's others (..., *shape), and of those that these functions alone ask for (*shape), the same for all
+        rows
 
     Raises
     ------
