@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 from engine import cache
 from engine.checks import EngineError
 from engine.compiler import vecmath
+from engine.compiler.program import uncollected
 
 
 def texts() -> bytes:
@@ -170,7 +171,9 @@ class Code:
         kept = cache.load(key)
         self.cached = kept is not None
         if kept is None:
-            kept = joined(assemble(text()))
+            with uncollected():
+                made = text()
+            kept = joined(assemble(made))
             cache.store(key, kept)
         self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
         for code in parted(kept):
