@@ -182,8 +182,9 @@ end:
         for s, (body, last) in enumerate(bodies):
             near = {base: self.bytes(middle(places, self.width)) for base, places in body.used.items()}
             own = [f"  {base} = getelementptr i8, ptr {base}.m, i64 {-there}" for base, there in near.items()]
-            head = f"define internal void {name}.{s}({INSIDE}) noinline nounwind {{"
-            self.text.append("\n".join([head, *FIRST, *own, *body.lines, *NEXT]))
+            lines = [f"void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *own, *body.lines, *NEXT]
+            calls = any("@" in line and "@llvm." not in line for line in body.lines)
+            self.text.append(f"define {'internal' if calls else 'hidden'} " + "\n".join(lines))
             text.append(f"  %near{s} = getelementptr i8, ptr %work, i64 {near['%work']}")
             constants = f"ptr getelementptr (i8, ptr @constants, i64 {near['%constants']})"
             text.append(f"  call void {name}.{s}({SIGNATURE.replace('%work,', f'%near{s},')}, {constants})")

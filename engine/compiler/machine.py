@@ -7,18 +7,22 @@ one that is wider than the processor's vectors.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import functools
 import hashlib
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from engine import cache
 from engine.checks import EngineError
 from engine.compiler import vecmath
+from engine.compiler.program import uncollected
 
 
 def texts() -> bytes:
@@ -103,14 +107,57 @@ def identity() -> str:
     return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), TEXTS, library])
 
 
-def assemble(text: str) -> bytes:
-    """Object code of IR text. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
-    module = llvm().parse_assembly(text)
+#: functions in one module: enough that what each module takes by itself is little
+TOGETHER = 16
+#: processors for threads
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def assemble(text: str) -> list[bytes]:
+    """Object code of IR text. Hidden functions, which call none of the others, are modules of their own, a few in each: several processors
+    work on them at once, and what comes out depends on the text alone."""
+    head, *functions = text.split("\ndefine ")
+    apart = [f for f in functions if f.startswith("hidden ")]
+    declared = [f"declare {f[: f.index(')') + 1]}" for f in apart]
+    own = "\ndefine ".join([head, *(f for f in functions if not f.startswith("hidden "))])
+    few = ("".join(f"define {f}\n" for f in apart[k : k + TOGETHER]) for k in range(0, len(apart), TOGETHER))
+    modules = ["\n".join([own, *declared]), *few] if len(apart) > TOGETHER else [text]
+    if len(modules) > 1:
+        with contextlib.suppress(RuntimeError), ThreadPoolExecutor(CORES) as pool:  # which no thread can be started for at Python's end
+            return list(pool.map(assembled, modules))
+    return [assembled(module) for module in modules]
+
+
+def assembled(text: str) -> bytes:
+    """Object code of one module. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
+    module = llvm().parse_assembly(text, llvm().create_context())
     module.verify()
     host = target()
     builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
     builder.getModulePassManager().run(module, builder)
-    return host.emit_object(module)
+    ffi = llvm().ffi
+    emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    with ffi.OutputString() as error:  # as TargetMachine.emit_object, but for llvmlite's lock: a context of its own needs none
+        buffer = getattr(emit, "_cfn", emit)(host, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def joined(parts: list[bytes]) -> bytes:
+    """Several objects as one, each after its length."""
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def parted(whole: bytes) -> Iterator[bytes]:
+    """The objects that were joined."""
+    while whole:
+        end = 8 + int.from_bytes(whole[:8], "little")
+        yield whole[8:end]
+        whole = whole[end:]
 
 
 class Code:
@@ -121,13 +168,16 @@ class Code:
         """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes."""
         width()  # which refuses a wrong ENGINE_LANES; code for single calls does not ask otherwise
         key = f"{key}|{identity()}"
-        code = cache.load(key)
-        self.cached = code is not None
-        if code is None:
-            code = assemble(text())
-            cache.store(key, code)
+        kept = cache.load(key)
+        self.cached = kept is not None
+        if kept is None:
+            with uncollected():
+                made = text()
+            kept = joined(assemble(made))
+            cache.store(key, kept)
         self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
-        self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
+        for code in parted(kept):
+            self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
     @alone

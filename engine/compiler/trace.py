@@ -22,7 +22,7 @@ from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
-from engine.compiler.program import Program, Shape, live, size, verify
+from engine.compiler.program import Program, Shape, live, size, uncollected, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 from engine.compiler.solves import Solves
@@ -71,6 +71,7 @@ class NumericTracer(Tracer):
         return result if type(result) is Expr else Expr(self, self.index(result))
 
 
+@uncollected()
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False) -> Program:
     """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
 

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import inspect
 import math
+import os
 import sys
 import threading
 import types
@@ -27,8 +28,10 @@ from engine.compiler.elementary import MATH, UFUNCS, rint
 from engine.compiler.expr import Expr
 from engine.compiler.refusals import TraceError, is_installed, is_ours
 
-#: held while something is lent
+#: held while something is lent; a fork waits for it, as for :data:`engine.compiler.machine.LOCK`
 LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 #: NumPy's functions that make arrays
 MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "empty", "zeros", "ones", "full", "eye", "identity", "empty_like",
           "zeros_like", "ones_like", "full_like", "copy")  # fmt: skip
