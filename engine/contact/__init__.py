@@ -3,7 +3,7 @@
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.correction import corrected, velocity_after
 from engine.contact.joint_laws import JointLaws, Row, rows_of
-from engine.contact.material import ContactError, ContactMaterial
+from engine.contact.material import ContactError, ContactMaterial, is_material, require_material
 from engine.contact.momenta import momentum_changes
 from engine.contact.newton import Law, minimum
 from engine.contact.pairs import Pair, Placed, number_of_points
@@ -11,4 +11,5 @@ from engine.contact.together import Together
 from engine.contact.touching import Touching
 
 __all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching",
-           "corrected", "minimum", "momentum_changes", "number_of_points", "rows_of", "velocity_after"]  # fmt: skip
+           "corrected", "is_material", "minimum", "momentum_changes", "number_of_points",
+           "require_material", "rows_of", "velocity_after"]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,15 @@ class ContactLaws:
 
     def __init__(self, model: Model, pairs: list[Pair], stiction: float) -> None:
         self.model, self.pairs, self.stiction = model, pairs, stiction
+
+    def of(self, model: Model, values: Mapping[str, Any]) -> ContactLaws:
+        """Return the laws of a model with other numbers, with parameters in place of those of surfaces."""
+        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction)
+
+    @property
+    def surfaces(self) -> set[str]:
+        """The links whose surfaces may touch, the ground's "world"."""
+        return {s.link for pair in self.pairs for s in (pair.a, pair.b)}
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +87,7 @@ class ContactLaws:
         return ops.logical_not(near)
 
     @functools.cached_property
-    def bounds(self) -> dict[int, float] | None:
+    def bounds(self) -> dict[int, Any] | None:
         """How far from its root's origin a shape of each floating tree can be, but for what its joints slide, and from the world's one that
         stands still (−1); None where one that may touch does not float, or has other joints that translate."""
         bodies, far = self.model.bodies, self.extents
@@ -115,21 +125,21 @@ class ContactLaws:
             for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, GROUNDS)], False)  # fmt: skip
 
     @functools.cached_property
-    def levers(self) -> list[list[tuple[int, float]]]:
+    def levers(self) -> list[list[tuple[int, Any]]]:
         """How far each velocity of a body moves what it carries, about: by how far that reaches, or by 1 where it does not turn."""
         far, S = self.extents, [body.subspace(self.model.neutral()) for body in self.model.bodies]
         return [[(j, far[i] if S[i][:3, k].any() else 1.0) for k, j in enumerate(range(body.v.start, body.v.stop))]
                 for i, body in enumerate(self.model.bodies)]  # fmt: skip
 
     @functools.cached_property
-    def extents(self) -> list[float]:
+    def extents(self) -> list[Any]:
         """How far from its origin what each body carries can be, but for what joints slide, and what stands still, last."""
-        far = [0.0] * (len(self.model.bodies) + 1)
+        far: list[Any] = [0.0] * (len(self.model.bodies) + 1)
         for s in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, GROUNDS)):
-            far[s.body] = max(far[s.body], float(np.linalg.norm(s.center)) + s.shape.bounding_radius)
+            far[s.body] = ops.maximum(far[s.body], ops.norm(s.center) + s.shape.bounding_radius)
         for i, body in reversed(list(enumerate(self.model.bodies))):
             if body.parent >= 0:
-                far[body.parent] = max(far[body.parent], far[i] + float(np.linalg.norm(body.placement[:3, 3])))
+                far[body.parent] = ops.maximum(far[body.parent], far[i] + ops.norm(body.placement[:3, 3]))
         return far
 
     def gaps(self, q: Array) -> Array:

@@ -8,7 +8,7 @@ order, towards the end where it is stiffer than the step, which damps it. The we
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,11 @@ from engine.dynamics.crba import crba
 from engine.model import Model
 
 Array = np.ndarray
+#: what a joint loses, by a parameter's name
+LOSSES = "damping", "friction"
 #: the time in which a speed beyond its limit decays, s
 GOVERNED = 5e-3
+NONE: frozenset[str] = frozenset()
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 16
 #: what was found of models
@@ -58,8 +61,9 @@ class Row(NamedTuple):
         return bool(self.damping or self.friction or np.isfinite([self.low, self.high, self.speed]).any())
 
 
-def rows_of(model: Model) -> list[Row]:
-    """Return the coordinates of joints that rub or end somewhere, mimic joints' own ones among them.
+def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
+    """Return the coordinates of joints that rub or end somewhere, or whose losses are ``varied`` parameters ("damping.JOINT",
+    "friction.JOINT"), mimic joints' own ones among them.
 
     Those of attitudes have no limits; a joint's damping and friction are for each of its velocities; a speed limit of zero is none.
 
@@ -80,7 +84,8 @@ def rows_of(model: Model) -> list[Row]:
             row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
                       limits.velocity or np.inf, limits.effort or np.inf,
                       *(b.ratio**2 * float(x[b.v.start + k]) for x in (w, most)))  # fmt: skip
-            if row.acts and row.mobility > 0.0:
+            varies = any(f"{loss}.{b.joint.name}" in varied for loss in LOSSES)
+            if (row.acts or varies) and row.mobility > 0.0:
                 rows.append(row)
     return rows
 
@@ -148,7 +153,7 @@ class Rub(NamedTuple):
     def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
         """What acts: its name, and γ and −∂γ/∂u as a function of u."""
         r = self.row
-        given = [("damper", self.damper, bool(r.damping)), ("friction", self.dry, bool(r.friction)),
+        given = [("damper", self.damper, there(r.damping)), ("friction", self.dry, there(r.friction)),
                  ("governor", self.governor, np.isfinite(r.speed)),
                  ("stop", lambda u: self.stop(u, r.low, -1.0), np.isfinite(r.low)),
                  ("stop", lambda u: self.stop(u, r.high, 1.0), np.isfinite(r.high))]  # fmt: skip
@@ -160,6 +165,11 @@ class Rub(NamedTuple):
         return sum(g for g, _ in given), sum(s for _, s in given)
 
 
+def there(x: Any) -> bool:
+    """Return whether a number may be other than zero."""
+    return ops.graph_of(x) is not None or bool(x)
+
+
 class JointLaws:
     """The laws of rows in one step: a :class:`~engine.contact.newton.Law`.
 
@@ -168,6 +178,7 @@ class JointLaws:
     slow : the speed, rad/s or m/s, that counts as rest
     stiffness : of a stop, N·m/rad (N/m), for each row
     dissipation : of a stop, s/rad (s/m)
+    varied : names of parameters that count instead of the rows' own losses, "damping.JOINT" and "friction.JOINT"
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
@@ -177,8 +188,14 @@ class JointLaws:
     array([-0.003])
     """
 
-    def __init__(self, rows: list[Row], slow: float, stiffness: list[float], dissipation: float) -> None:
-        self.rows, self.slow, self.stiffness, self.dissipation = rows, slow, stiffness, dissipation
+    def __init__(self, rows: list[Row], slow: float, stiffness: list[float], dissipation: float, varied: frozenset[str] = NONE) -> None:
+        self.rows, self.slow, self.stiffness, self.dissipation, self.varied = rows, slow, stiffness, dissipation, varied
+
+    def of(self, values: Mapping[str, Any]) -> JointLaws:
+        """Return the laws with parameters in place of the rows' losses."""
+        rows = [r._replace(**{n: values[name] for n in LOSSES if (name := f"{n}.{r.joint}") in self.varied and name in values})
+                for r in self.rows]  # fmt: skip
+        return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
 
     def step(self, h: Any, before: Array, q: Array, free: Array) -> Rubbing:
         """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv)."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+import numpy as np
+
+from engine import ops
 from engine.checks import EngineError, number
 
 #: a slip at which static friction has fallen to 1/e of the way to kinetic friction (Stribeck), m/s
 STRIBECK = 1e-2
+
+
+#: parameters that count instead of a number of a surface: of a link's, or of the ground's, "world"
+PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction")}
 
 
 class ContactError(EngineError):
@@ -40,6 +49,8 @@ class ContactMaterial:
     static_friction: float | None = None
 
     def __post_init__(self) -> None:
+        if ops.graph_of(*(getattr(self, f.name) for f in fields(self))) is not None:      # traced: a parameter of a simulation
+            return
         expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": "zero or more"}
         for f in fields(self):
             x = getattr(self, f.name)
@@ -55,9 +66,19 @@ class ContactMaterial:
             object.__setattr__(self, f.name, float(x))
 
     @property
-    def static(self) -> float:
+    def static(self) -> Any:
         """μ of a contact that does not slide."""
         return self.friction if self.static_friction is None else self.static_friction
+
+    def of(self, link: str, values: Mapping[str, Any]) -> ContactMaterial:
+        """Return the material of a link's surface with parameters in place of its numbers; what sticks rubs no less than what slides."""
+        given = {n: values[name] for kind, n in PARAMETERS.items() if (name := f"{kind}.{link}") in values}
+        if not given:
+            return self
+        static = given.get("static_friction", self.static_friction)
+        if static is not None:
+            given["static_friction"] = ops.maximum(static, given.get("friction", self.friction))
+        return replace(self, **{n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()})
 
     def with_surface(self, other: ContactMaterial) -> ContactMaterial:
         """Return the material of this surface on another."""
@@ -66,6 +87,22 @@ class ContactMaterial:
                                harmonic(self.friction, other.friction), harmonic(self.static, other.static))  # fmt: skip
 
 
-def harmonic(a: float, b: float) -> float:
+def harmonic(a: Any, b: Any) -> Any:
     """Return the harmonic mean of two numbers that are not negative."""
-    return 2.0 * a * b / (a + b) if a + b > 0.0 else 0.0
+    total = a + b
+    return 2.0 * a * b / ops.where(total > 0.0, total, 1.0)
+
+
+def is_material(name: str) -> bool:
+    """Return whether a parameter counts instead of a number of a surface."""
+    kind, _, link = name.partition(".")
+    return kind in PARAMETERS and bool(link)
+
+
+def require_material(name: str, a: Any, error: type[EngineError] = ContactError) -> None:
+    """Refuse values (...) of such a parameter that no surface has."""
+    stiff = name.startswith("contact_stiffness.")
+    for row in np.ndindex(np.shape(a)):
+        if not (a[row] >= 0.0 and (a[row] > 0.0 or not stiff)):
+            where = f" in row {', '.join(map(str, row))}" if row else ""
+            raise error(f"parameter '{name}' is {a[row]:g}{where}; expected a number {'above zero' if stiff else 'from zero'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,12 +41,21 @@ class Placed(NamedTuple):
     def center(self) -> Array:
         return self.pose[:3, :3] @ self.shape.center + self.pose[:3, 3]
 
+    def on(self, model: Model, nominal: Model) -> Placed:
+        """Return the shape where its link is on the body of a model with other placements than the ``nominal`` one."""
+        if self.link not in (link.name for link in model.links):               # the ground
+            return self
+        (_, T), (_, T_nominal) = (m.carrier[m.link_index(self.link)] for m in (model, nominal))
+        same = T.dtype != object and not (T - T_nominal).any()
+        return self if same else self._replace(pose=T @ (se3.inv(T_nominal) @ self.pose))
+
 
 class Pair(NamedTuple):
     """Two shapes that may touch; forces are on the second.
 
     Attributes
     ----------
+    surfaces : what each is made of
     mobility : w, the velocity that a unit impulse on both leaves them with, about
     """
 
@@ -54,8 +63,19 @@ class Pair(NamedTuple):
     a: Placed
     b: Placed
     points: int
-    material: ContactMaterial
+    surfaces: tuple[ContactMaterial, ContactMaterial]
     mobility: float
+
+    @property
+    def material(self) -> ContactMaterial:
+        """The material of the one on the other."""
+        return self.surfaces[0].with_surface(self.surfaces[1])
+
+    def of(self, model: Model, nominal: Model, values: Mapping[str, Any]) -> Pair:
+        """Return the pair on a model with other numbers than the ``nominal`` one, of surfaces with parameters in place of their numbers."""
+        one, other = self.surfaces
+        return self._replace(a=self.a.on(model, nominal), b=self.b.on(model, nominal),
+                             surfaces=(one.of(self.a.link, values), other.of(self.b.link, values)))  # fmt: skip
 
     @property
     def together(self) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine import ops
 from engine.checks import number
 from engine.model import Model, StateError
+from engine.model.body import reflected
 
 Array = np.ndarray
 
@@ -25,10 +28,7 @@ def damping_matrix(model: Model) -> Array:
     >>> damping_matrix(arm.model())
     array([[0.5]])
     """
-    d = np.zeros(model.nv)
-    for body in model.bodies:
-        d[body.v] += body.ratio**2 * body.joint.damping
-    return np.diag(d)
+    return np.diag(reflected(model.bodies, model.nv, "damping"))
 
 
 def friction_forces(model: Model, v: Array, smoothing: float, damping: Array | None = None, friction: Array | None = None) -> Array:
@@ -65,7 +65,7 @@ def friction_forces(model: Model, v: Array, smoothing: float, damping: Array | N
     s = number("smoothing", smoothing, "a speed greater than zero, such as 1e-3 (rad/s and m/s)", above=0.0, error=StateError)
     tau = -(np.diag(damping_matrix(model)) if damping is None else model.checked("damping", damping)) * v
     for ratio, f in dry_friction(model).items() if friction is None else ((1.0, model.checked("friction", friction)),):
-        if np.any(f):
+        if ops.graph_of(f) is not None or np.any(f):
             u = ratio * v
             tau = tau - ratio * f * (u / ops.sqrt(u * u + s**2))
     return tau
@@ -74,7 +74,9 @@ def friction_forces(model: Model, v: Array, smoothing: float, damping: Array | N
 def dry_friction(model: Model) -> dict[float, Array]:
     """Return the joints' Coulomb friction by the speed at which they slip: for each |ratio| of joints to entries of v, 1 of ordinary ones,
     their friction in total for each entry (nv)."""
-    found: dict[float, Array] = {}
+    found: dict[float, list[Any]] = {}
     for body in model.bodies:
-        found.setdefault(abs(body.ratio), np.zeros(model.nv))[body.v] += body.joint.friction
-    return found
+        total = found.setdefault(abs(body.ratio), [0.0] * model.nv)
+        for k in range(body.v.start, body.v.stop):
+            total[k] = total[k] + body.joint.friction
+    return {ratio: np.array(total) for ratio, total in found.items()}

@@ -158,7 +158,7 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     w = ops.solve(I, wanted)
     V = through_wanted / m - ops.cross(w, c)
     p = P[6:] - R @ c
-    if not (np.eye(4) == root.placement).all():
+    if root.placement.dtype == object or not (np.eye(4) == root.placement).all():
         p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
     q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
     return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]]), moved

@@ -23,7 +23,7 @@ from engine.simulation.component import Context, SimulationError, SimulationWarn
 from engine.simulation.function import units
 from engine.simulation.law import OFFERED, Called, Noise
 from engine.simulation.layout import Layout
-from engine.simulation.parameters import Read
+from engine.simulation.parameters import Read, possible
 from engine.simulation.surroundings import Kept, surroundings
 
 Array = np.ndarray
@@ -221,20 +221,20 @@ class Task:
         own |= {"action": self.simulator.parameters["action"], **{n: drawn[n] for n in self.drawn_names}}
         if "noise.run" in self.simulator.parameters:
             own |= {"noise.seed": own["seed"], "noise.run": own["row"] + ROWS * own["episode"]}
-        good, plant = self.sound(drawn), self.simulator.plant
+        plant = self.simulator.plant
+        good = self.sound(drawn, self.own.join(own)[: plant.parameters.n])
         p = self.own.join({**own, "episode": own["episode"] + 1.0, "begin": 0.0, "skipped": own["skipped"] + ops.where(good, 0.0, 1.0)})
         q = self.simulator.model.manifold.normalized(drawn["q"])
         x = step.layout.join({"q": q, "v": drawn["v"], "state": plant.initial_states(), "memory": plant.initial_memories(),
                               "events": np.zeros(0)})  # fmt: skip
         return np.concatenate([step.prepared(0.0, p[: plant.parameters.n], x), p, [0.0]]), good
 
-    def sound(self, drawn: Mapping[str, Any]) -> Any:
-        """Whether an episode can begin with what was drawn, as :meth:`Simulator.run` asks of its beginning."""
+    def sound(self, drawn: Mapping[str, Any], p: Array) -> Any:
+        """Whether an episode can begin with what was drawn, among the parameters p, as :meth:`Simulator.run` asks of its beginning."""
         numbers = [x for a in drawn.values() for x in a.reshape(-1)]
-        masses = [drawn[n].reshape(-1)[-1] for n in drawn if n.startswith(("mass.", "inertia."))]
-        good = [finite(numbers), *(ops.less(0.0, m) for m in masses)]
+        good = [finite(numbers), *(possible(n, x) for n, x in drawn.items())]
         good += units(self.simulator.model.manifold, drawn["q"])
-        good += [self.simulator._overlaps.apart(drawn["q"])] if self.simulator._overlaps else []
+        good += [self.simulator._overlaps.apart(drawn["q"], p)] if self.simulator._overlaps else []
         return functools.reduce(ops.logical_and, good)
 
     def seen(self, dt: Any, w: Array, begin: Any) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """The mechanism: joint types, links and joints, the tree, and the frozen model."""
 
+from engine.model.body import Body
 from engine.model.builder import Builder
 from engine.model.combine import Mounted, combine
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import KINDS, Kind, Limits
-from engine.model.model import Body, Model
+from engine.model.model import Model
 from engine.model.tree import Geometry, Joint, Link, Material, Mimic
 
 __all__ = ["KINDS", "Body", "Builder", "Geometry", "Joint", "Kind", "Limits", "Link", "Material", "Mimic", "Model", "ModelError",

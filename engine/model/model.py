@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,81 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import array, nearest, numbers, shown
+from engine.model import parameters
+from engine.model.body import Body, assembled, kept, reflected
 from engine.model.errors import ModelError, StateError
-from engine.model.joint_types import Kind
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
-from engine.spatial import inertia, quaternion
+from engine.spatial import quaternion
 from engine.spatial.manifold import Manifold, product
 
 Array = NDArray[np.float64]
 FLOATING_BASE = "floating_base"
-#: the pose of a body in its own frame
-ITSELF = frozen(np.eye(4), (4, 4), "pose")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Body(ReadOnly):
-    """A body moves as one: a joint that is not fixed, its child link, and every link welded to that child.
-
-    Attributes
-    ----------
-    joint : the moving joint above the body
-    parent : index of the parent body, −1 for the world
-    placement : T_PJ, pose of the joint frame in the parent body's frame
-    inertia : G of all welded links about the body's origin, 6×6
-    q, v : where the joint's coordinates lie in the model's q and v (a mimic joint's: its source's)
-    ratio, offset : the mimic relation, composed along a chain of mimics (1 and 0 for an ordinary joint)
-    """
-
-    joint: Joint
-    parent: int
-    placement: Array
-    inertia: Array
-    q: slice
-    v: slice
-    ratio: float = 1.0
-    offset: float = 0.0
-
-    def __repr__(self) -> str:
-        return f"Body({self.joint}, parent {self.parent})"
-
-    @property
-    def kind(self) -> Kind:
-        """The joint's kind."""
-        return self.joint.type
-
-    @property
-    def mimics(self) -> bool:
-        """Whether the joint follows another, and so has no coordinates of its own."""
-        return self.joint.mimic is not None
-
-    def coordinates(self, q: Array) -> Array:
-        """Return the joint's own coordinates out of the model's q: ratio · q + offset for a mimic."""
-        own = q[self.q]
-        return self.ratio * own + self.offset if self.mimics else own
-
-    def joint_pose(self, q: Array) -> Array:
-        """Return T_JC(q): pose of the body in the joint's frame."""
-        return self.kind.pose(self.joint, self.coordinates(q))
-
-    def pose(self, q: Array) -> Array:
-        """Return T_PC(q) = T_PJ T_JC(q): pose of the body in its parent body."""
-        return self.placement @ self.joint_pose(q)
-
-    def inertia_in_parent(self, q: Array, G: Array) -> Array:
-        """Return Ad(T_PC)⁻ᵀ G Ad(T_PC)⁻¹, through the joint, then through its placement: each has zeros that their product has not."""
-        return inertia.transformed(self.placement, inertia.transformed(self.joint_pose(q), G))
-
-    def subspace(self, q: Array) -> Array:
-        """Return S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""
-        S = self.kind.subspace(self.joint, self.coordinates(q))
-        return self.ratio * S if self.mimics else S
-
-    def subspace_rate(self, q: Array, v: Array) -> Array:
-        """Return Ṡ(q, v), 6×nv: zeros where S is constant."""
-        rate = self.kind.subspace_rate
-        return rate(self.joint, self.coordinates(q), v[self.v]) if rate else np.zeros((6, self.kind.nv))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,40 +64,15 @@ class Model(ReadOnly):
             while any(j.name == name for j in joints):
                 name += "_"
             joints.insert(0, Joint(name, "floating", "", root))
-        mimics = _mimics(joints)
-        q, v, nq, nv = {}, {}, 0, 0
-        for j in joints:
-            if j.name not in mimics:
-                q[j.name], v[j.name] = slice(nq, nq + j.type.nq), slice(nv, nv + j.type.nv)
-                nq, nv = nq + j.type.nq, nv + j.type.nv
-        above = {j.child: j for j in joints}
-        bodies: list[Body] = []
-        carrier: dict[str, tuple[int, Array]] = {}
-        welded: list[list[Array]] = []
-        for link in links:
-            joint = above.get(link.name)
-            body, T = carrier.get(joint.parent, (-1, ITSELF)) if joint else (-1, ITSELF)
-            if joint:
-                T = frozen(welded_pose(T, joint.placement), (4, 4), f"joint '{joint.name}': the pose in the body that carries it")
-            if joint and joint.kind != "fixed":
-                source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
-                bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
-                welded.append([])
-                body, T = len(bodies) - 1, ITSELF
-            carrier[link.name] = body, T
-            if body >= 0 and link.inertia.any():
-                G = link.inertia
-                welded[body].append(np.triu(G) + np.triu(G, 1).T if T is ITSELF else inertia.transformed(T, G))
-        total = [frozen(_without_dust(sum(w, np.zeros((6, 6)))), (6, 6), "inertia") for w in welded]
-        bodies = [Body(b.joint, b.parent, b.placement, G, b.q, b.v, b.ratio, b.offset) for b, G in zip(bodies, total, strict=True)]
-        name = graph.graph.get("name", "") or "robot"
-        held = nx.freeze(graph.copy())
-        armature = np.zeros(nv)
-        for b in bodies:
-            if b.joint.armature:
-                armature[b.v] += b.ratio * b.ratio * b.joint.armature
-        return cls(name, held, tuple(links), tuple(joints), tuple(bodies), tuple(carrier[n.name] for n in links), nq, nv,
-                   frozen(armature, (nv,), "armature"))  # fmt: skip
+        return cls._of(graph.graph.get("name", "") or "robot", nx.freeze(graph.copy()), links, joints)
+
+    @classmethod
+    def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0) -> Model:
+        """Return the model of links and joints in topological order, with ``more`` armature (nv) than its joints have."""
+        bodies, carrier = assembled(links, joints)
+        nq, nv = (sum(getattr(b.kind, n) for b in bodies if not b.mimics) for n in ("nq", "nv"))
+        armature = kept(reflected(bodies, nv, "armature") + more, "armature")
+        return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature)
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}           # what is cached besides is found again
@@ -216,6 +126,50 @@ class Model(ReadOnly):
             entries = b.kind.q_names if which == "q" else b.kind.v_names
             names += [f"{b.joint.name}.{e}" if e else b.joint.name for e in entries]
         return tuple(names)
+
+    # ------------------------------------------------------------ other numbers
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Model:
+        """Return the model with other numbers, floats or traced: one program of a function of them serves every robot of this structure.
+
+        Parameters
+        ----------
+        values : by name. Of a link that moves: "mass.LINK", kg, of which its inertia is a multiple; "center.LINK" (3), m, of a rigid body,
+            whose tensor about it stays; "inertia.LINK" (6, 6). Of a joint: "placement.JOINT" (4, 4), its pose T_PJ, or "displacement.JOINT"
+            (6), a twist ξ with T_PJ exp ξ; "damping.JOINT", "friction.JOINT", "armature.JOINT". Shapes of collision and visuals go along
+            with the links; limits, and what joints mimic, stay.
+
+        Raises
+        ------
+        ModelError : no such number, or one that none has: a mass of zero, a tensor of no body
+
+        Examples
+        --------
+        >>> import engine
+        >>> arm = engine.Builder()
+        >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+        >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+        >>> model = arm.model()
+        >>> model.with_parameters({"mass.rod": 3.0}).link("rod").mass
+        3.0
+        >>> def weight(m):
+        ...     return engine.dynamics.gravity_forces(model.with_parameters({"mass.rod": m, "center.rod": [1, 0, 0]}), np.zeros(1))
+        >>> engine.jacobian(weight)(3.0)
+        array([9.81])
+        """
+        if not isinstance(values, Mapping):
+            raise ModelError(f"with_parameters got {shown(values)}; expected numbers by their names, such as {{'mass.LINK': 2.0}}")
+        names = parameters.checked_names(self, values)
+        return self.with_numbers({name: parameters.checked_value(name, values[name]) for name in names})
+
+    def with_numbers(self, values: Mapping[str, Any]) -> Model:
+        """:meth:`with_parameters` of what has been checked."""
+        links, joints = parameters.changed(self, values)
+        more = self.armature - reflected(self.bodies, self.nv, "armature")
+        graph = self.graph
+        if not any(np.asarray(x).dtype == object for x in values.values()):
+            graph = parameters.relabelled(graph, links, joints)
+        return Model._of(self.name, graph, links, joints, more)
 
     # ------------------------------------------------------------ rotors
 
@@ -358,30 +312,6 @@ def _armature(what: str, x: Any, n: int) -> Array:
     return a
 
 
-def welded_pose(T_AB: Array, T_BC: Array) -> Array:
-    """Return T_AB T_BC without the dust of rounding: cos(1.5707963267948966) = 6e-17 is no structure, 0 is.
-
-    Entries of the rotation within 1e-15 of 0 and ±1 are put there, of the position what is below 1e-15 of the longer one to 0: nothing
-    above rounding moves.
-
-    >>> quarter = np.array([[0.0, -1.0, 0.0, 0.1], [1.0, 6e-17, 0.0, 0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
-    >>> welded_pose(np.eye(4), quarter)[1]
-    array([1. , 0. , 0. , 0.2])
-    """
-    T = T_AB @ T_BC
-    reach = max(np.abs(T_AB[:3, 3]).max(), np.abs(T_BC[:3, 3]).max())
-    near, dust = np.round(T), np.array([1.0, 1.0, 1.0, reach]) * 1e-15
-    rotates = np.array([True, True, True, False])
-    return np.where((np.abs(T - near) < dust) & (rotates & (np.abs(near) <= 1) | (near == 0)), near, T) + 0.0
-
-
-def _without_dust(G: Array) -> Array:
-    """Return G with the rounding errors of a rotation (below 1e-15 of the block's largest entry) made structural zeros."""
-    blocks = G.reshape(2, 3, 2, 3)
-    largest = np.abs(blocks).max(axis=(1, 3), keepdims=True)
-    return np.where(np.abs(blocks) < 1e-15 * largest, 0.0, blocks).reshape(6, 6)
-
-
 def _validated(graph: Any) -> str:
     """Return the name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
@@ -415,31 +345,3 @@ def _validated(graph: Any) -> str:
         some = ", ".join(map(repr, roots[:5]))
         raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")
     return str(roots[0])
-
-
-def _mimics(joints: list[Joint]) -> dict[str, tuple[str, float, float]]:
-    """Return, for each mimic joint that moves, the joint at the end of its chain, and the composed ratio and offset."""
-    by_name = {j.name: j for j in joints}
-    result: dict[str, tuple[str, float, float]] = {}
-    for joint in joints:
-        chain: dict[str, Joint] = {}
-        while joint.mimic is not None and joint.kind != "fixed" and joint.name not in result:
-            chain[joint.name], name = joint, joint.mimic.source
-            if name not in by_name:
-                raise ModelError(f"joint '{joint.name}' mimics '{name}', which is not there{nearest(name, by_name)}")
-            if name in chain:
-                loop = [*list(chain)[list(chain).index(name) :], name]
-                raise ModelError(f"joints {' → '.join(loop)} mimic one another in a circle")
-            joint = by_name[name]
-        if chain and (joint.kind == "fixed" or joint.type.nv != 1):
-            raise ModelError(f"joint '{[*chain][-1]}' mimics '{joint.name}', which is {joint.kind}; expected a joint with one coordinate")
-        end, ratio, offset = result.get(joint.name, (joint.name, 1.0, 0.0))
-        for name, follower in reversed(chain.items()):
-            rule = follower.mimic
-            assert rule is not None
-            ratio, offset = rule.ratio * ratio, rule.ratio * offset + rule.offset
-            if not np.isfinite([ratio, offset]).all():
-                what = f"with the ratio {ratio:g} and the offset {offset:g}"
-                raise ModelError(f"joint '{name}' follows '{end}' {what}; expected finite numbers")
-            result[name] = end, ratio, offset
-    return result

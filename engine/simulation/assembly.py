@@ -11,7 +11,7 @@ from engine.model import Model
 from engine.simulation.actuators import Drive, Motor
 from engine.simulation.component import Component, SimulationError
 from engine.simulation.controller import Controller
-from engine.simulation.law import Force
+from engine.simulation.law import Force, Law
 
 
 def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
@@ -33,6 +33,16 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)
     return found
+
+
+def require_acting(controller: Any, forces: list[Any], actuators: list[Any]) -> None:
+    """Refuse what is no function nor component."""
+    for f in (*([] if controller is None else [controller]), *forces):
+        if not callable(f) and not isinstance(f, (Component, Law)):
+            raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
+    for f in actuators:
+        if not isinstance(f, Component):
+            raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
 
 
 def with_rotors(model: Model, components: list[Component]) -> Model:

@@ -155,9 +155,9 @@ class Contacts:
     def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
         """Return one pair of shapes."""
         surface = self.ground.material if s.link == WORLD and self.ground is not None else self.materials.get(s.link, self.material)
-        material = surface.with_surface(self.materials.get(t.link, self.material))
         w = moves.get(s.link, 0.0) + moves[t.link]
-        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape), material, w)
+        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape),
+                    (surface, self.materials.get(t.link, self.material)), w)
 
     def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> list[tuple[str, str]]:
         """Return the links that may touch, those that stand still first."""

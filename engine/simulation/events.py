@@ -42,6 +42,11 @@ class Watch:
     def __bool__(self) -> bool:
         return bool(self.events)
 
+    @property
+    def rebounds(self) -> bool:
+        """Whether one is an ideal impact, of :func:`engine.impact`."""
+        return any(getattr(e.action, "__module__", "") == "engine.simulation.impacts" for e in self.events)
+
     def values(self, s: Context) -> Array:
         """Return the functions' values. Traceable."""
         values = [c(s, np.zeros(0))[0] for c in self.called]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
 from engine.simulation.component import SimulationWarning, Unsolved
+from engine.simulation.layout import Layout
+from engine.simulation.parameters import moves_shapes, of_model
+from engine.simulation.parameters import own as stands
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
@@ -41,6 +44,12 @@ class Impulses:
         self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
+
+    def of(self, model: Model, values: Mapping[str, Any]) -> Impulses:
+        """Return the same of a model with other numbers, with parameters in place of those of joints' losses and surfaces."""
+        if not any(map(stands, values)):
+            return self
+        return Impulses(self.joints and self.joints.of(values), self.contacts and self.contacts.of(model, values), self.conserved)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
               inertia: Callable[[Model, Array], Array] = crba) -> Array:  # fmt: skip
@@ -84,6 +93,10 @@ class Impulses:
         rubs = self.joints.step(h, before, q, free).acts if self.joints else False
         return ops.logical_and(self.contacts.distant(q, free, h), ops.logical_not(rubs))
 
+    def passing(self, q: Array, v: Array, h: Any) -> Any:
+        """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
+        return self.contacts.passing(q, v, h) if self.contacts else False
+
     def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array]:
         """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), and what lasts (nv)."""
         v, P, f, lasting = np.split(after, np.cumsum([nv, 9 * self.trees, 3 * self.points]))
@@ -123,32 +136,39 @@ class Impulses:
 
 
 class Overlaps:
-    """Says at the start of runs which shapes lie in each other."""
+    """Says at the start of runs which shapes lie in each other, with parameters (n) of a ``layout``."""
 
-    def __init__(self, contacts: ContactLaws) -> None:
-        self.contacts, self.sizes = contacts, contacts.sizes
+    def __init__(self, contacts: ContactLaws, layout: Layout) -> None:
+        self.contacts, self.sizes, self.layout = contacts, contacts.sizes, layout
+
+    def gaps(self, q: Array, p: Array) -> Array:
+        """Return the gaps (points) of a configuration (nq). Traceable."""
+        values, contacts = self.layout.split(p), self.contacts
+        placed = {name: x for name, x in of_model(values).items() if moves_shapes(name)}
+        return (contacts.of(contacts.model.with_numbers(placed), {}) if placed else contacts).gaps(q)
 
     @functools.cached_property
-    def gaps(self) -> Callable[[Array], Array]:
+    def compiled(self) -> Callable[[Array, Array], Array]:
         """The gaps (..., points) of configurations (..., nq)."""
-        return shaped(self.contacts.gaps, f"({self.contacts.model.nq})->({len(self.sizes)})")
+        return shaped(self.gaps, f"({self.contacts.model.nq}),({self.layout.n})->({len(self.sizes)})")
 
-    def apart(self, q: Array) -> Any:
+    def apart(self, q: Array, p: Array) -> Any:
         """Whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` asks; traceable."""
-        deep = ops.array(list(self.contacts.gaps(q) + OVERLAP * self.sizes))
+        deep = ops.array(list(self.gaps(q, p) + OVERLAP * self.sizes))
         return functools.reduce(ops.minimum, deep) >= 0.0
 
-    def require_apart(self, q: Array) -> None:
+    def require_apart(self, q: Array, p: Array) -> None:
         """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a quarter of the thinner one.
 
         Raises
         ------
         ContactError : names the deepest pair, with its depth
         """
-        depths = -self.gaps(q).reshape(-1, len(self.sizes))
+        depths = -self.compiled(q, p).reshape(-1, len(self.sizes))
         depth = depths.max(axis=0)
         worst = int(np.argmax(depth / self.sizes))
-        row = f" of rollout {[int(i) for i in np.unravel_index(depths[:, worst].argmax(), q.shape[:-1])]}" if q.ndim > 1 else ""
+        rows = np.broadcast_shapes(q.shape[:-1], p.shape[:-1])
+        row = f" of rollout {[int(i) for i in np.unravel_index(depths[:, worst].argmax(), rows)]}" if rows else ""
         if depth[worst] > OVERLAP * self.sizes[worst]:
             others = int((depth > OVERLAP * self.sizes).sum()) - 1
             more = f" ({others} other points too)" if others else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from engine.checks import nearest, number, shown, warn
 from engine.contact import JointLaws, Row, rows_of
 from engine.model import Model
+from engine.model.parameters import split
 from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
 from engine.simulation.forces import SLOW as SMOOTHED
@@ -47,26 +48,34 @@ def mode_of(given: Any) -> str | None:
     return "auto" if given is True else str(given)
 
 
-def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -> Plan:
-    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for.
+def planned(model: Model, dt: float, mode: str | None, given: list[Component], parameters: Iterable[str] = ()) -> Plan:
+    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; ``parameters``
+    among them, "damping.JOINT" and "friction.JOINT", act as impulses whatever their values, or in flight where all does.
 
     Raises
     ------
-    SimulationError : a joint's damping or friction is below zero
+    SimulationError : a joint's damping or friction is below zero, or a parameter, and nothing reads it
 
     Warns
     -----
     SimulationWarning : losses are asked to be explicit for which dt is too long
     """
+    varied = frozenset(name for name in parameters if name.startswith(("damping.", "friction.")))
+    own = [c for c in given if isinstance(c, JointFriction)]
+    for name in sorted(varied):
+        if all(getattr(c, split(name)[0]) is not None for c in own) and (own or mode is None):
+            why = f"'{own[0].name}' has numbers of its own" if own else "joint_dynamics is None"
+            raise SimulationError(f"nothing reads the parameter '{name}', as {why}; expected the robot's own joint_dynamics")
     if mode is None:
         return Plan([], None, "ideal")
     for j in (b.joint for b in model.bodies):
         for what, x in (("damping", j.damping), ("friction", j.friction)):
             number(f"joint '{j.name}': {what}", x, "zero or more, or joint_dynamics=None", least=0.0, error=SimulationError)
-    rubs, ends = (not any(isinstance(c, kind) for c in given) for kind in (JointFriction, JointStops))
-    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model)]
+    rubs, ends = not own, not any(isinstance(c, JointStops) for c in given)
+    varied = varied if rubs else frozenset()
+    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
-    after = [without(r) if mode == "explicit" else stiff(r, dt) if mode == "auto" else r for r in rows]
+    after = [without(r) if mode == "explicit" else stiff(r, dt, varied) if mode == "auto" else r for r in rows]
     damping, stopped = np.zeros(model.nv), dict[str, None]()
     for r, late in zip(rows, after, strict=True):
         damping[r.j] += r.ratio**2 * (r.damping - late.damping)
@@ -76,19 +85,21 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component]) -
             warn(f"damping and friction of joint '{r.joint}' are too stiff for explicit steps of {dt:g} s, and may drive it; expected "
                  "joint_dynamics='auto', or a smaller dt", SimulationWarning)  # fmt: skip
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
-    if mode == "explicit" and any(r.damping or r.friction for r in rows):
+    if mode == "explicit" and (varied or any(r.damping or r.friction for r in rows)):
         flown.insert(0, JointFriction())
     elif damping.any():
         flown.insert(0, JointFriction(damping, np.zeros(model.nv)))
-    after = [r for r in after if r.acts]
-    laws = JointLaws(after, SLOW, [stiffness(r) for r in after], DISSIPATION) if after else None
+    varied = frozenset() if mode == "explicit" else varied
+    after = [r for r in after if r.acts or varied & {f"damping.{r.joint}", f"friction.{r.joint}"}]
+    laws = JointLaws(after, SLOW, [stiffness(r) for r in after], DISSIPATION, varied) if after else None
     return Plan(flown, laws, described(rows, after))
 
 
-def stiff(r: Row, dt: float) -> Row:
-    """Return what of a row is too stiff for steps of dt; speed limits are held where all is asked to be implicit."""
+def stiff(r: Row, dt: float, varied: frozenset[str]) -> Row:
+    """Return what of a row is too stiff for steps of dt, or may be; speed limits are held where all is asked to be implicit."""
     hard = dt * dt * stiffness(r) * r.agility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
-    return r._replace(speed=np.inf, damping=r.damping if dt * r.damping * r.agility > STIFF_DAMPER else 0.0,
+    damps = f"damping.{r.joint}" in varied or dt * r.damping * r.agility > STIFF_DAMPER
+    return r._replace(speed=np.inf, damping=r.damping if damps else 0.0,
                       low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
 
 

@@ -232,7 +232,7 @@ class Plant:
         model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
         memories = self.memories.split(m)
         inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
-        return self.impulses.after(model, h, q0, before, q, free, momenta, inertia)
+        return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, inertia)
 
     def relieved(self, m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
@@ -277,8 +277,8 @@ class Plant:
         """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``after`` is the plant's own, or
         a call of it."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
-        impulses = self.impulses
-        assert impulses is not None
+        assert self.impulses is not None
+        impulses = self.impulses.of(model, self.parameters.split(p))
 
         def complete(h: Any, x: Array, flown: Array) -> Array:
             idle = np.concatenate([flown[: len(flown) - self.lasts], np.zeros(self.lasts)])
@@ -296,10 +296,13 @@ class Plant:
 
         return complete
 
-    def passing(self, h: Any, x: Array) -> Any:
+    def passing(self, h: Any, x: Array, p: Array) -> Any:
         """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
-        nq, nv = self.model.nq, self.model.nv
-        return self.contacts.passing(x[:nq], x[nq : nq + nv], h) if self.contacts else False
+        if self.impulses is None or self.contacts is None:
+            return False
+        values, nq, nv = self.parameters.split(p), self.model.nq, self.model.nv
+        model, _ = with_parameters(self.model, self.gravity, values)
+        return self.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
     def resisted(self, acceleration: Callable[..., Any], after: Callable[..., Array], s: Context, h: Any, m: Array, vdot: Array,
                  z: Array, p: Array) -> tuple[Array, dict[str, Any]]:  # fmt: skip
@@ -317,7 +320,8 @@ class Plant:
         vdot = vdot - lasting
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        changed, signals = self.impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        impulses = self.impulses.of(s.model, s.parameters)
+        changed, signals = impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
         return flight + (changed - lasting), signals                           # what lasts is in both
 
     # ------------------------------------------------------------ momentum

@@ -24,7 +24,7 @@ from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive
-from engine.simulation.assembly import assembled, with_rotors
+from engine.simulation.assembly import assembled, require_acting, with_rotors
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
@@ -39,7 +39,7 @@ from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.linearization import Linearization
-from engine.simulation.parameters import checked_parameters, checked_values, own, require_read, require_rigid
+from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, Failures, collected, times
@@ -69,7 +69,10 @@ class Simulator(Fixed):
         wrenches {link: (6)}; and components of :mod:`engine.simulation.forces`
     actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
-        anew; "mass.LINK" is a link's mass (its inertia goes with it), "inertia.LINK" its inertia (6×6), "gravity" the gravity
+        anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
+        "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
+        "armature.JOINT"; "contact_friction.LINK", contact_static_friction, contact_stiffness and contact_dissipation instead of those of a
+        link's surface, and of the ground's, whose link is "world"
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
         flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
         two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r times 1e-5 rad/s or m/s, and its own
@@ -109,14 +112,9 @@ class Simulator(Fixed):
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
             "conserve_momentum": conserve_momentum, "compiled": compiled,
         }  # fmt: skip
-        for f in (*([controller] if controller is not None else []), *forces):
-            if not callable(f) and not isinstance(f, (Component, Law)):
-                raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
-        for f in actuators:
-            if not isinstance(f, Component):
-                raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
+        require_acting(controller, forces, actuators)
         mode = mode_of(joint_dynamics)
-        joints = planned(model, self.dt, mode, forces)
+        joints = planned(model, self.dt, mode, forces, self.parameters)
         self.joint_dynamics = joints.words
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
@@ -127,14 +125,15 @@ class Simulator(Fixed):
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
+        touch = bound(contacts, driven, self.method)
+        require_known(self.parameters, exact is not None, self.watch.rebounds, touch.surfaces if touch else ())
         self._arguments["events"] = self.watch.events
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
-        touch = bound(contacts, driven, self.method)
-        self._overlaps = None if touch is None else Overlaps(touch)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
                            exact)
+        self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
         if not issubclass(self.plant.kind, self.method.takes):
             single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
             many = single or f"moves by {len(model.bodies)} joints"
@@ -221,9 +220,9 @@ class Simulator(Fixed):
         self.watch.require_start(q0)
         if self.limited:
             require_within(self.model, q0)
-        if self._overlaps is not None:
-            self._overlaps.require_apart(q0)
         p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
+        if self._overlaps is not None:
+            self._overlaps.require_apart(q0, p)
         return p, self._step.prepare(p, x)
 
     def start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> State:
@@ -397,7 +396,8 @@ class Simulator(Fixed):
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
         method, system = self._step.system(np.zeros(0), p)
         order = method.order if method.complete is None else min(method.order, IMPULSIVE)
-        advance, parts = compiled_attempt(method, system, self.plant.passing), functools.partial(parted, self.model.nq, self.model.nv)
+        advance = compiled_attempt(method, system, functools.partial(self.plant.passing, p=p))
+        parts = functools.partial(parted, self.model.nq, self.model.nv)
         return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
 
     def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:

@@ -147,6 +147,17 @@ def center(G: Array) -> Array:
     return first_moment(G) / np.where(massless, 1.0, m)[..., None]
 
 
+def recentered(G: Array, center: Array) -> Array:
+    """Return a rigid body's inertia G (6×6) with its centre of mass elsewhere (3), and the same tensor about that.
+
+    >>> recentered(sphere(2.0, 0.5), np.array([1.0, 0.0, 0.0])).diagonal()
+    array([0.2, 2.2, 2.2, 2. , 2. , 2. ])
+    """
+    C = so3.hat(center)
+    H = mass(G) * C
+    return np.block([[_about_center(G) - H @ C, H], [-H, G[3:, 3:]]])
+
+
 def transformed(T_AB: Array, G_B: Array) -> Array:
     """Return Ad(T_AB)⁻ᵀ G_B Ad(T_AB)⁻¹: the inertia of a body given in frame B, seen from frame A (shape (6, 6)).
 

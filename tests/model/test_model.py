@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.model import KINDS, Builder, Joint, Limits, Link, Mimic, Model, ModelError, StateError
-from engine.model.model import welded_pose
+from engine.model.body import welded_pose
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.numeric import PI, ROUNDED, check_lives, close, derivative
 from tests.trees import random_inertia, random_placement, random_tree

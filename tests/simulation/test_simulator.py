@@ -643,7 +643,7 @@ def test_absurd_durations(duration, message):
     ({"gain": "x"}, {}, "parameter 'gain' is 'x'; expected numbers"),
     ({"v": 1.0}, {}, "a parameter is named 'v', which functions have anyway; expected another name"),
     ({"mass.bop": 1.0}, {}, "parameter 'mass.bop': no link 'bop' in 'pendulum' (did you mean 'bob'?)"),
-    ({"mass.base": 1.0}, {}, "parameter 'mass.base': link 'base' does not move; expected one that does"),
+    ({"mass.base": 1.0}, {}, "parameter 'mass.base': link 'base' does not move; expected a mass above zero, of a link with mass"),
     ({"mass.bob": -1.0}, {}, "parameter 'mass.bob' is -1; expected a mass above zero"),
     ({"mass.bob": 1.0}, {"mass.bob": [1.0, 0.0]}, "parameter 'mass.bob' is 0 in row 1; expected a mass above zero"),
     ({"inertia.bob": np.eye(3)}, {}, "expected a 6×6 inertia"),
