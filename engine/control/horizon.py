@@ -19,6 +19,7 @@ from engine.simulation.law import Called
 from engine.simulation.layout import Layout
 from engine.simulation.linearization import INPUT, ticking
 from engine.simulation.parameters import real
+from engine.simulation.surroundings import changed, surroundings
 
 Array = np.ndarray
 
@@ -43,20 +44,24 @@ class Horizon:
     def __init__(self, simulator: Simulator, running: Callable[..., Any] | None, final: Callable[..., Any] | None,
                  parameters: Mapping[str, Any]) -> None:  # fmt: skip
         if not isinstance(simulator, Simulator):
-            raise ControlError(f"a horizon got a {type(simulator).__name__}; expected a Simulator")
+            raise ControlError(f"the simulator is {shown(simulator)}; expected an engine.Simulator")
+        require_names(parameters)
         self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
         self.simulator, self.model, self.plant = self.linear.simulator, self.linear.model, self.linear.plant
-        if self.linear.states.n:
-            raise ControlError("the simulator has states of actuators or controllers, which u does not know; expected one without")
         for c in ticking(self.simulator):
             if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
                 raise ControlError(f"{c.called.name} is held for {c.period:g} s, and a step lasts {simulator.dt:g} s; expected a simulator "
                                    "whose dt is that period")  # fmt: skip
+            if "noise" in c.called.extra:
+                raise ControlError(f"{c.called.name} asks for noise, which each step would draw anew; expected laws without")
         self.nv, self.nu, self.n = self.linear.nv, self.linear.nu, self.linear.n
         self.shape = np.shape(self.simulator.parameters[INPUT])
         self.own = {n: real(n, x) for n, x in parameters.items() if n not in self.simulator.parameters}
         self.layout = Layout({**self.plant.parameters.shapes, **{n: x.shape for n, x in self.own.items()}})
         self.functions = [None if f is None else self.called(f) for f in (running, final)]
+        if (end := self.functions[1]) is not None and INPUT in end.extra:
+            raise ControlError(f"{end.name} asks for u, and none acts at the end; expected a function of t, q, v")
+        self.kept = surroundings([(f.name, f.law.fn) for f in self.functions if f is not None])
         asked = {n for f in self.functions if f is not None for n in f.extra}
         for n in self.own:
             if n not in asked:
@@ -74,26 +79,30 @@ class Horizon:
 
     # ------------------------------------------------------------ equations
 
-    def residuals(self, k: int, t: Any, p: Array, q: Array, v: Array) -> Array:
+    def residuals(self, k: int, t: Any, p: Array, x: Array) -> Array:
         """Return r (m) of a state on the way (k = 0), or at the end (k = 1); of a cost that is a number, that number, without an axis."""
         f = self.functions[k]
         if f is None:
             return np.zeros(0)
-        s = self.plant.context(t, q, v, self.plant.initial_states(), self.flown(p))
+        s = self.plant.context(t, *self.linear.parts(x), self.flown(p))
         s.parameters = {**s.parameters, **self.layout.split(p)}
-        r = np.asarray(f(s, np.zeros(0))[0])
+        given = f(s, np.zeros(0))[0]
+        try:
+            r = np.asarray(given)
+        except ValueError:
+            raise ControlError(f"{f.name} returned {shown(given)}; expected residuals r, a vector of numbers") from None
         f.require_finite(s, r)
         return r if r.ndim == 0 else r.reshape(-1)
 
-    def cost(self, k: int, t: Any, p: Array, q: Array, v: Array) -> Any:
+    def cost(self, k: int, t: Any, p: Array, x: Array) -> Any:
         """Return what a state costs."""
-        r = self.residuals(k, t, p, q, v)
+        r = self.residuals(k, t, p, x)
         return r[()] if r.ndim == 0 else 0.5 * (r @ r)
 
-    def moved(self, p: Array, q: Array, v: Array, e: Array) -> tuple[Array, Array, Array]:
-        """Return parameters, q and v that are (δq, δv, δu) further."""
-        far, q, v = self.linear.away(self.flown(p), q, v, e, 1.0)
-        return np.concatenate([far, p[len(far) :]]), q, v
+    def moved(self, p: Array, x: Array, e: Array) -> tuple[Array, Array]:
+        """Return parameters and a state that are (δx, δu) further."""
+        far = self.linear.pushed(self.flown(p), e[self.n :])
+        return np.concatenate([far, p[len(far) :]]), self.linear.plus(x, e[: self.n])
 
     def flown(self, p: Array) -> Array:
         """Return the parameters (...) of the steps, which come first among p (...)."""
@@ -103,16 +112,15 @@ class Horizon:
         """Return p with an input u (nu). Traceable."""
         return self.layout.join({**self.layout.split(p), INPUT: u.reshape(self.shape)})
 
-    def stepped(self, t: Any, p: Array, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return q and v after a step."""
-        a = self.linear.after(t, self.flown(p), q, v, self.plant.initial_states())
-        return a["q"], a["v"]
+    def stepped(self, t: Any, p: Array, x: Array) -> Array:
+        """Return x after a step."""
+        return self.linear.after(t, self.flown(p), x)
 
-    def expanded(self, k: int, t: Any, p: Array, q: Array, v: Array, e: Array) -> Array:
-        """Return ½ r·r, Jᵀ r and Jᵀ J at e = 0, one after the other, of r along (δq, δv, δu) = e."""
+    def expanded(self, k: int, t: Any, p: Array, x: Array, e: Array) -> Array:
+        """Return ½ r·r, Jᵀ r and Jᵀ J at e = 0, one after the other, of r along (δx, δu) = e."""
 
         def r_of(e: Array) -> Array:
-            r = self.residuals(k, t, *self.moved(p, q, v, e))
+            r = self.residuals(k, t, *self.moved(p, x, e))
             if r.ndim == 0:
                 f = self.functions[k]
                 raise ControlError(f"{f.name if f else ''} returned a number; expected residuals r, a vector, which cost ½ r·r")
@@ -126,7 +134,7 @@ class Horizon:
 
     @functools.cached_property
     def sizes(self) -> str:
-        return f"(),({self.layout.n}),({self.model.nq}),({self.nv})"
+        return f"(),({self.layout.n}),({self.linear.size})"
 
     @functools.cached_property
     def expansions(self) -> tuple[Gufunc, Gufunc]:
@@ -142,15 +150,15 @@ class Horizon:
         signature = f"{self.sizes}->()"
         return shaped(functools.partial(self.cost, 0), signature), shaped(functools.partial(self.cost, 1), signature)
 
-    def expansion(self, k: int, t: Array, p: Array, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    def expansion(self, k: int, t: Array, p: Array, x: Array) -> tuple[Array, Array, Array]:
         """Return costs (...), their gradients (..., n + nu) and Hessians (..., n + nu, n + nu)."""
         n = self.n + self.nu
-        found = self.expansions[k].ufunc(t, p, q, v, np.zeros(n))
+        found = self.expansions[k].ufunc(t, p, x, np.zeros(n))
         return found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :].reshape(*found.shape[:-1], n, n)
 
-    def dynamics(self, t: Array, p: Array, q: Array, v: Array) -> Array:
+    def dynamics(self, t: Array, p: Array, x: Array) -> Array:
         """Return the steps' derivatives [A, B] (..., n, n + nu)."""
-        given = t[..., None], self.flown(p)[..., None, :], q[..., None, :], v[..., None, :]
+        given = t[..., None], self.flown(p)[..., None, :], x[..., None, :]
         found = self.linear.steps.ufunc(*given, np.eye(self.n + self.nu), np.zeros(1))
         return np.swapaxes(found, -1, -2)
 
@@ -158,6 +166,7 @@ class Horizon:
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, Array]:
         """Return values (..., *shape) of all parameters."""
+        require_names(given)
         if INPUT in given:
             raise ControlError("u is among the parameters; expected it as u=...")
         known = self.simulator.parameters
@@ -184,12 +193,25 @@ class Horizon:
             raise ControlError(f"u has shape {a.shape}; expected {(steps, *self.shape)}, or {self.shape} for all steps, finite")
         return np.broadcast_to(a, (steps, *self.shape)).reshape(steps, self.nu).copy()
 
-    def state(self, q: Any, v: Any) -> tuple[Array, Array]:
-        """Return one state, checked."""
+    def require_unchanged(self) -> None:
+        """Refuse to go on where something has changed that the steps or the costs read besides their arguments."""
+        self.simulator._kept.require_unchanged()
+        now = surroundings([(f.name, f.law.fn) for f in self.functions if f is not None])
+        for what in changed(self.kept, now):
+            raise ControlError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes")
+
+    def state(self, q: Any, v: Any) -> Array:
+        """Return one state x, checked."""
         q, v = self.model.normalized(q), self.model.checked("v", v, batched=True)
         if q.ndim > 1 or v.ndim > 1:
             raise ControlError(f"q and v have shapes {q.shape} and {v.shape}; expected one state, ({self.model.nq},) and ({self.nv},)")
-        return q, v
+        return self.linear.begun(q, v)
+
+
+def require_names(parameters: Any) -> None:
+    """Refuse what holds no values by names."""
+    if not isinstance(parameters, Mapping):
+        raise ControlError(f"parameters is {shown(parameters)}; expected values by name")
 
 
 def scanned(step: Callable[..., Array], p: int, x: int, w: int, batch: bool) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import ops
-from engine.checks import numbers, warn, whole
+from engine.checks import number, shown, warn, whole
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.control.horizon import ControlError, Horizon, scanned
 from engine.ops.box_qp import box_qp
@@ -39,19 +39,36 @@ class Plan:
 
     Attributes
     ----------
-    t : times (N + 1), s; q, v : the motion (N + 1, nq), (N + 1, nv); u : controls (N, *shape); K : their gains (N, nu, 2 nv)
-    costs : the sum of all costs after each iteration, from that of the first controls on; converged : whether it went on to the tolerance
+    t : times (N + 1), s; q, v : the motion (N + 1, nq), (N + 1, nv); u : controls (N, *shape)
+    costs : the sum of all costs after each iteration, from that of the motion at first on, which without u has gaps between its steps
+    converged : whether an iteration is expected to lower the cost by less than the tolerance
     """
 
     problem: Problem = field(repr=False)
     t: Array
-    q: Array
-    v: Array
-    u: Array
-    K: Array
+    motion: Motion = field(repr=False)
     costs: Array
     converged: bool
     parameters: Mapping[str, Any] = field(repr=False)
+    values: Mapping[str, Array] = field(repr=False)
+    p: Array = field(repr=False)
+
+    @functools.cached_property
+    def q(self) -> Array:
+        return self.motion.x[:, : self.problem.horizon.model.nq]
+
+    @functools.cached_property
+    def v(self) -> Array:
+        return self.motion.x[:, (nq := self.problem.horizon.model.nq) : nq + self.problem.horizon.nv]
+
+    @functools.cached_property
+    def u(self) -> Array:
+        return self.motion.u.reshape(len(self.motion.u), *self.problem.horizon.shape)
+
+    @functools.cached_property
+    def K(self) -> Array:
+        """Gains (N, nu, 2 nv) of the regulator about the motion, zero for inputs that are at their limits; found when first asked for."""
+        return self.problem.gains(self)
 
     def __repr__(self) -> str:
         how = "found" if self.converged else "not converged"
@@ -70,11 +87,14 @@ class Plan:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """Return the controls (..., *shape) at a state."""
-        k = int(np.clip(np.floor((t - self.t[0]) / self.dt + 1e-9), 0, len(self.u) - 1))
-        horizon, q = self.problem.horizon, np.asarray(q)
+        if ops.graph_of(t, q, v) is not None:
+            raise ControlError("a plan is a controller in plain Python; expected engine.Law(plan, period=plan.dt, python=True)")
+        k = int(np.clip(np.floor((number("t", t, "a time, s", error=ControlError) - self.t[0]) / self.dt + 1e-9), 0, len(self.u) - 1))
+        horizon = self.problem.horizon
+        q, v = horizon.model.normalized(q), horizon.model.checked("v", v, batched=True)
         away = np.concatenate([horizon.model.manifold.minus(np.broadcast_to(self.q[k], q.shape), q), v - self.v[k]], axis=-1)
-        u = np.clip(self.u[k].reshape(-1) + away @ self.K[k].T, self.problem.low, self.problem.high)
-        return u.reshape(*u.shape[:-1], *horizon.shape)
+        u = np.clip(self.motion.u[k] + away @ self.K[k].T, self.problem.low, self.problem.high)
+        return np.reshape(u, (*u.shape[:-1], *horizon.shape))
 
     def again(self, q: ArrayLike, v: ArrayLike, t: float | None = None, parameters: Mapping[str, ArrayLike] | None = None,
               iterations: int = 100, tolerance: float = 1e-9) -> Plan:  # fmt: skip
@@ -83,7 +103,7 @@ class Plan:
         With a few iterations at each tick it is a controller that looks ahead (model predictive control): t is later by a step or more, the
         last controls stay. ``parameters`` that are not given are as they were.
         """
-        t = self.t[0] if t is None else t
+        t = self.t[0] if t is None else number("t", t, "a time, s", error=ControlError)
         k = np.clip(np.round((t - self.t[0]) / self.dt).astype(int) + np.arange(len(self.u)), 0, len(self.u) - 1)
         return self.problem.solve(q, v, self.u[k], t, {**self.parameters, **(parameters or {})}, iterations, tolerance)
 
@@ -112,7 +132,7 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     u : controls at first, for all steps or each, (*shape) or (N, *shape): of the simulation's parameter "u", which its forces and
         controller read, its value by default; where there is none, generalized forces (nv) besides all others, by default those that hold
         q at rest
-    limits : lowest and highest u (*shape)
+    limits : lowest and highest u (*shape), infinite where there is none; u is put within them
     parameters : values of the simulation's others, and of those that these functions alone ask for
     iterations, tolerance : it ends where an iteration is expected to lower the cost by less than that part of it
 
@@ -123,9 +143,12 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
 
     Notes
     -----
-    Each step begins as a run from its q, v does: forces of contacts that last from step to step, which a run carries along, begin anew. A
-    plan that has not converged is returned with a warning. What u costs shall be of one order for forces and torques in what they bring
-    about: where a torque that turns a body often costs nothing, many ways are as good, and few steps lead on.
+    The steps are those of a run, states of actuators and controllers, and forces of contacts that last, among what goes from step to step;
+    gains are of q and v alone. A plan that has not converged is returned with a warning; one without u that would end worse than the
+    controls at first begins from these. Many motions cost less than all near them: another u may lead to a better one.
+
+    What u costs shall be of one order for forces and torques in what they bring about: where a torque that turns a body often costs
+    nothing, many ways are as good, and few steps lead on.
 
     Examples
     --------
@@ -147,9 +170,12 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     N = whole("steps", steps, "a whole number from 1", 1, ControlError)
     problem = Problem(Horizon(simulator, running, final, parameters or {}), N, limits)
     plan = problem.solve(q, v, u, t, parameters or {}, iterations, tolerance)
+    if u is None and plan.cost > problem.cost_at_first(plan):
+        plan = problem.solve(q, v, problem.first(None, plan.q[0]), t, parameters or {}, iterations, tolerance)
     if iterations and not plan.converged:
-        warn(f"the plan has not converged after {len(plan.costs) - 1} iterations: cost {plan.cost:.6g}; expected costs and steps that are "
-             "smooth, or more iterations", SimulationWarning)  # fmt: skip
+        why = "no step lowers the cost any more" if len(plan.costs) - 1 < iterations else "there were no more"
+        warn(f"the plan has not converged after {len(plan.costs) - 1} iterations, as {why}: cost {plan.cost:.6g}; expected costs and steps "
+             "that are smooth, or more iterations", SimulationWarning)  # fmt: skip
     return plan
 
 
@@ -165,10 +191,9 @@ def damped(damping: float, growth: float, best: int) -> tuple[float, float]:
 
 
 class Motion(NamedTuple):
-    """States (N + 1), controls (N, nu), and by how much each step's end is beyond the next state: (N, n)."""
+    """States (N + 1, size), controls (N, nu), and by how much each step's end is beyond the next state: (N, n)."""
 
-    q: Array
-    v: Array
+    x: Array
     u: Array
     gaps: Array
 
@@ -180,14 +205,17 @@ class Problem:
         self.horizon, self.steps = horizon, steps
         self.low, self.high = np.full(horizon.nu, -np.inf), np.full(horizon.nu, np.inf)
         if limits is not None:
-            if not isinstance(limits, (tuple, list)) or len(limits) != 2:
-                raise ControlError(f"limits is {limits!r}; expected two, the lowest and the highest u")
+            if not isinstance(limits, (tuple, list, np.ndarray)) or len(limits) != 2:
+                raise ControlError(f"limits is {shown(limits)}; expected two, the lowest and the highest u")
             self.low, self.high = (np.array(np.broadcast_to(self.limit(x), horizon.shape)).reshape(-1) for x in limits)
-            if not (self.low < self.high).all():
-                raise ControlError(f"limits are {self.low.tolist()} and {self.high.tolist()}; expected the lowest u below the highest")
+            if not (self.low <= self.high).all() or (np.isinf(self.low) & (self.low == self.high)).any():
+                raise ControlError(f"limits are {self.low.tolist()} and {self.high.tolist()}; expected the lowest u not above the highest")
 
     def limit(self, x: Any) -> Array:
-        a = numbers("limits", x, ControlError)
+        try:
+            a = np.array(x, dtype=float)
+        except (TypeError, ValueError):
+            raise ControlError(f"limits hold {shown(x)}; expected numbers") from None
         if a.shape not in ((), self.horizon.shape) or np.isnan(a).any():
             raise ControlError(f"limits have shape {a.shape}; expected {self.horizon.shape}, or a number")
         return a
@@ -253,103 +281,102 @@ class Problem:
 
     @functools.cached_property
     def forward(self) -> Any:
-        """The way forward as one scan, a length α in each row: of [q, v, cost, u], with inputs [u, κ, K, q, v, gap]."""
+        """The way forward as one scan, a length α in each row: of [x, cost, u], with inputs [u, κ, K, x, gap]."""
         h = self.horizon
-        nq, n, m = h.model.nq, h.n, h.nu
+        size, n, m = h.linear.size, h.n, h.nu
 
-        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
-            t, (alpha, far), q, v, cost = t0 + k * dt, p[:2], x[:nq], x[nq : nq + h.nv], x[nq + h.nv]
-            u, kappa, K, q_k, v_k, gap = np.split(w, np.cumsum([m, m, m * n, nq, h.nv]))
-            away = np.concatenate([h.model.manifold.minus(q_k, q), v - v_k])
-            u = u + alpha * kappa + K.reshape(m, n) @ away
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, y: Array) -> Array:
+            t, (alpha, far), x, cost = t0 + k * dt, p[:2], y[:size], y[size]
+            u, kappa, K, x_k, gap = np.split(w, np.cumsum([m, m, m * n, size]))
+            u = u + alpha * kappa + K.reshape(m, n) @ h.linear.minus(x_k, x)
             u = ops.clip(u, self.low - far, self.high + far) if self.limited else u
             own = h.with_input(p[2:], u)
-            to_q, to_v = h.stepped(t, own, q, v)
-            rest = (alpha - 1.0) * gap
-            to_q, to_v = h.model.manifold.plus(to_q, rest[: h.nv]), to_v + rest[h.nv :]
-            return np.concatenate([to_q, to_v, np.array([cost + h.cost(0, t, own, q, v)]), u])
+            to = h.linear.plus(h.stepped(t, own, x), (alpha - 1.0) * gap)
+            return np.concatenate([to, np.array([cost + h.cost(0, t, own, x)]), u])
 
-        return scanned(step, 2 + h.layout.n, nq + h.nv + 1 + m, 2 * m + m * n + nq + h.nv + n, True)
+        return scanned(step, 2 + h.layout.n, size + 1 + m, 2 * m + m * n + size + n, True)
 
-    def scan(self, t: Any, p: Array, lengths: Array, far: float, begin: tuple[Array, ...], w: Array) -> list[Array]:
-        """Return q, v, costs until then (…, 1) and u after each step, (a, N, …): of lengths α (a), and inputs w (N, …) or (a, N, …), within
+    def scan(self, t: Any, p: Array, lengths: Array, far: float, x: Array, w: Array) -> list[Array]:
+        """Return x, costs until then (…, 1) and u after each step, (a, N, …): of lengths α (a), and inputs w (N, …) or (a, N, …), within
         limits that are so far beyond their own."""
-        h, (q, v) = self.horizon, begin
-        x = np.concatenate([q, v, np.zeros((*q.shape[:-1], 1 + h.nu))], axis=-1)
+        h = self.horizon
+        y = np.concatenate([x, np.zeros((*x.shape[:-1], 1 + h.nu))], axis=-1)
         given = np.array([np.concatenate([[alpha, far], p]) for alpha in lengths])
-        found = self.forward(np.ones(w.shape[-2]), t, 0.0, h.simulator.dt, given, np.broadcast_to(x, (len(lengths), x.shape[-1])), w)
-        return np.split(found, np.cumsum([len(q.T), h.nv, 1]), axis=-1)
+        found = self.forward(np.ones(w.shape[-2]), t, 0.0, h.simulator.dt, given, np.broadcast_to(y, (len(lengths), y.shape[-1])), w)
+        return np.split(found, [h.linear.size, h.linear.size + 1], axis=-1)
 
     def flown(self, t: float, p: Array, motion: Motion, kappa: Array, K: Array, lengths: Array,
               far: float = 0.0) -> tuple[Array, list[Motion]]:  # fmt: skip
         """Return the costs (a), and the motions under u + α κ + K δx with what is left of the gaps, for each length α."""
-        h, (q, v, u, gaps) = self.horizon, motion
-        w = np.concatenate([u, kappa, K.reshape(len(u), -1), q[:-1], v[:-1], gaps], axis=-1)
-        to_q, to_v, cost, to_u = self.scan(t, p, lengths, far, (q[0], v[0]), w)
-        end = h.costs[1].ufunc(t + len(u) * h.simulator.dt, p, to_q[:, -1], to_v[:, -1])
-        found = [Motion(np.concatenate([q[:1], a]), np.concatenate([v[:1], b]), c, (1.0 - alpha) * gaps)
-                 for a, b, c, alpha in zip(to_q, to_v, to_u, lengths, strict=True)]  # fmt: skip
+        h, (x, u, gaps) = self.horizon, motion
+        w = np.concatenate([u, kappa, K.reshape(len(u), -1), x[:-1], gaps], axis=-1)
+        to, cost, to_u = self.scan(t, p, lengths, far, x[0], w)
+        end = h.costs[1].ufunc(t + len(u) * h.simulator.dt, p, to[:, -1])
+        found = [Motion(np.concatenate([x[:1], a]), b, (1.0 - alpha) * gaps) for a, b, alpha in zip(to, to_u, lengths, strict=True)]
         return cost[:, -1, 0] + end, found
 
-    def standing(self, times: Array, p: Array, q: Array, v: Array, u: Array) -> Motion:
+    def standing(self, times: Array, p: Array, x: Array, u: Array) -> Motion:
         """Return what stays at a state, with the gaps that the steps from there leave."""
         h, N = self.horizon, len(u)
-        none = np.zeros((N, h.nu + h.nu * h.n)), np.zeros((N, h.n))
-        qs, vs = np.broadcast_to(q, (N + 1, len(q))), np.broadcast_to(v, (N + 1, len(v)))
-        w = np.concatenate([u, none[0], qs[:-1], vs[:-1], none[1]], axis=-1)
-        to_q, to_v, *_ = self.scan(times[:-1], p, np.ones(N), FAR, (q, v), w[:, None, :])
-        return Motion(qs, vs, u, np.concatenate([h.model.manifold.minus(qs[1:], to_q[:, 0]), to_v[:, 0] - vs[1:]], axis=-1))
+        stays = np.broadcast_to(x, (N + 1, len(x)))
+        w = np.concatenate([u, np.zeros((N, h.nu + h.nu * h.n)), stays[:-1], np.zeros((N, h.n))], axis=-1)
+        to, *_ = self.scan(times[:-1], p, np.ones(N), FAR, x, w[:, None, :])
+        return Motion(stays, u, h.linear.minus(stays[1:], to[:, 0]))
 
     # ------------------------------------------------------------ the search
+
+    @property
+    def none(self) -> tuple[Array, Array]:
+        """κ and K of no change."""
+        return np.zeros((self.steps, self.horizon.nu)), np.zeros((self.steps, self.horizon.nu, self.horizon.n))
+
+    def first(self, u: Any, q: Array) -> Array:
+        """Return controls at first (N, nu), within the limits: those given, or what holds q."""
+        h = self.horizon
+        return np.clip(h.inputs(h.holding(q) if u is None else u, self.steps), self.low, self.high)
+
+    def cost_at_first(self, plan: Plan) -> float:
+        """Return what the motion from a plan's state costs under the controls at first; infinite where it has no end."""
+        begun = plan.motion._replace(u=self.first(None, plan.q[0]), gaps=np.zeros_like(plan.motion.gaps))
+        with np.errstate(all="ignore"):
+            cost, _ = self.flown(plan.t[0], plan.p, begun, *self.none, np.zeros(1))
+        return float(cost[0]) if np.isfinite(cost[0]) else np.inf
+
+    def gains(self, plan: Plan) -> Array:
+        """Return the gains of a plan (N, nu, 2 nv)."""
+        h, motion = self.horizon, plan.motion
+        with np.errstate(all="ignore"):
+            D, g, H = self.expanded(plan.t, h.rows(plan.values, motion.u), plan.p, motion)
+            _, K, *_ = self.regulated(D, g, H, motion.gaps, (self.low - motion.u, self.high - motion.u), 0.0)
+        return K[:, :, : 2 * h.nv]
 
     def solve(self, q: Any, v: Any, u: Any, t: float, parameters: Mapping[str, Any], iterations: int, tolerance: float) -> Plan:
         """Return the plan from a state on."""
         h, N = self.horizon, self.steps
-        h.simulator._kept.require_unchanged()
-        (q, v), values, t = h.state(q, v), h.parameters(parameters), float(numbers("t", t, ControlError))
-        first = h.inputs(h.holding(q), N) if u is None else np.clip(h.inputs(u, N), self.low, self.high)
+        h.require_unchanged()
+        x, values, t = h.state(q, v), h.parameters(parameters), number("t", t, "a time, s", error=ControlError)
+        given, first = u is not None, self.first(u, x[: h.model.nq])
         whole("iterations", iterations, "a whole number from 0", 0, ControlError)
+        tolerance = number("tolerance", tolerance, "a number from zero", least=0.0, error=ControlError)
         p, times = h.layout.join(values), t + h.simulator.dt * np.arange(N + 1)
-        none, damping, growth, converged = (np.zeros((N, h.nu)), np.zeros((N, h.nu, h.n))), 0.0, 1.0, False
         with np.errstate(all="ignore"):
-            motion, K = self.standing(times, p, q, v, first), none[1]
-            if u is not None:
-                motion = motion._replace(gaps=np.zeros((N, h.n)))
-            far = FAR if motion.gaps.any() else 0.0                            # limits hold when there is a motion
-            cost, (motion,) = self.flown(t, p, motion, *none, np.zeros(1), far)
-            self.require_finite(cost[0], motion, t)
-            costs = [float(cost[0])]
+            motion = Motion(np.broadcast_to(x, (N + 1, len(x))), first, np.zeros((N, h.n)))
+            motion = motion if given else self.standing(times, p, x, first)
+            search = Search(self, times, p, values, motion, tolerance)
             for _ in range(iterations):
-                if far and not motion.gaps.any():
-                    far, (cost, (motion,)) = 0.0, self.flown(t, p, motion, none[0], K, np.ones(1))
-                    costs.append(float(cost[0]))
-                D, g, H = self.expanded(times, h.rows(values, motion.u), p, motion)
-                room = np.minimum(self.low - far - motion.u, 0.0), np.maximum(self.high + far - motion.u, 0.0)
-                kappa, K, s, change = self.regulated(D, g, H, motion.gaps, room, damping)
-                gap = float(np.abs(s).max() * np.abs(motion.gaps).sum())       # weighed by what they cost
-                converged = bool(gap - change <= tolerance * abs(costs[-1])) and not far
-                tried, motions = self.flown(t, p, motion, kappa, K, LENGTHS, far)
-                merit = np.where(np.isfinite(tried), tried, np.inf) + (1.0 - LENGTHS) * gap
-                best = int(np.argmin(merit))
-                before = costs[-1] + gap
-                if merit[best] < before:
-                    motion = motions[best]
-                    costs.append(float(tried[best]))
-                elif converged or damping > STRONG:
-                    break
-                if converged:
-                    break
-                damping, growth = damped(damping, growth, best if merit[best] < before else len(LENGTHS))
-        if motion.gaps.any():
-            motion = self.flown(t, p, motion, *none, np.ones(1))[1][0]
-        return Plan(self, times, motion.q, motion.v, motion.u.reshape(N, *h.shape), K, np.array(costs), converged, parameters)
+                if search.goes_on:
+                    search.improve()
+            motion = search.motion
+            if motion.gaps.any():
+                motion = self.flown(t, p, motion, *self.none, np.ones(1))[1][0]
+        return Plan(self, times, motion, np.array(search.costs), search.converged, parameters, values, p)
 
     def expanded(self, times: Array, rows: Array, p: Array, motion: Motion) -> tuple[Array, Array, Array]:
         """Return derivatives of the steps (N, n, n + nu), and gradients and Hessians of the costs (N + 1, …)."""
-        h, (q, v, *_) = self.horizon, motion
-        D = h.dynamics(times[:-1], rows, q[:-1], v[:-1])
-        _, g, H = h.expansion(0, times[:-1], rows, q[:-1], v[:-1])
-        _, g_N, H_N = h.expansion(1, times[-1:], p, q[-1:], v[-1:])
+        h, x = self.horizon, motion.x
+        D = h.dynamics(times[:-1], rows, x[:-1])
+        _, g, H = h.expansion(0, times[:-1], rows, x[:-1])
+        _, g_N, H_N = h.expansion(1, times[-1:], p, x[-1:])
         for what, a in (("steps", D), ("costs", g), ("costs", H), ("final cost", g_N), ("final cost", H_N)):
             if not np.isfinite(a).all():
                 k = int(np.argwhere(~np.isfinite(a))[0][0])
@@ -358,9 +385,57 @@ class Problem:
 
     def require_finite(self, cost: float, motion: Motion, t: float) -> None:
         """Refuse controls at first under which the motion, or its cost, is not finite."""
-        good = np.isfinite(motion.q).all(axis=-1) & np.isfinite(motion.v).all(axis=-1)
+        good = np.isfinite(motion.x).all(axis=-1)
         if not good.all():
             at = t + self.horizon.simulator.dt * int(np.argmin(good))
             raise ControlError(f"under the controls at first the motion is not finite at t = {at:g} s; expected others, as u=...")
         if not np.isfinite(cost):
             raise ControlError("the cost of the motion under the controls at first is not finite; expected a finite one")
+
+
+class Search:
+    """The iterations from a motion on.
+
+    Attributes
+    ----------
+    costs : of the motions, the first one's too; far : by how much limits are wider, until there is a motion without gaps
+    damping, growth : the weight of δu, and by how much it grows; hides : whether it was that alone that kept a step short
+    goes_on : whether another iteration may lower the cost
+    """
+
+    def __init__(self, problem: Problem, times: Array, p: Array, values: Mapping[str, Array], motion: Motion, tolerance: float) -> None:
+        self.problem, self.times, self.p, self.values, self.tolerance = problem, times, p, values, tolerance
+        self.damping, self.growth, self.converged, self.goes_on, self.looked = 0.0, 1.0, False, True, 0
+        self.far = FAR if motion.gaps.any() else 0.0
+        cost, (self.motion,) = problem.flown(times[0], p, motion, *problem.none, np.zeros(1), self.far)
+        problem.require_finite(cost[0], self.motion, times[0])
+        self.costs = [float(cost[0])]
+
+    def improve(self) -> None:
+        """Take the best step along one direction, if one is good; or damp the next more."""
+        problem, t, p, motion = self.problem, self.times[0], self.p, self.motion
+        D, g, H = problem.expanded(self.times, problem.horizon.rows(self.values, motion.u), p, motion)
+        room = np.minimum(problem.low - self.far - motion.u, 0.0), np.maximum(problem.high + self.far - motion.u, 0.0)
+
+        def direction() -> tuple[Array, Array, float, bool]:
+            kappa, K, s, change = problem.regulated(D, g, H, motion.gaps, room, self.damping)
+            gap = float(np.abs(s).max() * np.abs(motion.gaps).sum())           # weighed by what they cost
+            return kappa, K, gap, bool(gap - change <= self.tolerance * abs(self.costs[-1])) and not self.far
+
+        kappa, K, gap, small = direction()
+        if small and self.damping and self.looked < len(self.costs):           # much damping makes every step small
+            self.damping, self.growth, self.looked = 0.0, 1.0, len(self.costs)
+            kappa, K, gap, small = direction()
+        tried, motions = problem.flown(t, p, motion, kappa, K, LENGTHS, self.far)
+        merit = np.where(np.isfinite(tried), tried, np.inf) + (1.0 - LENGTHS) * gap
+        best = int(np.argmin(merit))
+        good = bool(merit[best] < self.costs[-1] + gap)
+        if good:
+            self.motion = motions[best]
+            self.costs.append(float(tried[best]))
+        self.converged = small and not self.damping
+        self.goes_on = not small and (good or self.damping <= STRONG)
+        self.damping, self.growth = damped(self.damping, self.growth, best if good else len(LENGTHS))
+        if self.far and not self.motion.gaps.any():                            # limits hold now that there is a motion
+            self.far, (cost, (self.motion,)) = 0.0, problem.flown(t, p, self.motion, problem.none[0], K, np.ones(1))
+            self.costs.append(float(cost[0]))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import ops
-from engine.checks import numbers, whole
+from engine.checks import number, numbers, warn, whole
 from engine.compiler.gufunc import shaped
 from engine.control.horizon import ControlError, Horizon, scanned
-from engine.simulation import Simulator
+from engine.simulation import SimulationWarning, Simulator
 from engine.simulation.linearization import INPUT
 
 Array = np.ndarray
@@ -33,11 +33,17 @@ class RolloutGradient:
     parameters : of each parameter of the simulation by name (..., *shape), "u" apart
     """
 
+    adjoint: Adjoint = field(repr=False)
     cost: Array
     q: Array
     v: Array
     u: Array
     parameters: Mapping[str, Array]
+
+    def again(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float = 0.0,
+              parameters: Mapping[str, ArrayLike] | None = None) -> RolloutGradient:  # fmt: skip
+        """Return the same of other rollouts over as many steps: nothing compiles anew."""
+        return self.adjoint.gradient(q, v, u, self.u.shape[self.cost.ndim], t, parameters or {})
 
 
 def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[..., Any] | None = None,
@@ -70,7 +76,8 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
 
     Notes
     -----
-    Each step begins as a run from its q, v does (see :func:`engine.ilqr`).
+    The steps are those of a run. A row that is not finite is NaN, with a warning; a single rollout is an error. For many calls, as an
+    optimizer makes them, ``found.again(q, v, u)`` is of another rollout of the same, and compiles nothing.
 
     Examples
     --------
@@ -89,7 +96,7 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
         raise ControlError("rollout_gradient got no cost; expected running, final, or both")
     N = whole("steps", steps, "a whole number from 1", 1, ControlError)
     horizon = Horizon(simulator, running, final, parameters or {})
-    return Adjoint(horizon).gradient(q, v, u, N, float(numbers("t", t, ControlError)), parameters or {})
+    return Adjoint(horizon).gradient(q, v, u, N, t, parameters or {})
 
 
 class Adjoint:
@@ -97,96 +104,111 @@ class Adjoint:
 
     def __init__(self, horizon: Horizon) -> None:
         self.horizon, self.shapes = horizon, horizon.layout
-        self.places = horizon.model.nq, horizon.nv, horizon.nu
+        self.scans: dict[tuple[str, bool], Any] = {}
+
+    def scan(self, way: str, batch: bool) -> Any:
+        """The way "forward" or "backward" as a scan, made when first asked for."""
+        if (way, batch) not in self.scans:
+            self.scans[way, batch] = getattr(self, way)(batch)
+        return self.scans[way, batch]
 
     def forward(self, batch: bool) -> Any:
-        """The way forward as a scan: of [q, v, cost], with inputs u."""
-        h, (nq, nv, nu) = self.horizon, self.places
+        """The way forward as a scan: of [x, cost], with inputs u."""
+        h = self.horizon
 
-        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
-            t, own, q, v = t0 + k * dt, self.horizon.with_input(p, w), x[:nq], x[nq : nq + nv]
-            return np.concatenate([*h.stepped(t, own, q, v), np.array([x[-1] + h.cost(0, t, own, q, v)])])
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, y: Array) -> Array:
+            t, own, x = t0 + k * dt, h.with_input(p, w), y[:-1]
+            return np.concatenate([h.stepped(t, own, x), np.array([y[-1] + h.cost(0, t, own, x)])])
 
-        return scanned(step, self.shapes.n, nq + nv + 1, nu, batch)
+        return scanned(step, self.shapes.n, h.linear.size + 1, h.nu, batch)
 
     def backward(self, batch: bool) -> Any:
-        """The way back as a scan: of [λ, ∂J/∂p, ∂J/∂u], with inputs [t, q, v, u]."""
-        (nq, nv, nu), n = self.places, self.horizon.n
+        """The way back as a scan: of [λ, ∂J/∂p, ∂J/∂u], with inputs [t, x, u]."""
+        h, n, size = self.horizon, self.horizon.n, self.horizon.linear.size
 
-        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, x: Array) -> Array:
-            t, q, v, own = w[0], w[1 : 1 + nq], w[1 + nq : 1 + nq + nv], self.horizon.with_input(p[nv:], w[1 + nq + nv :])
-            slopes = self.slopes(0, t, own, q, v, p[:nv], x[:n])
-            along = self.shapes.split(slopes[n:])
-            du = np.asarray(along[INPUT]).reshape(-1)
-            return np.concatenate([slopes[:n], x[n : n + self.shapes.n] + slopes[n:], du])
+        def step(t0: Any, k: Any, dt: Any, p: Array, w: Array, y: Array) -> Array:
+            t, x, own = w[0], w[1 : 1 + size], h.with_input(p[n:], w[1 + size :])
+            slopes = self.slopes(0, t, own, x, p[:n], y[:n])
+            du = np.asarray(self.shapes.split(slopes[n:])[INPUT]).reshape(-1)
+            return np.concatenate([slopes[:n], y[n : n + self.shapes.n] + slopes[n:], du])
 
-        return scanned(step, nv + self.shapes.n, n + self.shapes.n + nu, 1 + nq + nv + nu, batch)
+        return scanned(step, n + self.shapes.n, n + self.shapes.n + h.nu, 1 + size + h.nu, batch)
 
-    def slopes(self, k: int, t: Any, p: Array, q: Array, v: Array, still: Array, weights: Array | None = None) -> Array:
-        """Return how a cost, with weights (n) of where the step goes, changes along δq, v and p (n + np), at δq = ``still``, which is
-        zero (nv). Traceable."""
-        h, nv = self.horizon, self.horizon.nv
+    def slopes(self, k: int, t: Any, p: Array, x: Array, still: Array, weights: Array | None = None) -> Array:
+        """Return how a cost, with weights (n) of where the step goes, changes along δx and p (n + np), at δx = ``still``, which is zero
+        (n). Traceable."""
+        h, n = self.horizon, self.horizon.n
 
-        def weighed(x: Array) -> Array:
-            own, q_e, v_e = x[2 * nv :], h.model.manifold.plus(q, x[:nv]), x[nv : 2 * nv]
-            total = h.cost(k, t, own, q_e, v_e)
+        def weighed(d: Array) -> Array:
+            own, x_e = d[n:], h.linear.plus(x, d[:n])
+            total = h.cost(k, t, own, x_e)
             if weights is not None:
-                to_q, to_v = h.stepped(t, own, q_e, v_e)
-                total = total + weights @ np.concatenate([h.model.manifold.minus(ops.stop_gradient(to_q), to_q), to_v])
+                to = h.stepped(t, own, x_e)
+                total = total + weights @ h.linear.minus(ops.stop_gradient(to), to)
             return ops.array([total])
 
-        return ops.jacobian(weighed, np.concatenate([still, v, p]))[0]
+        return ops.jacobian(weighed, np.concatenate([still, p]))[0]
 
     @functools.cached_property
     def ending(self) -> Any:
         """The end's own slopes and cost, (n + np + 1)."""
         h = self.horizon
 
-        def end(t: Any, p: Array, q: Array, v: Array, still: Array) -> Array:
-            return np.concatenate([self.slopes(1, t, p, q, v, still), np.array([h.cost(1, t, p, q, v)])])
+        def end(t: Any, p: Array, x: Array, still: Array) -> Array:
+            return np.concatenate([self.slopes(1, t, p, x, still), np.array([h.cost(1, t, p, x)])])
 
-        return shaped(end, f"{h.sizes},({h.nv})->({h.n + self.shapes.n + 1})")
+        return shaped(end, f"{h.sizes},({h.n})->({h.n + self.shapes.n + 1})")
 
-    def gradient(self, q: Any, v: Any, u: Any, N: int, t: float, parameters: Mapping[str, Any]) -> RolloutGradient:
+    def gradient(self, q: Any, v: Any, u: Any, N: int, t: Any, parameters: Mapping[str, Any]) -> RolloutGradient:
         """Return costs and gradients of a batch."""
-        h, (nq, nv, nu), n, dt = self.horizon, self.places, self.horizon.n, self.horizon.simulator.dt
-        q, v, values, u, lead = self.checked(q, v, u, N, parameters)
-        p, batch, ones = self.shapes.spread(values, (len(q),)), bool(lead), np.ones(min(N, KEPT))
-        forward, backward = self.forward(batch), self.backward(batch)
+        h, n, size, dt = self.horizon, self.horizon.n, self.horizon.linear.size, self.horizon.simulator.dt
+        t = number("t", t, "a time, s", error=ControlError)
+        x, values, u, lead = self.checked(q, v, u, N, parameters)
+        p, batch, ones = self.shapes.spread(values, (len(x),)), bool(lead), np.ones(min(N, KEPT))
+        forward, backward = self.scan("forward", batch), self.scan("backward", batch)
 
         def one(x: Array) -> Array:
             return x if batch else x[0]
 
-        x, begins = np.concatenate([q, v, np.zeros((len(q), 1))], axis=-1), []
+        y, begins = np.concatenate([x, np.zeros((len(x), 1))], axis=-1), []
         with np.errstate(all="ignore"):
             for k in range(0, N, KEPT):
-                begins.append(x)
-                found = forward(ones[: N - k], t, float(k), dt, one(p), one(x), one(u[:, k : k + KEPT])).reshape(len(q), -1, x.shape[-1])
-                x = found[:, -1]
-            end = self.ending.ufunc(t + N * dt, p, x[:, :nq], x[:, nq:-1], np.zeros(nv))
-            cost, du = x[:, -1] + end[:, -1], np.zeros((len(q), N, nu))
-            back = np.concatenate([end[:, :-1], np.zeros((len(q), nu))], axis=-1)
-            still = np.concatenate([np.zeros((len(q), nv)), p], axis=-1)
+                begins.append(y)
+                found = forward(ones[: N - k], t, float(k), dt, one(p), one(y), one(u[:, k : k + KEPT])).reshape(len(x), -1, size + 1)
+                y = found[:, -1]
+            end = self.ending.ufunc(t + N * dt, p, y[:, :-1], np.zeros(n))
+            cost, du = y[:, -1] + end[:, -1], np.zeros((len(x), N, h.nu))
+            back = np.concatenate([end[:, :-1], np.zeros((len(x), h.nu))], axis=-1)
+            still = np.concatenate([np.zeros((len(x), n)), p], axis=-1)
             for k, begin in reversed([*zip(range(0, N, KEPT), begins, strict=True)]):
                 if k + KEPT < N:
-                    found = forward(ones, t, float(k), dt, one(p), one(begin), one(u[:, k : k + KEPT])).reshape(len(q), -1, x.shape[-1])
+                    found = forward(ones, t, float(k), dt, one(p), one(begin), one(u[:, k : k + KEPT])).reshape(len(x), -1, size + 1)
                 at = np.concatenate([begin[:, None, :-1], found[:, :-1, :-1]], axis=1)
                 times = np.broadcast_to((t + (k + np.arange(at.shape[1])) * dt)[:, None], (*at.shape[:2], 1))
                 w = np.concatenate([times, at, u[:, k : k + KEPT]], axis=-1)[:, ::-1]
-                seen = backward(ones[: at.shape[1]], 0.0, 0.0, dt, one(still), one(back), one(w)).reshape(len(q), at.shape[1], -1)
+                seen = backward(ones[: at.shape[1]], 0.0, 0.0, dt, one(still), one(back), one(w)).reshape(len(x), at.shape[1], -1)
                 back, du[:, k : k + KEPT] = seen[:, -1], seen[:, ::-1, n + self.shapes.n :]
-        if not (np.isfinite(cost).all() and np.isfinite(back).all() and np.isfinite(du).all()):
-            row = int(np.argmin(np.isfinite(cost) & np.isfinite(back).all(axis=-1)))
-            raise ControlError(f"the gradient{f' of row {row}' * batch} is not finite; expected a motion within what is smooth")
-        along = {k: np.reshape(x, (*lead, *self.shapes.shapes[k])) for k, x in self.shapes.split(back[:, n : n + self.shapes.n]).items()}
+        self.require_finite(np.isfinite(cost) & np.isfinite(back).all(axis=-1) & np.isfinite(du).all(axis=(-2, -1)), batch)
+        along = {k: np.reshape(a, (*lead, *self.shapes.shapes[k])) for k, a in self.shapes.split(back[:, n : n + self.shapes.n]).items()}
         del along[INPUT]
-        return RolloutGradient(cost.reshape(lead), back[:, :nv].reshape(*lead, nv), back[:, nv:n].reshape(*lead, nv),
-                               du.reshape(*lead, N, *h.shape), along)  # fmt: skip
+        return RolloutGradient(self, cost.reshape(lead), back[:, : h.nv].reshape(*lead, h.nv),
+                               back[:, h.nv : 2 * h.nv].reshape(*lead, h.nv), du.reshape(*lead, N, *h.shape), along)  # fmt: skip
+
+    def require_finite(self, good: Array, batch: bool) -> None:
+        """Warn of rows that are not finite; refuse a single one."""
+        if good.all():
+            return
+        if not batch:
+            raise ControlError("the gradient is not finite; expected a motion within what is smooth")
+        rows = np.flatnonzero(~good)
+        few = ", ".join(map(str, rows[:5].tolist())) + ", …" * (len(rows) > 5)
+        warn(f"the gradients of {len(rows)} of {len(good)} rows are not finite ({few}); expected motions within what is smooth",
+             SimulationWarning)  # fmt: skip
 
     def checked(self, q: Any, v: Any, u: Any, N: int, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return q (R, nq), v (R, nv), parameters by name (R, *shape), u (R, N, nu), and the leading dimensions."""
+        """Return x (R, size), parameters by name (R, *shape), u (R, N, nu), and the leading dimensions."""
         h, model = self.horizon, self.horizon.model
-        h.simulator._kept.require_unchanged()
+        h.require_unchanged()
         q, v = model.normalized(q), model.checked("v", v, batched=True)
         values, shapes = h.parameters(parameters), self.shapes.shapes
         a = numbers("u", values[INPUT] if u is None else u, ControlError)
@@ -207,6 +229,6 @@ class Adjoint:
         q, v = (np.broadcast_to(x, (*lead, x.shape[-1])).reshape(R, -1) for x in (q, v))
         a = np.broadcast_to(a, (*lead, N, *h.shape)).reshape(R, N, h.nu)
         spread = {k: np.broadcast_to(x, (*lead, *shapes[k])).reshape(R, *shapes[k]) for k, x in values.items()}
-        return q, v, spread, a, lead
+        return h.linear.begun(q, v), spread, a, lead
 
 

@@ -15,7 +15,7 @@ from engine.simulation.asked import Asked
 from engine.simulation.component import SimulationError
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
-from engine.simulation.plant import OWN
+from engine.simulation.plant import DEFECT, MOMENTUM
 
 Array = np.ndarray
 #: the parameter by which B is taken, or the forces that stand for it
@@ -38,62 +38,89 @@ class Linearization:
             if c.called.law.memory.size or c.waits:
                 raise SimulationError(f"{c.called.name} has a {'memory' if c.called.law.memory.size else 'delay'}, which A does not know; "
                                       "expected laws without")  # fmt: skip
+        for c in simulator.plant.acting:
+            if c.memory.size and not isinstance(c, Ticking):
+                raise SimulationError(f"{c.name} has a memory, which A does not know; expected components without")
+        self.given = simulator
         if INPUT not in simulator.parameters:
             simulator = simulator.with_force(pushed, {INPUT: np.zeros(simulator.model.nv)})
         self.simulator, self.model, self.plant, self.step = simulator, simulator.model, simulator.plant, simulator._step
         self.nv, self.nu = simulator.model.nv, int(np.size(simulator.parameters[INPUT]))
-        self.states = Layout({n: s for n, s in self.plant.states.shapes.items() if n not in OWN})
-        self.n = 2 * self.nv + self.states.n
+        kept = {n: s for n, s in self.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}      # those follow from q and v
+        self.states = Layout(kept)
+        self.shown = 2 * self.nv + self.states.n - self.plant.lasts
+        self.n, self.size = 2 * self.nv + self.states.n, self.model.nq + self.nv + self.states.n
 
-    def away(self, p: Array, q: Array, v: Array, d: Array, e: Any) -> tuple[Array, Array, Array]:
-        """Return the parameters, q and v at a length e along a direction d (δq, δv, …, δu)."""
+    # ------------------------------------------------------------ whole states x = (q, v, z), z of actuators, controllers, and what lasts
+
+    def begun(self, q: Array, v: Array) -> Array:
+        """Return x (..., size) as a run begins with q (..., nq) and v (..., nv)."""
+        z = self.states.join(self.plant.states.split(self.plant.initial_states()))
+        return np.concatenate([q, v, np.broadcast_to(z, (*q.shape[:-1], len(z)))], axis=-1)
+
+    def parts(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return q, v, and all of the plant's states. Traceable."""
+        q, v, z = np.split(x, [self.model.nq, self.model.nq + self.nv])
+        known = self.plant.states.split(self.plant.initial_states())
+        return q, v, self.plant.states.join({**known, **self.states.split(z)})
+
+    def plus(self, x: Array, d: Array) -> Array:
+        """Return x ⊕ δ (size), with δ (n) of q, v and z."""
+        nq, nv = self.model.nq, self.nv
+        return np.concatenate([self.model.manifold.plus(x[..., :nq], d[..., :nv]), x[..., nq:] + d[..., nv:]], axis=-1)
+
+    def minus(self, x: Array, to: Array) -> Array:
+        """Return the δ (n) that leads from x to another."""
+        nq = self.model.nq
+        return np.concatenate([self.model.manifold.minus(x[..., :nq], to[..., :nq]), to[..., nq:] - x[..., nq:]], axis=-1)
+
+    def pushed(self, p: Array, du: Array) -> Array:
+        """Return the parameters with another u: du (nu) more."""
         own = self.plant.parameters.split(p)
-        own[INPUT] = own[INPUT] + e * d[len(d) - self.nu :].reshape(np.shape(own[INPUT]))
-        return self.plant.parameters.join(own), self.model.manifold.plus(q, e * d[: self.nv]), v + e * d[self.nv : 2 * self.nv]
+        return self.plant.parameters.join({**own, INPUT: own[INPUT] + du.reshape(np.shape(own[INPUT]))})
 
-    def after(self, t: Any, p: Array, q: Array, v: Array, z: Array) -> dict[str, Array]:
-        """Return the state after the step that a run from q (nq), v (nv), and states z begins with, by name."""
-        x = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.plant.initial_memories(), "events": np.zeros(0)})
-        return self.step.layout.split(self.step.step(t, 0.0, self.simulator.dt, p, self.step.prepared(t, p, x)))
+    def after(self, t: Any, p: Array, x: Array) -> Array:
+        """Return x after a step. Traceable."""
+        q, v, z = self.parts(x)
+        y = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.plant.initial_memories(), "events": np.zeros(0)})
+        a = self.step.layout.split(self.step.step(t, 0.0, self.simulator.dt, p, self.step.prepared(t, p, y)))
+        return np.concatenate([a["q"], a["v"], self.states.join(self.plant.states.split(a["state"]))])
 
-    def along(self, t: Any, p: Array, q: Array, v: Array, d: Array, e: Array) -> Array:
-        """Return where the step from q (nq), v (nv) goes along a direction d (n + nu) of the state and u, at e = 0 (1)."""
-        plant = self.plant
+    def along(self, t: Any, p: Array, x: Array, d: Array, e: Array) -> Array:
+        """Return where the step from x goes along a direction d (n + nu) of the state and u, at e = 0 (1)."""
 
         def moved(e: Array) -> Array:
-            far, q_e, v_e = self.away(p, q, v, d, e[0])
-            z, dz = plant.states.split(plant.initial_states()), self.states.split(d[2 * self.nv : self.n])
-            a = self.after(t, far, q_e, v_e, plant.states.join({**z, **{n: z[n] + e[0] * y for n, y in dz.items()}}))
-            turned = self.model.manifold.minus(ops.stop_gradient(a["q"]), a["q"])
-            return np.concatenate([turned, a["v"], self.states.join(plant.states.split(a["state"]))])
+            to = self.after(t, self.pushed(p, e[0] * d[self.n :]), self.plus(x, e[0] * d[: self.n]))
+            return self.minus(ops.stop_gradient(to), to)
 
         return ops.jacobian(moved, e)[:, 0]
 
-    def flowing(self, t: Any, p: Array, q: Array, v: Array, d: Array, e: Array) -> Array:
-        """Return how v̇ (nv) in flight changes along a direction d (2 nv + nu), at e = 0 (1)."""
-        plant = self.plant
+    def flowing(self, t: Any, p: Array, x: Array, d: Array, e: Array) -> Array:
+        """Return how v̇ (nv) in flight changes along a direction d (n + nu), at e = 0 (1)."""
 
         def accelerated(e: Array) -> Array:
-            far, q_e, v_e = self.away(p, q, v, d, e[0])
-            z = plant.initial_states()[: plant.flown]
-            return self.step.acceleration(t, q_e, v_e, z, plant.initial_memories(), far)[0]
+            q, v, z = self.parts(self.plus(x, e[0] * d[: self.n]))
+            own = self.pushed(p, e[0] * d[self.n :])
+            return self.step.acceleration(t, q, v, z[: self.plant.flown], self.plant.initial_memories(), own)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 
-    def compiled(self, f: Any, inputs: int, results: int) -> Gufunc:
-        return shaped(f, f"(),({self.plant.parameters.n}),({self.model.nq}),({self.nv}),({inputs}),(1)->({results})")
+    def compiled(self, f: Any, results: int) -> Gufunc:
+        return shaped(f, f"(),({self.plant.parameters.n}),({self.size}),({self.n + self.nu}),(1)->({results})")
 
     @functools.cached_property
     def steps(self) -> Gufunc:
-        return self.compiled(self.along, self.n + self.nu, self.n)
+        return self.compiled(self.along, self.n)
 
     @functools.cached_property
     def flows(self) -> Gufunc:
-        return self.compiled(self.flowing, 2 * self.nv + self.nu, self.nv)
+        return self.compiled(self.flowing, self.nv)
 
-    def matrices(self, f: Gufunc, q: Any, v: Any, u: Any, t: Any) -> tuple[Array, Array]:
-        """Return what f gives along all directions, (..., results, inputs), and v (..., nv)."""
-        model, plant, size = self.model, self.plant, int(f.program.shapes_in[4][0])
+    def matrices(self, f: Gufunc, q: Any, v: Any, u: Any, t: Any) -> tuple[Array, Array, Array]:
+        """Return what f gives along q, v and shown states (..., results, shown), and along u (..., results, nu), and v (..., nv)."""
+        model, plant = self.model, self.plant
+        for simulator in (self.given, self.simulator):
+            simulator._kept.require_unchanged()
         q, v = model.normalized(q), model.checked("v", v, batched=True)
         values = dict(plant.values)
         if u is not None:
@@ -109,15 +136,17 @@ class Linearization:
         except ValueError:
             shapes = f"q {q.shape}, v {v.shape}, u {np.shape(values[INPUT])} and t {at.shape}"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        ways, results = np.delete(np.eye(self.n + self.nu), np.s_[self.shown : self.n], axis=0), int(f.program.shapes_out[0][0])
         if not np.prod(lead):
-            return np.zeros((*lead, int(f.program.shapes_out[0][0]), size)), np.broadcast_to(v, (*lead, model.nv))
-        p = plant.parameters.spread(values, lead)
+            return np.zeros((*lead, results, self.shown)), np.zeros((*lead, results, self.nu)), np.broadcast_to(v, (*lead, model.nv))
+        p, x = plant.parameters.spread(values, lead), self.begun(*(np.broadcast_to(y, (*lead, y.shape[-1])) for y in (q, v)))
         with np.errstate(all="ignore"):                                        # always a batch: its code alone is made
-            found = f.ufunc(at[..., None], p[..., None, :], q[..., None, :], v[..., None, :], np.eye(size), np.zeros(1))
+            found = f.ufunc(at[..., None], p[..., None, :], x[..., None, :], ways, np.zeros(1))
         if not np.isfinite(found).all():
             raise SimulationError("a derivative of the step is not finite; expected a state within what is smooth: not through the normals "
                                   "of two hulls, boxes or cylinders that touch")  # fmt: skip
-        return np.swapaxes(np.broadcast_to(found, (*lead, *found.shape[-2:])), -1, -2), v
+        D = np.swapaxes(np.broadcast_to(found, (*lead, *found.shape[-2:])), -1, -2)
+        return D[..., : self.shown], D[..., self.shown :], v
 
     def discrete(self, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
         """Return A (..., n, n) and B (..., n, nu) of a step.
@@ -132,20 +161,20 @@ class Linearization:
                [0. , 1. ]]), array([[0.0025],
                [0.05  ]]))
         """
-        D, _ = self.matrices(self.steps, q, v, u, t)
-        return D[..., : self.n].copy(), D[..., self.n :].copy()
+        A, B, _ = self.matrices(self.steps, q, v, u, t)
+        return A[..., : self.shown, :].copy(), B[..., : self.shown, :].copy()
 
     def continuous(self, q: ArrayLike, v: ArrayLike, u: Any, t: Any) -> tuple[Array, Array]:
         """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion in flight, with δ̇ = δv − [v, δ]."""
         if self.plant.impulses or self.states.n or self.plant.constraints:
             raise SimulationError("only flight has continuous derivatives; expected neither contacts nor constraints, actuators with "
                                   "states, or losses that are implicit (joint_dynamics='explicit' or None)")  # fmt: skip
-        D, v = self.matrices(self.flows, q, v, u, t)
+        along, by, v = self.matrices(self.flows, q, v, u, t)
         nv, bracket = self.nv, self.model.manifold.bracket
         rates = -np.stack([np.array([bracket(row, e) for e in np.eye(nv)]).T for row in v.reshape(-1, nv)])
-        A, B = np.zeros((*D.shape[:-2], 2 * nv, 2 * nv)), np.zeros((*D.shape[:-2], 2 * nv, self.nu))
+        A, B = np.zeros((*along.shape[:-2], 2 * nv, 2 * nv)), np.zeros((*along.shape[:-2], 2 * nv, self.nu))
         A[..., :nv, :nv], A[..., :nv, nv:] = rates.reshape(*v.shape[:-1], nv, nv), np.eye(nv)
-        A[..., nv:, :], B[..., nv:, :] = D[..., : 2 * nv], D[..., 2 * nv :]
+        A[..., nv:, :], B[..., nv:, :] = along, by
         return A, B
 
 

@@ -106,7 +106,7 @@ def test_it_says_what_is_wrong():
         engine.ilqr(simulator, *at, lambda t, q, v, u: q @ q, steps=3)
     with pytest.raises(ControlError, match=r"steps is 0; expected a whole number from 1"):
         engine.ilqr(simulator, *at, r, steps=0)
-    with pytest.raises(ControlError, match=r"expected the lowest u below the highest"):
+    with pytest.raises(ControlError, match=r"expected the lowest u not above the highest"):
         engine.ilqr(simulator, *at, r, steps=3, limits=(1.0, -1.0))
     with pytest.raises(ControlError, match=r"limits is 3.0; expected two"):
         engine.ilqr(simulator, *at, r, steps=3, limits=3.0)
