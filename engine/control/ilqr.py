@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from engine import ops
 from engine.checks import number, shown, warn, whole
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.control.horizon import ControlError, Horizon, scanned
+from engine.control.horizon import ControlError, Horizon, require_names, scanned
 from engine.ops.box_qp import box_qp
 from engine.simulation import SimulationWarning, Simulator
 
@@ -103,6 +103,7 @@ class Plan:
         With a few iterations at each tick it is a controller that looks ahead (model predictive control): t is later by a step or more, the
         last controls stay. ``parameters`` that are not given are as they were.
         """
+        require_names(parameters or {})
         t = self.t[0] if t is None else number("t", t, "a time, s", error=ControlError)
         k = np.clip(np.round((t - self.t[0]) / self.dt).astype(int) + np.arange(len(self.u)), 0, len(self.u) - 1)
         return self.problem.solve(q, v, self.u[k], t, {**self.parameters, **(parameters or {})}, iterations, tolerance)
@@ -438,4 +439,4 @@ class Search:
         self.damping, self.growth = damped(self.damping, self.growth, best if good else len(LENGTHS))
         if self.far and not self.motion.gaps.any():                            # limits hold now that there is a motion
             self.far, (cost, (self.motion,)) = 0.0, problem.flown(t, p, self.motion, problem.none[0], K, np.ones(1))
-            self.costs.append(float(cost[0]))
+            self.costs[-1] = float(cost[0])

@@ -159,6 +159,20 @@ class Adjoint:
 
         return shaped(end, f"{h.sizes},({h.n})->({h.n + self.shapes.n + 1})")
 
+    @functools.cached_property
+    def closing(self) -> Any:
+        """What λ (n) of a start on the constraints is of one beside them, which is closed first."""
+        linear = self.horizon.linear
+
+        def back(x: Array, still: Array, weights: Array) -> Array:
+            def weighed(d: Array) -> Array:
+                to = linear.closed(linear.plus(x, d))
+                return ops.array([weights @ linear.minus(ops.stop_gradient(to), to)])
+
+            return ops.jacobian(weighed, still)[0]
+
+        return shaped(back, f"({linear.size}),({linear.n}),({linear.n})->({linear.n})")
+
     def gradient(self, q: Any, v: Any, u: Any, N: int, t: Any, parameters: Mapping[str, Any]) -> RolloutGradient:
         """Return costs and gradients of a batch."""
         h, n, size, dt = self.horizon, self.horizon.n, self.horizon.linear.size, self.horizon.simulator.dt
@@ -188,6 +202,8 @@ class Adjoint:
                 w = np.concatenate([times, at, u[:, k : k + KEPT]], axis=-1)[:, ::-1]
                 seen = backward(ones[: at.shape[1]], 0.0, 0.0, dt, one(still), one(back), one(w)).reshape(len(x), at.shape[1], -1)
                 back, du[:, k : k + KEPT] = seen[:, -1], seen[:, ::-1, n + self.shapes.n :]
+            if h.plant.constraints is not None:
+                back[:, :n] = self.closing.ufunc(x, np.zeros(n), back[:, :n])
         self.require_finite(np.isfinite(cost) & np.isfinite(back).all(axis=-1) & np.isfinite(du).all(axis=(-2, -1)), batch)
         along = {k: np.reshape(a, (*lead, *self.shapes.shapes[k])) for k, a in self.shapes.split(back[:, n : n + self.shapes.n]).items()}
         del along[INPUT]

@@ -54,7 +54,10 @@ class Linearization:
     # ------------------------------------------------------------ whole states x = (q, v, z), z of actuators, controllers, and what lasts
 
     def begun(self, q: Array, v: Array) -> Array:
-        """Return x (..., size) as a run begins with q (..., nq) and v (..., nv)."""
+        """Return x (..., size) as a run begins with q (..., nq) and v (..., nv), on the constraints."""
+        if self.plant.constraints is not None:
+            on = self.step.closed(self.step.begun(q, v, q.shape[:-1]))[..., self.step.places]
+            q, v = on[..., : self.model.nq], on[..., self.model.nq :]
         z = self.states.join(self.plant.states.split(self.plant.initial_states()))
         return np.concatenate([q, v, np.broadcast_to(z, (*q.shape[:-1], len(z)))], axis=-1)
 
@@ -85,6 +88,13 @@ class Linearization:
         y = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.plant.initial_memories(), "events": np.zeros(0)})
         a = self.step.layout.split(self.step.step(t, 0.0, self.simulator.dt, p, self.step.prepared(t, p, y)))
         return np.concatenate([a["q"], a["v"], self.states.join(self.plant.states.split(a["state"]))])
+
+    def closed(self, x: Array) -> Array:
+        """Return x with q and v on the constraints, as a run begins. Traceable."""
+        if self.plant.constraints is None:
+            return x
+        nq, nv, memories = self.model.nq, self.nv, self.plant.memories.split(self.plant.initial_memories())
+        return np.concatenate([*self.plant.constraints.projected(self.model, x[:nq], x[nq : nq + nv], memories), x[nq + nv :]])
 
     def along(self, t: Any, p: Array, x: Array, d: Array, e: Array) -> Array:
         """Return where the step from x goes along a direction d (n + nu) of the state and u, at e = 0 (1)."""

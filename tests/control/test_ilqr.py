@@ -6,6 +6,7 @@ from scipy.optimize import lsq_linear
 
 import engine
 from engine import ControlError, SimulationWarning
+from engine.simulation.actuators import ReactionWheels
 from engine.spatial import inertia
 from tests.control.test_lqr import cart_pole, pushed
 from tests.dynamics.support import robot
@@ -47,6 +48,44 @@ def test_within_limits_only_what_is_held_has_a_slope():
     free, size = np.abs(plan.u) < 30.0, np.abs(slope).max()
     assert size > 1e-3 and np.abs(slope[free]).max() < 1e-4 * size
     assert (slope[~free] * np.sign(plan.u[~free]) < 0).all() and (~free).sum() > 5
+
+
+def test_gains_are_those_of_riccati_wherever_it_ends():
+    """K of the plan's own motion without damping, after few iterations too: by a plain recursion over linearize's A, B."""
+    simulator, w, R = pushed(), np.sqrt([3.0, 1.0, 2.0, 0.5]), 0.2
+    Q = np.diag(w * w)
+
+    def running(t, q, v, u):
+        return np.append(w * np.concatenate([q, v]), np.sqrt(R) * u)
+
+    plan = engine.ilqr(simulator, [0.0, 2.5], [0.0, 0.0], running, steps=40)
+    for found in (plan, plan.again([0.0, 2.0], [0.0, 0.3], iterations=1)):
+        A, B = simulator.linearize(found.q[:-1], found.v[:-1], found.u)
+        P, K = np.zeros((4, 4)), np.zeros_like(found.K)
+        for k in reversed(range(40)):
+            K[k] = -np.linalg.solve(R * np.eye(B.shape[-1]) + B[k].T @ P @ B[k], B[k].T @ P @ A[k])
+            P = Q + A[k].T @ P @ (A[k] + B[k] @ K[k])
+        np.testing.assert_allclose(found.K, K, rtol=0, atol=1e-10 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("losses", ["auto", "implicit"])
+def test_a_run_goes_as_planned(losses):
+    """Damping and friction, whose impulses go from step to step, and wheels, whose momentum does."""
+    b = engine.Builder("craft")
+    b.add_link("bus", inertia=inertia.box(20.0, (0.5, 0.4, 0.6))), b.add_link("boom", inertia=inertia.box(2.0, (1.0, 0.1, 0.1)))
+    b.add_joint("hinge", "revolute", "bus", "boom", axis=(0, 0, 1), damping=0.5, friction=0.05)
+    model = b.model(floating_base=True)
+    wheels = ReactionWheels("bus", 0.5, initial=[0.5, 0, 0])
+    common = {"dt": 0.05, "gravity": (0, 0, 0), "joint_dynamics": losses, "actuators": [wheels]}
+    simulator = engine.Simulator(model, controller=lambda t, q, v, u: {"wheels": u}, parameters={"u": np.zeros(3)}, **common)
+    q, v = model.neutral(), 0.1 * np.arange(7.0)
+    plan = engine.ilqr(simulator, q, v, lambda t, q, v, u: np.concatenate([u, v[:3]]), lambda t, q, v: 10.0 * v, steps=30, iterations=10)
+    replayed = engine.Law(lambda t, q, v: {"wheels": plan.u[min(round(t / 0.05), 29)]}, period=0.05, python=True)
+    run = engine.Simulator(model, controller=replayed, **common).run(q, v, 1.5)
+    np.testing.assert_allclose(run.q, plan.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(run.v, plan.v, rtol=0, atol=1e-12)
+    found = engine.rollout_gradient(simulator, q, v, None, lambda t, q, v: v[6], steps=30, u=plan.u)
+    np.testing.assert_allclose(found.cost, run.v[-1, 6], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("limits", [None, (-3.0, 3.0)])
@@ -117,7 +156,7 @@ def test_it_says_what_is_wrong():
     with pytest.raises(ControlError, match=r"is held for 0\.05 s, and a step lasts 0.01 s"):
         held = engine.Law(lambda t, q, v, u: np.array([u, 0.0]), period=0.05)
         engine.ilqr(engine.Simulator(cart_pole(), dt=0.01, controller=held, parameters={"u": 0.0}), *at, r, steps=3)
-    with pytest.raises(ControlError, match=r"a horizon got a Model; expected a Simulator"):
+    with pytest.raises(ControlError, match=r"the simulator is <model .*>; expected an engine.Simulator"):
         engine.ilqr(cart_pole(), *at, r, steps=3)
     with pytest.raises(ControlError, match="motion is not finite at t = "):
         engine.ilqr(simulator, *at, r, steps=200, u=1e300)

@@ -104,6 +104,35 @@ def test_through_a_contact(q, v, monkeypatch):
     agree(simulator, q, v, np.zeros(6), size=1e-7, h=2e-6)
 
 
+@pytest.mark.parametrize("constraint", [
+    engine.Coupling("j1", "j0", ratio=-2.2), engine.Distance("l0", "l3", (0, 0, 0), (0.4, 0, 0), 1.1),
+    engine.Hinge("l0", "l3", (1.0, 0, -0.05), (0.3, 0, 0), (0, 1, 0), (0, 1, 0)),
+], ids=["gear", "rod", "redundant"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*starts with")
+def test_through_constraints(constraint):
+    """Differences are of a start that is closed first; so is a rollout's gradient, and A of what is on the constraints."""
+    b = engine.Builder("planar")
+    b.add_link("l0")
+    for k in range(3):
+        b.add_link(f"l{k + 1}", inertia=inertia.from_mass(1.0 + k, [0.2, 0.0, 0.1], np.diag([0.1, 0.2, 0.15])))
+        b.add_joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", se3.pose(np.eye(3), [0.4 * (k > 0), 0.0, 0.0]), axis=(0, 1, 0))
+    simulator, u = engine.Simulator(b.model(), dt=0.01, constraints=[constraint]), np.array([1.0, 2.0, 3.0])
+    begun = simulator.start([0.4, -0.9, 0.8], [0.5, -0.3, 0.7])
+
+    def closed(d):
+        state = simulator.start(begun.q + d[:3], begun.v + d[3:])
+        return np.concatenate([state.q, state.v])
+
+    A_closed, B_closed = by_differences(simulator, begun.q, begun.v, u)
+    A, B = simulator.linearize(begun.q, begun.v, u)
+    closing = np.stack([derivative(lambda s, e=e: closed(s * e), 1e-4) for e in np.eye(6)], axis=1)
+    np.testing.assert_allclose(A @ closing, A_closed, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(B, B_closed, rtol=0, atol=1e-8)
+    found = engine.rollout_gradient(simulator, begun.q, begun.v, None, lambda t, q, v: q[0] + v[1], steps=1, u=u)
+    np.testing.assert_allclose(np.concatenate([found.q, found.v]), A_closed[0] + A_closed[4], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.u[0], B_closed[0] + B_closed[4], rtol=0, atol=1e-8)
+
+
 # ---------------------------------------------------------------- what is known
 
 
