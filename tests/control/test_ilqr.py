@@ -75,7 +75,7 @@ def test_a_run_goes_as_planned(losses):
     b.add_link("bus", inertia=inertia.box(20.0, (0.5, 0.4, 0.6))), b.add_link("boom", inertia=inertia.box(2.0, (1.0, 0.1, 0.1)))
     b.add_joint("hinge", "revolute", "bus", "boom", axis=(0, 0, 1), damping=0.5, friction=0.05)
     model = b.model(floating_base=True)
-    wheels = ReactionWheels("bus", 0.5, initial=[0.5, 0, 0])
+    wheels = ReactionWheels("bus", torque=0.5, initial=[0.5, 0, 0])
     common = {"dt": 0.05, "gravity": (0, 0, 0), "joint_dynamics": losses, "actuators": [wheels]}
     simulator = engine.Simulator(model, controller=lambda t, q, v, u: {"wheels": u}, parameters={"u": np.zeros(3)}, **common)
     q, v = model.neutral(), 0.1 * np.arange(7.0)
