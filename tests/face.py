@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import engine
 from engine.simulation import Solution, State
 from engine.simulation.actuators import ReactionWheels
-from engine.simulation.robot import RobotFunction
+from engine.simulation.robot_function import RobotFunction
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type

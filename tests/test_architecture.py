@@ -52,7 +52,8 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("law",), ("checks", "parameters", "forces", "controller", "robot", "doubts",
+    ("layout", "function", "component"), ("law", "robot_function", "parametrized"),
+    ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy"),
     ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),

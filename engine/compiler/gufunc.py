@@ -170,7 +170,8 @@ class Gufunc:
         self.name = self.__name__ = program.name
         self.operations = max(program.count(), 1)
         out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-        self.__signature__ = inspect.Signature([*(inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in arguments), out])
+        words = [n if n.isidentifier() else f"argument_{k}" for k, n in enumerate(arguments)]
+        self.__signature__ = inspect.Signature([*(inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in words), out])
         # an instance of a class of its own, whose __call__ is replaced by machine code on the first call
         self.__class__ = type(type(self).__name__, (type(self),), {"__slots__": ()})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
@@ -15,17 +16,19 @@ from engine.simulation.robot import Robot, robot_of
 
 
 @overload
-def compile(model: Model, gravity: ArrayLike = GRAVITY) -> Robot: ...
+def compile(model: Model, gravity: ArrayLike = GRAVITY, parameters: Iterable[str] = ()) -> Robot: ...
 @overload
 def compile(model: RigidBody) -> CompiledSystem[BodyTrajectory]: ...  # type: ignore[overload-overlap]
 @overload
 def compile(model: ControlSystem) -> CompiledSystem[StateTrajectory]: ...
-def compile(model: Model | ControlSystem, gravity: ArrayLike = GRAVITY) -> Robot | CompiledSystem[Any]:
+def compile(model: Model | ControlSystem, gravity: ArrayLike = GRAVITY, parameters: Iterable[str] = ()) -> Robot | CompiledSystem[Any]:
     """Compile a model's dynamics: ``robot = engine.compile(model, gravity=(0, 0, -9.81))``.
 
     Returns a :class:`Robot`, or of a :class:`~engine.rigid_body.RigidBody` or other control system, whose gravity is among its forces, a
     :class:`~engine.simulation.compiled_system.CompiledSystem`. Functions are traced and compiled to machine code when first used (and found
-    again in memory, and on disk by later processes).
+    again in memory, and on disk by later processes). With ``parameters``, names of the model's numbers as of
+    :meth:`engine.Model.with_parameters`, such as "mass.LINK", "center.LINK" or "placement.JOINT", one program serves all of their values:
+    ``robot.at({"mass.tool": 3.0}).aba(q, v, tau)``, and ``robot.aba.by("mass.tool")`` is the derivative.
 
     Examples
     --------
@@ -40,7 +43,8 @@ def compile(model: Model | ControlSystem, gravity: ArrayLike = GRAVITY) -> Robot
     if isinstance(model, type) and issubclass(model, (Model, ControlSystem)):
         raise StateError(f"compile got the class {model.__name__}; expected one of its instances, {model.__name__}(…)")
     if isinstance(model, ControlSystem):
-        if gravity is not GRAVITY:
-            raise StateError(f"compile got a gravity for {model.name}; expected it among the system's own forces")
+        if gravity is not GRAVITY or parameters:
+            what = "parameters" if parameters else "a gravity"
+            raise StateError(f"compile got {what} for {model.name}; expected it among the system's own forces")
         return CompiledSystem(model)
-    return robot_of(model, gravity)
+    return robot_of(model, gravity, parameters)

@@ -4,133 +4,27 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Concatenate, Generic, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics, ops
-from engine.checks import EngineError, Fixed
-from engine.compiler.trace import Shape
+from engine import dynamics
+from engine.checks import Fixed
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
 from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
-from engine.simulation.function import Function, units
+from engine.simulation.parametrized import Parametrized, nominal_values, other_values
+from engine.simulation.robot_function import OPTIONAL, Arguments, Forced, Result, RobotFunction, documented, explained
 
 Array = NDArray[np.float64]
 Frame = Literal["body", "world", "world_aligned"]
 Base = Literal["floating", "fixed", "rotation", "translation", "flying"]
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-#: arguments of a robot's functions, for their docstrings
-ARGUMENTS = {
-    "q": "configuration (..., nq), rad and m, in the order of NOTATION.md; quaternions are unit ones, [qw, qx, qy, qz]",
-    "v": "velocity (..., nv), rad/s and m/s; of floating, spherical and planar joints in the child's axes",
-    "vdot": "acceleration (..., nv), rad/s² and m/s²: the rate of v",
-    "tau": "generalized forces (..., nv), N·m and N",
-    "wrenches": "[moment; force] acting on each link, in its frame about its origin (..., nlinks, 6), N·m and N; or None",
-    "P": "momentum [angular about the world's origin; linear] in world axes (..., 6), N·m·s and N·s",
-    "qdot": "velocities of the joints (..., nv − 6), rad/s and m/s; None: zeros",
-    "qddot": "accelerations of the joints (..., nv − 6), rad/s² and m/s²; of a flying base those of all velocities (..., nv)",
-    "link": "the link's name",
-    "frame": 'axes and point: "body" (the link\'s axes, at the point), "world_aligned" (the world\'s axes, at the point), or "world"\n'
-             "        (the world's axes, about the world's origin)",
-    "point": "a point fixed in the link (..., 3), m in its frame; \"world\" takes none",
-    "base": 'how the base moves: "floating" (freely), "rotation" or "translation" (in this way only), "fixed" (not at all), or "flying"\n'
-            "        (driven like a joint: its six rows come before the joints')",
-    "out": "an array for the result (or a tuple, of several), instead of a new one",
-}  # fmt: skip
-OPTIONAL = {"wrenches", "point", "qdot"}
-RAISES = """ModelError : there is no such link, or the model does not hang from one floating joint where it must
-    StateError : q holds a quaternion that is no unit one, something is not finite, or the result would not be
-    ArgumentError : a shape or type that is not what is expected"""
-
-
-def explained(method: Callable[..., Any], *more: str) -> str:
-    """Return a method's docstring with its arguments and errors."""
-    text, given = inspect.cleandoc(method.__doc__ or ""), [*inspect.signature(method).parameters][1:]
-    arguments = "\n".join(f"    {name} : {ARGUMENTS[name]}" for name in (*given, *more))
-    whole = f"    Leading dimensions broadcast.\n\n    Parameters\n    ----------\n{arguments}\n\n    Raises\n    ------\n    {RAISES}\n"
-    return f"{text}\n\n{inspect.cleandoc(whole)}"
-
-
-def documented(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Add its arguments and errors to a method's docstring."""
-    method.__doc__ = explained(method)
-    return method
-
-
-class RobotFunction(Function, Generic[Arguments, Result]):
-    """A compiled function of a model's state: one of a :class:`Robot`'s; ``help`` of one says what it takes and returns."""
-
-    def __init__(self, model: Model, plain: Callable[..., Any], arguments: Sequence[str], name: str, joints: int = 0) -> None:
-        shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "P": (6,), "point": (3,), "qddot": (joints,),
-                                    "qdot": (joints,)}  # fmt: skip
-        self.model, self.plain = model, plain
-
-        def traced(*x: Any) -> Any:
-            return ops.poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
-
-        super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result: ...
-        @overload
-        def __call__(self, *args: Any, out: Array | tuple[Array, ...], **kwargs: Any) -> Result: ...
-        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-    def __get__(self, instance: Any, owner: Any = None) -> RobotFunction[Arguments, Result]:
-        """Return itself: what has a ``__get__`` is a function to ``help``, which then shows its signature and docstring."""
-        return self
-
-    def entry(self, argument: str, where: tuple[int, ...]) -> str:
-        if argument == "wrenches":
-            return f" (link '{self.model.links[where[-2]].name}')"
-        if argument in ("P", "point"):
-            return ""
-        first = self.model.nv - self.program.shapes_in[self.arguments.index(argument)][-1] if argument in ("qddot", "qdot") else 0
-        return f" (joint '{self.model.entries('q' if argument == 'q' else 'v')[first + where[-1]]}')"
-
-    def failure(self, given: Sequence[Array], result: Any) -> str:
-        """Return why a result is not finite: the first such row is computed again on floats, which raises what it knows better."""
-        results = result if isinstance(result, tuple) else (result,)
-        batch = np.broadcast_shapes(*[x.shape[: x.ndim - len(s)] for x, s in zip(given, self.program.shapes_in, strict=True)])
-        good = [np.isfinite(np.asarray(r)).reshape(*batch, -1).all(axis=-1) for r in results]
-        row = tuple(int(i) for i in np.argwhere(~np.all(good, axis=0))[0])
-        one = [np.broadcast_to(x, (*batch, *s))[row] for x, s in zip(given, self.program.shapes_in, strict=True)]
-        where = f" for row {', '.join(map(str, row))}" if row else ""
-        try:
-            with np.errstate(all="ignore"):
-                self.plain(**dict(zip(self.arguments, one, strict=True)))
-        except EngineError as error:
-            raise type(error)(f"{error}{where.replace(' for', ',')}") from None
-        return (f"the result{where} is not finite; expected a state within the numbers' range "
-                "(for aba, a joint-space inertia that is not singular)")  # fmt: skip
-
-
-class Forced(RobotFunction[Arguments, Result]):
-    """A function that takes external wrenches after its arguments, or none."""
-
-    @functools.cached_property
-    def forced(self) -> RobotFunction[..., Result]:
-        """The same function, with wrenches."""
-        joints = next((s[0] for n, s in zip(self.arguments, self.program.shapes_in, strict=True) if n in ("qddot", "qdot")), 0)
-        return RobotFunction(self.model, self.plain, [*self.arguments, "wrenches"], self.name, joints)
-
-    def _general(self, *args: Any, wrenches: Any = None, **kwargs: Any) -> Any:
-        if len(args) == len(self.arguments) + 1:
-            *args, wrenches = args  # type: ignore[assignment]
-        if wrenches is None:
-            return super()._general(*args, **kwargs)
-        return self.forced(*args, *[kwargs.pop(a) for a in self.arguments[len(args) :] if a in kwargs], wrenches, **kwargs)
-
-
 class compiled(Generic[Arguments, Result]):
     """A method of a Robot that is traced and compiled when it is first used, and found in its place from then on."""
 
@@ -148,6 +42,10 @@ class compiled(Generic[Arguments, Result]):
             return self
         _, *given = self.__signature__.parameters
         arguments = [a for a in given if a not in ("wrenches", "out")]
+        if robot.parameters:
+            fn, forced = functools.partial(on_floats, self.__name__), "wrenches" in given
+            found = robot._parametrized(self.__name__, fn, arguments, forced, self.__doc__)
+            return robot.__dict__.setdefault(self.__name__, found)
         kind: type[RobotFunction[Arguments, Result]] = Forced if "wrenches" in given else RobotFunction
         made = kind(robot.model, functools.partial(on_floats, self.__name__, robot), arguments, self.__name__)
         made.__doc__, made.__signature__ = self.__doc__, inspect.Signature([*self.__signature__.parameters.values()][1:])
@@ -176,17 +74,71 @@ class Robot(Fixed):
     Attributes
     ----------
     model, gravity : what it was made of; gravity in world axes (3), m/s²
+    parameters : values of the model's numbers that were made parameters, by name: see :meth:`at`
     """
 
-    def __init__(self, model: Model, gravity: Any = GRAVITY) -> None:
+    parameters: Mapping[str, Array]
+
+    def __init__(self, model: Model, gravity: Any = GRAVITY, parameters: Iterable[str] = ()) -> None:
         if not isinstance(model, Model):
             raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
         self.model, self.gravity = model, tuple(checked_gravity(gravity).astype(float).tolist())
-        self._functions: dict[tuple[Any, ...], RobotFunction[..., Any]] = {}
+        self.parameters = types.MappingProxyType(nominal_values(model, parameters))
+        self._functions: dict[tuple[Any, ...], Any] = {}
         self._made = True
 
     def __repr__(self) -> str:
-        return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}>"
+        more = f", with {', '.join(self.parameters)}" if self.parameters else ""
+        return f"<compiled '{self.model.name}', nq {self.model.nq}, nv {self.model.nv}, gravity {self.gravity}{more}>"
+
+    # ------------------------------------------------------------ parameters
+
+    def at(self, parameters: Mapping[str, ArrayLike]) -> Robot:
+        """Return the robot at other values of its parameters (..., *shape): the same programs, in which leading dimensions are a batch.
+
+        Functions of such a robot have a derivative along each, ``robot.aba.by("mass.tool")(q, v, tau)``.
+
+        Raises
+        ------
+        ModelError : no parameter of the robot's, or a value that none has
+
+        Examples
+        --------
+        >>> import engine
+        >>> arm = engine.Builder()
+        >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.from_mass(2.0, [3, 0, 0], np.zeros((3, 3))))
+        >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+        >>> robot = engine.compile(arm.model(), parameters=["mass.rod"])
+        >>> robot.at({"mass.rod": [1.0, 2.0]}).gravity_forces([0.0]).round(9)
+        array([[29.43],
+               [58.86]])
+        >>> robot.gravity_forces.by("mass.rod")([0.0]).round(9)
+        array([29.43])
+        """
+        return self._other(parameters=types.MappingProxyType(other_values(self.parameters, parameters)))
+
+    def _other(self, **attributes: Any) -> Robot:
+        """Return a robot of the same functions with other attributes."""
+        made = object.__new__(Robot)
+        made.__dict__.update({"model": self.model, "gravity": self.gravity, "_functions": self._functions, **attributes, "_made": True})
+        return made
+
+    def _parametrized(self, name: str, fn: Callable[..., Any], arguments: list[str], forced: bool, text: str | None, joints: int = 0,
+                      key: tuple[Any, ...] = ()) -> Parametrized:  # fmt: skip
+        """Return ``fn(robot, ...)`` at the values of the parameters, compiled once for all of them."""
+        known = self._functions
+
+        def plain(**given: Any) -> Any:
+            own = {n: given.pop(n) for n in self.parameters}
+            return fn(self._other(model=self.model.with_numbers(own), parameters={}, _functions={}, _regular=None), **given)
+
+        def made(wrenches: bool) -> RobotFunction[..., Any]:
+            takes = [*arguments, *(["wrenches"] if wrenches else []), *self.parameters]
+            if (own := (name, wrenches, *key)) not in known:
+                known[own] = RobotFunction(self.model, plain, takes, name, joints)
+            return known[own]
+
+        return Parametrized(made, len(arguments), forced, self.parameters, text, known)
 
     # ------------------------------------------------------------ forces and motion
 
@@ -304,7 +256,8 @@ class Robot(Fixed):
         constraints : loops that q closes, of ``engine.Hinge``, …; everything else, and what is raised, is as for
             :func:`engine.inverse_kinematics`
         """
-        return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds, constraints)
+        model = self.model.with_parameters(self.parameters) if self.parameters else self.model
+        return inverse_kinematics(model, targets, q0, base, limits, tolerance, seeds, constraints)
 
     # ------------------------------------------------------------ momentum and the centre of mass
 
@@ -404,13 +357,16 @@ class Robot(Fixed):
         """Return a function of :mod:`engine.dynamics` of those arrays that are given, compiled once for the same options."""
         given = {name: x for name, x in arrays.items() if x is not None or name not in OPTIONAL}
         key = (fn, *given, *options.values())
+        joints = max(self.model.nv - (0 if str(options.get("base")) == "flying" else 6), 0)
+        if self.parameters:
+            call = lambda robot, **x: fn(robot.model, **x, **options)
+            return self._parametrized(fn.__name__, call, [*given], False, None, joints, key)(*given.values())
         try:
             found = self._functions.get(key)
         except TypeError:                                                       # a list for a name: the function says so
             found = None
         if found is None:
-            joints = self.model.nv - (0 if str(options.get("base")) == "flying" else 6)
-            found = RobotFunction(self.model, functools.partial(fn, self.model, **options), [*given], fn.__name__, max(joints, 0))
+            found = RobotFunction(self.model, functools.partial(fn, self.model, **options), [*given], fn.__name__, joints)
             self._functions[key] = found
         return found(*given.values())
 
@@ -433,10 +389,11 @@ def given_point(frame: str, point: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _known(model: Model, gravity: tuple[float, ...]) -> Robot:
-    return Robot(model, gravity)
+def _known(model: Model, gravity: tuple[float, ...], parameters: tuple[str, ...]) -> Robot:
+    return Robot(model, gravity, parameters)
 
 
-def robot_of(model: Model, gravity: Any = GRAVITY) -> Robot:
-    """Return a model's compiled dynamics; the same object for the same model and gravity."""
-    return _known(model, Robot(model, gravity).gravity)
+def robot_of(model: Model, gravity: Any = GRAVITY, parameters: Iterable[str] = ()) -> Robot:
+    """Return a model's compiled dynamics; the same object for the same model, gravity and names of parameters."""
+    found = Robot(model, gravity, parameters)
+    return _known(model, found.gravity, tuple(found.parameters))

@@ -69,6 +69,7 @@ def test_gains_are_those_of_riccati_wherever_it_ends():
 
 
 @pytest.mark.parametrize("losses", ["auto", "implicit"])
+@pytest.mark.filterwarnings("ignore:the plan has not converged")
 def test_a_run_goes_as_planned(losses):
     """Damping and friction, whose impulses go from step to step, and wheels, whose momentum does."""
     b = engine.Builder("craft")
