@@ -164,6 +164,11 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
     """
     R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
+    if G_B.dtype == object and is_rigid(G_B):
+        h, m = first_moment(G_B), mass(G_B)
+        back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * se3.position(T_AB))
+        I_A = rotated(R, mirrored(G_B[:3, :3])) - P @ back - H_A @ P
+        return np.block([[mirrored(I_A), H_A], [-H_A, G_B[3:, 3:]]])
     I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
     H_A = H + P @ M
     I_A = I + P @ H.T - H_A @ P
@@ -199,8 +204,8 @@ def mirrored(A: Array) -> Array:
 
 def is_rigid(G: Array) -> bool:
     """Return whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
-    if G.dtype == object:
-        return False
+    if G.dtype == object:                                                      # traced: where it is by its structure
+        return not any(map(ops.there, [*(G[:3, 3:] - -G[:3, 3:].T).flat, *(G[3:, 3:] - G[5, 5] * np.eye(3)).flat]))
     H, M, m = G[:3, 3:], G[3:, 3:], G[5, 5]
     return bool(np.abs(M - m * np.eye(3)).max() <= 1e-12 * m and np.abs(H + H.T).max() <= 1e-12 * np.abs(H).max())
 

@@ -22,6 +22,7 @@ from tests.bench.contact import contact
 from tests.bench.control import control
 from tests.bench.derivatives import derivatives
 from tests.bench.learning import learning
+from tests.bench.parameters import parameters
 from tests.bench.policies import policies
 
 BATCH = 4096
@@ -405,8 +406,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, control, start, scaling, steps, body, contact, campaigns, policies, learning,
-                                 reach, precision, pictures)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, body, contact, campaigns,
+                                 policies, learning, reach, precision, pictures)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:
