@@ -82,21 +82,19 @@ def completed(method: Method, complete: Callable[[Any, Array, Array], Array]) ->
     return replace(method, complete=complete)
 
 
-def carrying(method: Method, n: int, flight: Callable[[Array | None], System], relieve: Callable[[Any, Array, Array], Array]) -> Method:
+def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve: Callable[[Any, Array, Array], Array]) -> Method:
     """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
     Parameters
     ----------
-    flight : the system of the states without the force, under it or, for None, not
+    flight : the system of the states without the force, under it
     relieve : ``relieve(h, after, force)`` of such a state after a step of h with the force
     """
 
     def advance(_: System, t: Any, h: Any, x: Array) -> Array:
-        y, force = x[:-n], x[-n:]
-        lasts = ops.largest(force) > 0.0
-        free = ops.when(ops.logical_not(lasts), lambda: method.advance(flight(None), t, h, y), np.zeros(len(y)))
-        held = ops.when(lasts, lambda: relieve(h, method.advance(flight(force), t, h, y), force), free)
-        return np.concatenate([held, force])
+        force = x[-n:]
+        after = method.advance(flight(force), t, h, x[:-n])
+        return np.concatenate([ops.when(ops.largest(force) > 0.0, lambda: relieve(h, after, force), after), force])
 
     return replace(method, advance=advance)
 

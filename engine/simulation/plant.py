@@ -234,14 +234,14 @@ class Plant:
         inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
         return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, inertia)
 
-    def relieved(self, m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
+    def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
-        force."""
+        force; ``yielding`` is the plant's own, or a call of it."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
         def relieve(h: Any, x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
-            a = self.yielding(model, q, force, m)
+            a = yielding(q, force, m, p)
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
                 z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
@@ -251,8 +251,9 @@ class Plant:
 
         return relieve
 
-    def yielding(self, model: Model, q: Array, force: Array, m: Array) -> Array:
-        """Return M⁻¹ f (nv): how a model at rest yields to a generalized force alone."""
+    def yielding(self, q: Array, force: Array, m: Array, p: Array) -> Array:
+        """Return M⁻¹ f (nv): how the model at rest yields to a generalized force alone."""
+        model, _ = with_parameters(self.model, self.gravity, self.parameters.split(p))
         if self.constraints is None:
             return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
         return ops.solve(self.constraints.inertia(model, q, self.memories.split(m)), force)
@@ -304,24 +305,24 @@ class Plant:
         model, _ = with_parameters(self.model, self.gravity, values)
         return self.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
-    def resisted(self, acceleration: Callable[..., Any], after: Callable[..., Array], s: Context, h: Any, m: Array, vdot: Array,
-                 z: Array, p: Array) -> tuple[Array, dict[str, Any]]:  # fmt: skip
+    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array, p: Array) -> tuple[Array, dict[str, Any]]:
         """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that.
 
-        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule.
+        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule. ``by`` has the functions
+        :meth:`acceleration`, :meth:`after` and :meth:`yielding`, or calls of them.
         """
         if self.impulses is None:
             return vdot, {}
         flight = vdot
         plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
         if self.impulses.contacts:
-            vdot, *_ = acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
-        lasting = self.yielding(s.model, s.q, s.states[LASTING], m) if self.lasts else np.zeros(self.model.nv)
+            vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
+        lasting = by.yielding(s.q, s.states[LASTING], m, p) if self.lasts else np.zeros(self.model.nv)
         vdot = vdot - lasting
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
         impulses = self.impulses.of(s.model, s.parameters)
-        changed, signals = impulses.observed(after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        changed, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
         return flight + (changed - lasting), signals                           # what lasts is in both
 
     # ------------------------------------------------------------ momentum

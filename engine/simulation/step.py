@@ -48,14 +48,14 @@ class Step:
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
-        self.acceleration: Callable[..., Any] = plant.acceleration              # under a force that lasts: pressed
-        self.pressed: Callable[..., Any] = plant.acceleration
+        self.acceleration: Callable[..., Any] = plant.acceleration
         self.after: Callable[..., Any] = plant.after
+        self.yielding: Callable[..., Any] = plant.yielding
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
-            self.acceleration = self.pressed = calling(trace(plant.acceleration, shapes))
+            self.acceleration = calling(trace(plant.acceleration, [*shapes, *([(model.nv,)] if plant.lasts else [])]))
             if plant.lasts:
-                self.pressed = calling(trace(plant.acceleration, [*shapes, (model.nv,)]))
+                self.yielding = calling(trace(plant.yielding, [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,)]))
         if compiled and plant.impulses is not None:
             shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
                       (plant.parameters.n,)]  # fmt: skip
@@ -86,16 +86,15 @@ class Step:
 
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
-        plant, method, system = self.plant, self.method, self.plant.system(self.acceleration, m, p)
+        plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
+        system = plant.system(self.acceleration, m, p, none if plant.lasts else None)
         if plant.lasts:
-            def flight(force: Array | None) -> Mechanical:
-                return system if force is None else plant.system(self.pressed, m, p, force)
-
-            method = carrying(method, plant.lasts, flight, plant.relieved(m, p))
-            whole = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
+            flight = functools.partial(plant.system, self.acceleration, m, p)
+            method = carrying(method, plant.lasts, flight, plant.relieved(self.yielding, m, p))
+            system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
         method = method if plant.impulses is None else completed(method, plant.completion(self.after, m, p))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
-        return method, whole if plant.lasts else system
+        return method, system
 
     def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
         """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""
@@ -123,8 +122,8 @@ class Step:
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
         given = (s.states[LASTING],) if self.plant.lasts else ()
-        flight, _, *forces = self.pressed(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
-        vdot, rubbed = self.plant.resisted(self.pressed, self.after, s, dt, m, flight, a["state"], p)
+        flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
+        vdot, rubbed = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, flight, vdot, rubbed, forces)}
 
     @functools.cached_property
