@@ -93,8 +93,10 @@ def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve:
 
     def advance(_: System, t: Any, h: Any, x: Array) -> Array:
         force = x[-n:]
-        after = method.advance(flight(force), t, h, x[:-n])
-        return np.concatenate([ops.when(ops.largest(force) > 0.0, lambda: relieve(h, after, force), after), force])
+        lasts = ops.largest(force) > 0.0
+        under = np.array([ops.where(lasts, f, 0.0) for f in force])             # where it is zero, nothing changes with it
+        after = method.advance(flight(under), t, h, x[:-n])
+        return np.concatenate([ops.when(lasts, lambda: relieve(h, after, force), after), force])
 
     return replace(method, advance=advance)
 

@@ -15,7 +15,7 @@ from tests.trees import random_tree
 STATE = ("coriolis", "momentum_matrix_dot", "centroidal_momentum_matrix_dot", "center_of_mass_jacobian_dot")
 CONFIGURATION = ("christoffel", "momentum_matrix", "centroidal_momentum_matrix", "reaction_null_space", "center_of_mass_jacobian")
 #: all that a robot offers of its state, and those of it that take only arrays, which are gufuncs
-FUNCTIONS = [name for name in dir(engine.Robot) if not name.startswith("_") and name != "inverse_kinematics"]
+FUNCTIONS = [name for name in dir(engine.Robot) if not name.startswith("_") and name not in ("at", "inverse_kinematics")]
 OF_ARRAYS = [name for name in FUNCTIONS if not inspect.isfunction(inspect.getattr_static(engine.Robot, name))]
 
 
