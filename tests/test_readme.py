@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 def test_examples(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
         for block in blocks:
@@ -28,7 +28,7 @@ def test_examples(monkeypatch, tmp_path):
     assert names["plan"].converged and np.abs(names["slope"]).max() < 1e-3
     assert names["reach"].converged.all()
     assert names["steered"].tau.shape == (3, 501, 13) and not names["steered"].tau[:, :20].any() and names["steered"].tau[:, 30:].any()
-    assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
+    assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1101
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"scatter.h5", "campaign", "flight.png", "flight.html"}
     assert names["f"](names["np"].ones((1000, 3)), names["np"].eye(3)[:2]).shape == (1000, 2)
 

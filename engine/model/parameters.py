@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -18,10 +18,9 @@ from engine.model.errors import ModelError
 from engine.model.tree import Joint, Link, frozen_pose
 from engine.spatial import inertia, se3
 
-if TYPE_CHECKING:
-    from engine.model.model import Model
-
 Array = np.ndarray
+#: one of :mod:`engine.model.model`, which imports this file
+Model = Any
 
 
 class Number(NamedTuple):
