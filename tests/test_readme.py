@@ -19,13 +19,14 @@ def test_examples(monkeypatch, tmp_path):
     with contextlib.redirect_stdout(printed):
         for block in blocks:
             exec(compile(block, "README.md", "exec"), names)
-    drift, momenta, slow, weights = printed.getvalue().splitlines()
+    drift, momenta, slow, weights, shapes = printed.getvalue().splitlines()
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
     assert "%" in slow and names["runs"].complete and not names["runs"].failed.any() and names["flight"].t[-1] == 5.0
     assert names["observed"].shape == (64, 14) and (names["reward"] < 0).all() and not names["info"]
     assert weights.endswith("world:low/crate.0")
     assert names["plan"].converged and np.abs(names["slope"]).max() < 1e-3
+    assert shapes == "(1000, 13) (13, 3)" and np.ptp(names["wear"].q[:, -1, 8]) > 0.0
     assert names["reach"].converged.all()
     assert names["steered"].tau.shape == (3, 501, 13) and not names["steered"].tau[:, :20].any() and names["steered"].tau[:, 30:].any()
     assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1101
