@@ -29,7 +29,7 @@ def test_examples(monkeypatch, tmp_path):
     assert shapes == "(1000, 13) (13, 3)" and np.ptp(names["wear"].q[:, -1, 8]) > 0.0
     assert names["reach"].converged.all()
     assert names["steered"].tau.shape == (3, 501, 13) and not names["steered"].tau[:, :20].any() and names["steered"].tau[:, 30:].any()
-    assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1101
+    assert names["A"].shape == (12, 12) and names["B"].shape == (12, 6) and len(names["motion"]) == 1001
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"scatter.h5", "campaign", "flight.png", "flight.html"}
     assert names["f"](names["np"].ones((1000, 3)), names["np"].eye(3)[:2]).shape == (1000, 2)
 
