@@ -285,3 +285,61 @@ def test_space_and_ground_and_plain(draw):
     pictures = {e: draw(scene, camera, environment=e) for e in ("ground", "space", "plain")}
     assert pictures["space"][:40, :40].mean() < 0.15 < 0.6 < pictures["plain"][:40, :40].mean()
     assert np.ptp(pictures["plain"][:, :20]) < 0.01 < np.ptp(pictures["ground"][:, :20])
+
+
+# ---------------------------------------------------------------- near and far, above and below
+
+
+def box_at(*place, size=0.4, environment="plain"):
+    model = robot(("box", (size, size, size), RED))
+    return Scene([Actor(model, q=at(model, *place))], environment)
+
+
+@pytest.mark.parametrize("place", [(6.778e6, 0.0, 0.0), (1.5e8, -2e8, 3e7), (1.5e11, 0.0, 0.0)], ids=["orbit", "Moon", "Sun"])
+def test_far_from_the_origin_a_picture_is_the_same(draw, place):
+    """To an ulp of a place: 1e-9 m in orbit, 3e-5 m at an astronomical unit."""
+    near, far = box_at(environment="space"), box_at(*place, environment="space")
+    pictures = [draw(scene, scene.camera(SIZE)) for scene in (near, far)]
+    assert red(pictures[0]).sum() > 3000
+    assert np.abs(pictures[0] - pictures[1]).mean() < 2e-3 and (red(pictures[0]) != red(pictures[1])).mean() < 2e-3
+
+
+def red(picture):
+    return (picture[..., 0] > 1.6 * picture[..., 1]) & (picture[..., 0] > 0.15)
+
+
+@pytest.mark.parametrize("times", [3.0, 30.0, 150.0])
+@pytest.mark.parametrize("elevation", [0.05, 0.35, 1.2])
+def test_the_ground_is_there_from_far_away(draw, times, elevation):
+    """Below the horizon every pixel is ground, or fades into the horizon: none is what is cleared, nor the sky's colour from above."""
+    scene = box_at(0.0, 0.0, 0.2, environment="ground")
+    camera = scene.camera(SIZE, view=(0.7, elevation))
+    camera.distance *= times
+    picture = draw(scene, camera, samples=0)
+    bottom = picture[-8:].mean(axis=(0, 1))
+    close = draw(scene, scene.camera(SIZE, view=(0.7, elevation)), samples=0)[-8:].mean(axis=(0, 1))
+    reach = camera.distance * np.sin(elevation) / np.tan(elevation + 0.5 * camera.fov)
+    if reach > 0.0:
+        assert np.abs(bottom - close).max() < 0.12
+    assert np.ptp(picture[SIZE[1] // 2 + 20, :40].mean(axis=-1)) < 0.15
+
+
+def test_from_below_the_ground_hides_little(draw):
+    scene = box_at(0.0, 0.0, 0.2, environment="ground")
+    above, below = (red(draw(scene, scene.camera(SIZE, view=(0.7, e)))).sum() for e in (0.4, -0.4))
+    assert below > 0.7 * above
+    bottom = scene.camera(SIZE, view="bottom")
+    assert red(draw(scene, bottom)).sum() > 2000
+
+
+def test_the_second_picture_is_the_first(draw):
+    """What is below the floor stays hidden, when the background is kept from the picture before."""
+    model = robot(("box", (0.4, 0.4, 2.0), RED))
+    scene = Scene([Actor(model, q=at(model, 0.0, 0.0, 0.0))], "ground")
+    scene.floor = 0.0
+    camera = scene.camera(SIZE)
+    camera.floor = 0.0
+    pictures = [draw(scene, camera, samples=0) for _ in range(3)]
+    np.testing.assert_array_equal(pictures[0], pictures[1])
+    np.testing.assert_array_equal(pictures[0], pictures[2])
+    assert red(pictures[0]).sum() < 0.8 * red(draw(scene, camera, samples=0, environment="plain")).sum()

@@ -22,6 +22,7 @@ def draw():
     from pyglet import gl
 
     from engine.viewer.draw.objects import Framebuffer
+    from engine.viewer.draw.passes import Pass
     from engine.viewer.draw.space import Space
 
     space, targets = Space(), {}
@@ -30,8 +31,7 @@ def draw():
         window.switch_to()
         target = targets.setdefault(size, Framebuffer(size, gl.GL_RGBA8))
         target.bind()
-        gl.glEnable(gl.GL_DEPTH_TEST)
-        gl.glDepthFunc(gl.GL_LEQUAL)
+        Pass().begin()
         gl.glClearColor(1.0, 0.0, 1.0, 1.0)
         gl.glClearDepth(0.5 if nearer else 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT)

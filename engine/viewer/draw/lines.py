@@ -6,6 +6,7 @@ import numpy as np
 
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.objects import Program, Rows, made
+from engine.viewer.draw.passes import OVER, Pass
 
 Array = np.ndarray
 
@@ -34,16 +35,11 @@ class Lines:
         self.rows.fill(data.reshape(-1, 12))
         self.rows.bind(0)
         gl.glBindVertexArray(self.array)
-        gl.glEnable(gl.GL_BLEND)
-        gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
-        gl.glDepthMask(False)
         self.program.use(rows=0, matrix=matrix, size=size)
-        for test, opacity in ((gl.GL_GREATER, 0.3), (gl.GL_LEQUAL, 1.0)):
-            gl.glDepthFunc(test)
+        for test, opacity in (("GREATER", 0.3), ("LEQUAL", 1.0)):
+            Pass(test, writes=False, blend=OVER).begin()
             self.program.set("opacity", opacity)
             gl.glDrawArraysInstanced(gl.GL_TRIANGLE_STRIP, 0, 4, len(segments))
-        gl.glDepthMask(True)
-        gl.glDisable(gl.GL_BLEND)
 
     def delete(self) -> None:
         self.program.delete()

@@ -9,6 +9,7 @@ import numpy as np
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.canvas import ATLAS, VERTEX, Canvas
 from engine.viewer.draw.objects import Buffer, Program, Texture, attributes, made
+from engine.viewer.draw.passes import OVER, Pass
 
 
 class Painter:
@@ -43,12 +44,9 @@ class Painter:
             self.indices.fill(quads)
         self._texture().bind(0)
         gl.glViewport(0, 0, *size)
-        gl.glDisable(gl.GL_DEPTH_TEST)
-        gl.glEnable(gl.GL_BLEND)
-        gl.glBlendFuncSeparate(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA, gl.GL_ONE, gl.GL_ONE_MINUS_SRC_ALPHA)
+        Pass(None, blend=OVER).begin()
         self.program.use(size=(float(size[0]), float(size[1])), atlas=0)
         gl.glDrawElements(gl.GL_TRIANGLES, 6 * len(vertices), gl.GL_UNSIGNED_INT, 0)
-        gl.glDisable(gl.GL_BLEND)
 
     def _texture(self) -> Texture:
         """Return the atlas as it is now."""

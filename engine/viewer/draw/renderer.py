@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import byref, c_char_p, cast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,18 @@ from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.lines import Lines
 from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
 from engine.viewer.draw.painter import Painter
+from engine.viewer.draw.passes import OVER, SHARED, Pass
 from engine.viewer.draw.shelf import LEVELS, Shelf
 from engine.viewer.draw.space import Space
 from engine.viewer.scene.camera import Camera
-from engine.viewer.scene.drawing import Drawing, measure
+from engine.viewer.scene.drawing import Drawing, about, measure
 from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
 
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
+VEIL = 0.3                                  # how much the ground hides from below
 MANY = 1000                                 # instances, above which they are taken together
 
 
@@ -85,6 +87,7 @@ class Renderer:
 
     def draw(self, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> Framebuffer:
         """Draw; return the framebuffer that holds the picture, with no samples."""
+        drawing, camera = near_origin(drawing, camera)
         self._resize(size)
         assert self.target is not None and self.picture is not None
         light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
@@ -102,31 +105,27 @@ class Renderer:
         bind_texture(2, self.sky_map.color)
         there = self._kept(drawing, light, camera, size, shade)
         self.target.bind()
-        gl.glEnable(gl.GL_DEPTH_TEST)
-        gl.glDepthFunc(gl.GL_LEQUAL)
+        Pass(lines=drawing.wireframe).begin()
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
-        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_LINE if drawing.wireframe else gl.GL_FILL)
         self._pass(runs, shade)
-        gl.glPolygonMode(gl.GL_FRONT_AND_BACK, gl.GL_FILL)
-        gl.glDisable(gl.GL_CULL_FACE)
-        if drawing.environment == "ground":
+        grounded, above = drawing.environment == "ground", camera.eye[2] > drawing.floor
+        if grounded and above:
+            sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
+            Pass().begin()
             self._shaded(drawing, camera, light, shade)
-            gl.glColorMask(*[not there] * 4)
+            Pass(behind=True, colors=sunk or not there).begin()
             self._ground(drawing, camera, light, shade)
-            gl.glColorMask(True, True, True, True)
         if not there:
             self._background(drawing, light, camera, size)
         clear = np.flatnonzero(~solid)
         if len(clear):                                          # from the back to the front
             clear = clear[np.argsort(-depth[clear])]
             places = np.array([self.shelf.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
-            gl.glEnable(gl.GL_BLEND)
-            gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
-            gl.glDepthMask(False)
+            Pass(blend=OVER, writes=False, lines=drawing.wireframe).begin()
             self._pass(self._upload(self.rows, drawing, clear, places), shade)
-            gl.glDepthMask(True)
-            gl.glDisable(gl.GL_BLEND)
-            gl.glDisable(gl.GL_CULL_FACE)
+        if grounded and not above:                              # seen from below it is a veil
+            Pass(blend=SHARED, share=VEIL, writes=False).begin()
+            self._ground(drawing, camera, light, shade)
         self._marks(drawing, seen, solid & marks, pixels, shade)
         self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
         self.target.copy_to(self.picture.id)
@@ -152,18 +151,9 @@ class Renderer:
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
-        gl.glEnable(gl.GL_CULL_FACE)
-        gl.glDepthFunc(gl.GL_GREATER)
-        gl.glDepthMask(False)
-        gl.glEnable(gl.GL_BLEND)
-        gl.glBlendColor(0.0, 0.0, 0.0, 0.4)
-        gl.glBlendFunc(gl.GL_CONSTANT_ALPHA, gl.GL_ONE_MINUS_CONSTANT_ALPHA)
-        self._pass(runs, shade)
-        gl.glDisable(gl.GL_BLEND)
-        gl.glDepthMask(True)
-        gl.glDepthFunc(gl.GL_LEQUAL)
-        gl.glDisable(gl.GL_CULL_FACE)
-        self._pass(runs, shade)
+        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.4), Pass()):
+            way.begin()
+            self._pass(runs, shade)
 
     def pixels(self) -> Array:
         """Return the last picture (height, width, 3) uint8, first row on top."""
@@ -197,8 +187,7 @@ class Renderer:
     def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
         """Draw the maps of the key light and from above; return the matrices from the world into them."""
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
-        gl.glEnable(gl.GL_DEPTH_TEST)
-        gl.glDepthFunc(gl.GL_LEQUAL)
+        Pass().begin()
         gl.glClearColor(1.0, 1.0, 1.0, 1.0)
         casting = (seen.opacity > 0.5) & (drawing.numbers > 0)
         for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
@@ -210,8 +199,7 @@ class Renderer:
             self.casters.bind(0)
             for number, first, count in runs:
                 self.shelf.draw(program, number, first, count)
-        gl.glDisable(gl.GL_DEPTH_TEST)
-        gl.glDisable(gl.GL_CULL_FACE)
+        Pass(None).begin()
         for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
             target.bind()
             bind_texture(0, source.color)
@@ -248,6 +236,7 @@ class Renderer:
 
     def _background(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int]) -> None:
         """Draw the background, at the far plane."""
+        Pass().begin()
         if drawing.environment == "space":
             self.space = self.space or Space()
             self.space.draw(camera, light, size)
@@ -273,10 +262,9 @@ class Renderer:
             self.behind = Framebuffer(size, gl.GL_RGBA8)
         if self._behind_key != key:
             self.behind.bind()
-            gl.glEnable(gl.GL_DEPTH_TEST)
-            gl.glDepthFunc(gl.GL_LEQUAL)
+            Pass(behind=True).begin()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
-            if drawing.environment == "ground":
+            if drawing.environment == "ground" and camera.eye[2] > drawing.floor:
                 self._ground(drawing, camera, light, shade)
             self._background(drawing, light, camera, size)
             self._behind_key = key
@@ -284,17 +272,13 @@ class Renderer:
         return True
 
     def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
-        """Draw the ground as far as it is seen, without shadows, and a little behind where it is."""
-        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
-        gl.glPolygonOffset(0.0, 8.0)
+        """Draw the ground as far as it is seen, without shadows."""
         self._square(self.ground, drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
-        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
 
     def _square(self, program: Program, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
                 halves: Array) -> None:  # fmt: skip
         """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
-        around, radius = drawing.extent
-        grid = (*around[:2], far(drawing, camera), 10.0 ** np.floor(np.log10(max(radius, 1e-6))))
+        grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
         program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=OPEN_COLOR, shares=SHARES,
                     middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
         gl.glBindVertexArray(self.shelf.array)
@@ -315,13 +299,10 @@ class Renderer:
         at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() else at
         low, high = np.clip(np.floor(at.min(axis=0)), 0, (w, h)), np.clip(np.ceil(at.max(axis=0)), 0, (w, h))
         self.picture.bind()
-        gl.glDisable(gl.GL_DEPTH_TEST)
-        gl.glEnable(gl.GL_SCISSOR_TEST)
-        gl.glScissor(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))
+        Pass(None, within=(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))).begin()
         bind_texture(0, self.target.color)
         self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
-        gl.glDisable(gl.GL_SCISSOR_TEST)
 
     def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""
@@ -340,12 +321,11 @@ class Renderer:
 
     def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
         """Return the number of the instance at a pixel from the upper left corner, 0 where there is none, and the point there (3), m."""
+        far_away, camera = camera, near_origin(drawing, camera)[1]
+        drawing = about(drawing, far_away.target - camera.target)
         target = Framebuffer(size, gl.GL_R32UI)
         target.bind()
-        gl.glEnable(gl.GL_DEPTH_TEST)
-        gl.glDisable(gl.GL_BLEND)
-        gl.glEnable(gl.GL_SCISSOR_TEST)
-        gl.glScissor(x, size[1] - 1 - y, 1, 1)
+        Pass(within=(x, size[1] - 1 - y, 1, 1)).begin()
         gl.glClearBufferuiv(gl.GL_COLOR, 0, (gl.GLuint * 4)(0, 0, 0, 0))
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
         exactly = np.full(len(drawing.which), np.inf)
@@ -354,21 +334,34 @@ class Renderer:
         self.rows.bind(0)
         for number, first, count in runs:
             self.shelf.draw(self.number, number, first, count)
-        gl.glDisable(gl.GL_SCISSOR_TEST)
-        gl.glDisable(gl.GL_CULL_FACE)
         found, depth = gl.GLuint(), gl.GLfloat()
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT, byref(found))
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_DEPTH_COMPONENT, gl.GL_FLOAT, byref(depth))
         target.delete()
         at = np.array([2 * (x + 0.5) / size[0] - 1, 1 - 2 * (y + 0.5) / size[1], 2 * depth.value - 1, 1.0])
         point = np.linalg.solve(camera.matrix(size[0] / size[1]), at)
-        return int(found.value), point[:3] / point[3]
+        return int(found.value), point[:3] / point[3] + (far_away.target - camera.target)
 
     def delete(self) -> None:
         """Free what lies on the graphics card."""
         for owned in vars(self).values():
             if hasattr(owned, "delete"):
                 owned.delete()
+
+
+def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:
+    """Return both as seen from near the camera's target, where single precision is enough; lines of the ground stay where they are."""
+    origin = camera.target.astype(float)
+    if drawing.environment == "ground":
+        side = 10.0 * square(drawing)
+        origin[:2] = side * np.round(origin[:2] / side)
+    floor = None if camera.floor is None else camera.floor - origin[2]
+    return about(drawing, origin), replace(camera, target=camera.target - origin, floor=floor)
+
+
+def square(drawing: Drawing) -> float:
+    """Return the side of a square of the ground's grid, m."""
+    return float(10.0 ** np.floor(np.log10(max(drawing.extent[1], 1e-6))))
 
 
 def far(drawing: Drawing, camera: Camera) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.objects import Buffer, Program, Texture, made
+from engine.viewer.draw.passes import ADDED, Pass
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.heavens import AIR, CORNERS, DIP, PATTERN, STARS, pattern, stars
 from engine.viewer.scene.light import Light
@@ -28,6 +29,7 @@ class Space:
 
     def draw(self, camera: Camera, light: Light, size: tuple[int, int]) -> None:
         """Draw space at the far plane of the bound framebuffer, of ``size`` (width, height) pixels."""
+        Pass().begin()
         turn = camera.projection(size[0] / size[1])
         turn[:, :3] = turn[:, :3] @ camera.axes.T
         gl.glBindVertexArray(self.array)
@@ -37,12 +39,10 @@ class Space:
         wide, height = np.tan(0.5 * np.pi - DIP + AIR), 1.0 / np.cos(DIP)
         self.earth.use(turn=turn, wide=wide, height=height, key=light.key, ground=0, dark=light.zenith)
         gl.glDrawArrays(gl.GL_TRIANGLE_FAN, 0, CORNERS)
-        gl.glEnable(gl.GL_BLEND)
+        Pass(blend=ADDED).begin()
         gl.glEnable(gl.GL_PROGRAM_POINT_SIZE)
-        gl.glBlendFunc(gl.GL_ONE, gl.GL_ONE)
         self.stars.use(turn=turn, limb=np.sin(DIP), scale=max(size[1] / 900.0, 1.0))
         gl.glDrawArrays(gl.GL_POINTS, 0, STARS)
-        gl.glDisable(gl.GL_BLEND)
 
     def delete(self) -> None:
         for owned in (self.earth, self.sky, self.stars, self.ground, self.catalogue):

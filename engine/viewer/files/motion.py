@@ -58,7 +58,7 @@ def sampled(actor: Actor, times: Array) -> Motion:
     ------
     ViewerError : the trajectory holds numbers that are not finite
     """
-    poses = actor.source.robot.forward_kinematics(actor.source.configurations(times))
+    poses = actor.source.links(actor.source.configurations(times))
     parents = parent_links(actor.model)
     local = np.array(poses)
     for i, parent in enumerate(parents):

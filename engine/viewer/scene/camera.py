@@ -22,7 +22,7 @@ class Camera:
     target (3) : the point in the middle of the picture, m, world axes
     distance : m; azimuth, elevation : where the camera stands, seen from the target, rad (azimuth 0 is on the x axis)
     fov : angle of view from bottom to top, rad
-    radius : of what is looked at, m: sets the near and far planes
+    radius : of what is looked at, m; floor : height of the ground, m, or None: both set the near and far planes
     anchor : where the point was that it goes along with (3), or None
     """
 
@@ -32,6 +32,7 @@ class Camera:
     elevation: float = 0.35
     fov: float = 0.65
     radius: float = 1.0
+    floor: float | None = None
     anchor: Array | None = None
 
     @property
@@ -48,8 +49,10 @@ class Camera:
     @property
     def planes(self) -> tuple[float, float]:
         """Distances of the near and the far plane, m."""
-        near = max(self.distance - 3.0 * self.radius, 0.02 * min(self.distance, self.radius))
-        return near, self.distance + 60.0 * self.radius
+        near = self.distance - 3.0 * self.radius
+        if self.floor is not None and (height := self.eye[2] - self.floor) > 0.0:
+            near = min(near, 0.6 * height)                                     # no ground is nearer in any corner of a picture
+        return max(near, 0.02 * min(self.distance, self.radius)), self.distance + max(60.0 * self.radius, 16.0 * self.distance)
 
     def view(self) -> Array:
         """Return the matrix (4, 4) from the world to the camera: x to the right, y up, −z forward."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,6 +47,15 @@ class Drawing:
         ends = np.stack([np.where(k, boxes[:, 1], boxes[:, 0]) for k in np.ndindex(2, 2, 2)], axis=1)
         placed = ends @ np.swapaxes(self.poses[:, :3, :3], 1, 2) + self.poses[:, None, :3, 3]
         return placed.reshape(-1, 3)
+
+
+def about(drawing: Drawing, origin: Array) -> Drawing:
+    """Return the drawing with its places seen from an origin (3), so that they are small numbers where it is near."""
+    poses, (segments, colors, widths) = drawing.poses.copy(), drawing.lines
+    poses[:, :3, 3] -= origin
+    middle, radius = drawing.extent
+    return replace(drawing, poses=poses, lines=(segments - origin, colors, widths), floor=drawing.floor - origin[2],
+                   labels=[(p - origin, text, color) for p, text, color in drawing.labels], extent=(middle - origin, radius))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(a.instances) for p in a.parts] if picked else []
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
-    if not shown:
+    if not shown.marks:
         return drawing
     symbols = Symbols()
     for actor in scene.actors:
@@ -73,7 +73,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     model, source, known = actor.model, actor.source, quantities_of(actor)
     q, v = source.state(t)
     now = source.driven(t, MOST) if shown.torques or shown.forces or shown.contacts else States(q[:MOST], v[:MOST])
-    poses = source.robot.forward_kinematics(now.q)
+    poses = source.links(now.q)
     index = {link.name: i for i, link in enumerate(model.links)}
     if links := chosen(shown.link_frames, index):
         symbols.frames(poses[:, links].reshape(-1, 4, 4), 0.4 * known.link)

@@ -172,6 +172,7 @@ class Scene:
         elif view is not None:
             camera.azimuth, camera.elevation = (float(a) for a in view)
         camera.fit(self.points if t is None else self.drawing(t).corners(), size[0] / size[1])
+        camera.floor = self.floor if self.environment == "ground" else None
         return camera
 
     def carrier(self, link: str) -> Actor:

@@ -54,8 +54,9 @@ class Shown:
     wireframe: bool = False
     transparent: bool = False
 
-    def __bool__(self) -> bool:
-        """Return whether there is anything to add to the surfaces."""
+    @property
+    def marks(self) -> bool:
+        """Whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
                     self.contacts, self.labels, self.forces, self.trails))  # fmt: skip
 

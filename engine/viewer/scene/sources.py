@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
+from engine.model.parameters import is_number
 from engine.simulation import Crossing, Live, Trajectory, compile
+from engine.simulation.parameters import moves_shapes
 from engine.viewer.scene.errors import ViewerError
 
 Array = np.ndarray
@@ -83,7 +85,11 @@ class Source:
 
     def poses(self, t: float) -> Array:
         """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
-        return self.robot.forward_kinematics(self.state(t)[0])
+        return self.links(self.state(t)[0])
+
+    def links(self, q: Array, first: int = 0) -> Array:
+        """Return the poses of the links in the world (n, ..., nlinks, 4, 4) in configurations (n, ..., nq) of n instances, from one on."""
+        return self.robot.forward_kinematics(q)
 
 
 class Still(Source):
@@ -128,8 +134,12 @@ class Played(Source):
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
-        super().__init__(trajectory.model, trajectory.gravity)
+        lead = trajectory.q.shape[:-2]
+        rows = {n: x.reshape(-1, *x.shape[len(lead) :]) for n, x in trajectory.parameters.items() if is_number(n)}
+        same = {n: x[0] for n, x in rows.items() if (x == x[:1]).all()}
+        super().__init__(trajectory.model.with_parameters(same) if same else trajectory.model, trajectory.gravity)
         self.trajectory = trajectory
+        self.placed = {n: x for n, x in rows.items() if n not in same and moves_shapes(n)}      # where instances are made otherwise
         self._state: tuple[float, tuple[Array, Array]] | None = None
         self._now: dict[int, tuple[float, Trajectory]] = {}
         self._rollouts: dict[int, Trajectory] = {}
@@ -140,6 +150,13 @@ class Played(Source):
         if bad.any():
             t = trajectory.t[int(np.argwhere(bad)[0][-1])]
             raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, as before")
+
+    def links(self, q: Array, first: int = 0) -> Array:
+        if not self.placed:
+            return super().links(q)
+        ahead = (len(q), *[1] * (q.ndim - 2))
+        own = {n: x[first : first + len(q)].reshape(*ahead, *x.shape[1:]) for n, x in self.placed.items()}
+        return compile(self.model, self.gravity, [*own]).at(own).forward_kinematics(q)
 
     @property
     def events(self) -> tuple[Crossing, ...]:
@@ -203,9 +220,10 @@ class Played(Source):
             count = int(min(RATE * (whole.t[-1] - whole.t[0]) + 2.0, POINTS))
             times = np.linspace(whole.t[0], whole.t[-1], count)
             found = []
-            for one in map(self.rollout, range(min(self.instances, most))):
+            for k in range(min(self.instances, most)):
+                one = self.rollout(k)
                 q = one.at(np.clip(times, one.t[0], one.t[-1])).q if len(one) > 1 else np.repeat(one.q, count, axis=0)
-                found.append(self.robot.forward_kinematics(q)[:, link, :3] @ point)
+                found.append(self.links(q[None], k)[0, :, link, :3] @ point)
             self._paths[key] = times, np.array(found)
         return self._paths[key]
 

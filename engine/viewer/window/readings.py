@@ -115,7 +115,7 @@ class Readings:
         """
         model, now = self.actor.model, self.at(t)
         i = model.link_index(link)
-        T = self.actor.source.robot.forward_kinematics(now.q)[0, i]
+        T = self.actor.source.links(now.q, self.instance)[0, i]
         rows = [("position", "  ".join(fixed(x, 3) for x in T[:3, 3]) + " m"),
                 ("roll pitch yaw", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
                 ("mass", f"{figure(model.links[i].mass)} kg"), ("", "")]  # fmt: skip
