@@ -118,6 +118,7 @@ class Live:
     q0 (nq), v0 (nv) : the state at first, and after a reset
     speed : simulated seconds in a second, above zero; may be set
     parameters : values by name; those of the Simulator by default
+    paused : whether it stands still at first
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Live:
     error : what ended it, in words, or None; a reset begins again
     """
 
-    def __init__(self, simulator: Simulator, q0: Any, v0: Any, speed: float = 1.0, parameters: Any = None) -> None:
+    def __init__(self, simulator: Simulator, q0: Any, v0: Any, speed: float = 1.0, parameters: Any = None, paused: bool = False) -> None:
         if not isinstance(simulator, Simulator):
             raise SimulationError(f"Live got a {type(simulator).__name__}; expected a Simulator")
         for event in simulator.watch.events:
@@ -141,7 +142,7 @@ class Live:
         self._q0, self._v0 = self.model.checked("q0", q0), self.model.checked("v0", v0)
         self.parameters = {**self.simulator.parameters, **{n: self._checked(n, x) for n, x in (parameters or {}).items()}}
         self.state, self._trace = self._begun(self.parameters)
-        self.paused, self.rate = False, 0.0
+        self.paused, self.rate = paused, 0.0
         self.error: str | None = None
         self._held: tuple[str, tuple[float, ...]] | None = None
         self._grip = 0.0, 0.0

@@ -24,6 +24,8 @@ Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
+TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
+MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
 MANY = 1000                                 # instances, above which they are taken together
 
@@ -127,16 +129,21 @@ class Renderer:
             Pass(blend=SHARED, share=VEIL, writes=False).begin()
             self._ground(drawing, camera, light, shade)
         self._marks(drawing, seen, solid & marks, pixels, shade)
-        self.lines.draw(*drawing.lines, camera.matrix(aspect), size)
+        segments, colors, widths = drawing.lines
+        self.lines.draw(segments, colors, self.scale * widths, camera.matrix(aspect), size)
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
         if drawing.labels:
             canvas = Canvas(self.scale)
-            places = camera.project([p for p, _, _ in drawing.labels], size)
-            for (x, y), (_, text, color) in zip(places, drawing.labels, strict=True):
-                if np.isfinite(x):
-                    canvas.text(x / self.scale, y / self.scale, text, color, 12.0, "center", halo=True)
+            places = camera.project([p for p, _, _ in drawing.labels], size) / self.scale
+            depths = [(p - camera.eye) @ camera.axes[:, 2] for p, _, _ in drawing.labels]
+            inside = [k for k in np.argsort(depths)[::-1] if np.isfinite(places[k]).all()]       # the nearest first
+            wide = np.array([canvas.width(drawing.labels[k][1], TEXT) for k in inside])
+            for k, moved in zip(inside, apart(places[inside], wide), strict=True):
+                if moved is not None:
+                    _, text, color = drawing.labels[k]
+                    canvas.text(places[k][0], places[k][1] + moved, text, color, TEXT, "center", halo=True)
             self.overlay(canvas)
         return self.picture
 
@@ -347,6 +354,23 @@ class Renderer:
         for owned in vars(self).values():
             if hasattr(owned, "delete"):
                 owned.delete()
+
+
+def apart(places: Array, widths: Array) -> list[float | None]:
+    """Return how far labels at places (n, 2), so wide (n), px, are moved down, so that none lies on one before it; None where that takes
+    them too far away.
+
+    >>> apart(np.array([[0.0, 0.0], [5.0, 3.0], [200.0, 0.0]]), np.array([40.0, 40.0, 40.0]))
+    [0.0, 13.0, 0.0]
+    """
+    put: list[tuple[float, float, float]] = []
+    moves: list[float | None] = []
+    for (x, y), w in zip(places, widths, strict=True):
+        free = (m for m in MOVES if all(abs(x - a) > 0.5 * (w + b) or abs(y + m - c) >= LINE for a, b, c in put))
+        moves.append(move := next(free, None))
+        if move is not None:
+            put.append((x, w, y + move))
+    return moves
 
 
 def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:

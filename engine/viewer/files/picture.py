@@ -20,6 +20,8 @@ from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Shown
 
 Array = np.ndarray
+#: height of a picture, px, from which on text and lines grow with it
+TALL = 900
 
 
 @overload
@@ -63,9 +65,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     number("speed", speed, "seconds of motion in a second of film, above zero", above=0, error=ViewerError)
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
     times = film_times(scene.span, fps / speed) if moving else [scene.span[1] if t is None else t]
-    camera = camera or scene.camera(size, view, None if follow is None else times[0])
-    if follow is not None:
-        scene.carrier(follow)
+    camera = camera or scene.camera(size, view, follow=follow)
     frames = pictures(scene, times, camera, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples)
     if path is None:
         return next(frames)
@@ -82,7 +82,7 @@ def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], fo
     """Draw pictures (h, w, 3) at times, one after another; the camera goes along with a link, if one is named."""
     window = open_window(visible=False, width=16, height=16)
     try:
-        renderer = Renderer(samples)
+        renderer = Renderer(samples, max(1.0, size[1] / TALL))
         for t in times:
             if follow is not None:
                 camera.along(scene.place(follow, t))

@@ -218,6 +218,13 @@ def patch(points: Array, force: Array) -> Array:
     return np.stack([ring, np.roll(ring, -1, axis=0)], axis=1)
 
 
+def banded(drawing: Drawing, ends: Array, force: float) -> Drawing:
+    """Return the drawing with a spring that pulls with a force, N, from one end (2, 3) to the other."""
+    segments, colors, widths = drawing.lines
+    lines = np.concatenate([segments, ends[None]]), np.concatenate([colors, [FORCE]]), np.append(widths, 3.0)
+    return replace(drawing, lines=lines, labels=[*drawing.labels, (ends[1], f"{force:.3g} N", LABEL)])
+
+
 # ---------------------------------------------------------------- trails
 
 

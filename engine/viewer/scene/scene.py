@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -115,12 +116,22 @@ class Scene:
         return min(a.source.span[0] for a in self.actors), max(a.source.span[1] for a in self.actors)
 
     @cached_property
+    def times(self) -> list[float]:
+        """Some times of the motion, s."""
+        start, end = self.span
+        looks = max(2, min(LOOKS, MANY // len(self._instances(start).which)))
+        return np.linspace(start, end, looks).tolist() if end > start else [start]
+
+    @cached_property
     def points(self) -> Array:
         """Points that the robots come to (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
-        start, end = self.span
-        first = self._instances(start)
-        times = np.linspace(start, end, max(2, min(LOOKS, MANY // len(first.which)))) if end > start else [start]
-        return np.concatenate([self._instances(t).corners() for t in times])
+        return np.concatenate([self._instances(t).corners() for t in self.times])
+
+    def along(self, link: str) -> Array:
+        """Return the points (n, 3), m, that the robot with a link comes to, for who goes along with that link from the beginning on."""
+        alone, start = copy.copy(self), self.place(link, self.times[0])
+        alone.actors = [self.carrier(link)]
+        return np.concatenate([alone._instances(t).corners() - self.place(link, t) + start for t in self.times])
 
     @cached_property
     def floor(self) -> float:
@@ -153,12 +164,14 @@ class Scene:
         """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
         return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
 
-    def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None) -> Camera:
+    def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
+               follow: str | None = None) -> Camera:  # fmt: skip
         """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
 
         Parameters
         ----------
         view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
+        follow : a link that it will go along with, from the beginning on: it sees all of that robot at every time
 
         Raises
         ------
@@ -171,7 +184,8 @@ class Scene:
             camera.look(view)
         elif view is not None:
             camera.azimuth, camera.elevation = (float(a) for a in view)
-        camera.fit(self.points if t is None else self.drawing(t).corners(), size[0] / size[1])
+        points = self.along(follow) if follow is not None else self.points if t is None else self.drawing(t).corners()
+        camera.fit(points, size[0] / size[1])
         camera.floor = self.floor if self.environment == "ground" else None
         return camera
 

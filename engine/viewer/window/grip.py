@@ -18,6 +18,7 @@ class Grip:
         self.actor, self.instance, self.link, self.point = actor, instance, link, point
         T = actor.poses(t)[instance, actor.model.link_index(link)]
         self.local = T[:3, :3].T @ (point - T[:3, 3])                                       # in the link's frame
+        self.target: Array | None = None                                                    # where it is pulled to
 
     def drag(self, camera: Camera, size: tuple[int, int], to: tuple[int, int], by: tuple[int, int]) -> None:
         """Move as the mouse does, to a pixel and by some pixels, in a picture of (width, height).
@@ -36,8 +37,17 @@ class Grip:
         """Pull the link to the point under the mouse, at its depth."""
         origin, direction = camera.ray(*to, size)
         back = camera.axes[:, 2]
-        target = origin + direction * float((self.point - origin) @ back / (direction @ back))
-        source.live.pull(self.link, self.local, target)
+        self.target = origin + direction * float((self.point - origin) @ back / (direction @ back))
+        source.live.pull(self.link, self.local, self.target)
+
+    def band(self, t: float) -> tuple[Array, float] | None:
+        """Return the ends (2, 3), m, of the spring that pulls at a time, and its force, N; None where nothing is pulled."""
+        source = self.actor.source
+        if self.target is None or not isinstance(source, Running):
+            return None
+        T = self.actor.poses(t)[self.instance, self.actor.model.link_index(self.link)]
+        held = T[:3, :3] @ self.local + T[:3, 3]
+        return np.array([held, self.target]), float(source.live.parameters["pull.stiffness"]) * float(np.linalg.norm(self.target - held))
 
     def _turn(self, source: Still, camera: Camera, size: tuple[int, int], by: tuple[int, int]) -> None:
         """Move the joint above the link so that the point follows the mouse: the smallest change of that joint's coordinates."""

@@ -24,9 +24,14 @@ def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
     ------
     ViewerError : there is no display or no OpenGL, or nothing to show
     """
+    begins: Live | None = None
     if isinstance(source, Simulator):
         model = source.model
-        source = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
+        begins = source = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
     elif q0 is not None and not isinstance(source, (Trajectory, Live)):
         source = Actor(source, q=q0)
-    Viewer(source, **options).run()
+    viewer = Viewer(source, **options)
+    if begins is not None:                                                     # when there is something to see
+        viewer.frame()
+        begins.resume()
+    viewer.run()

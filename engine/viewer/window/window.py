@@ -16,7 +16,7 @@ from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import write
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.marks import mark
+from engine.viewer.scene.marks import banded, mark
 from engine.viewer.scene.scene import ENVIRONMENTS, Actor, Scene
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Played, Running
@@ -62,9 +62,7 @@ class Viewer:
                  follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
                  title: str | None = None) -> None:  # fmt: skip
         self.scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-        self.camera = self.scene.camera(size, view, None if follow is None else self.scene.span[0])
-        if follow is not None:
-            self.scene.carrier(follow)
+        self.camera = self.scene.camera(size, view, follow=follow)
         self.playback = Playback(self.scene.span, loop=True)
         self.playback.playing = self.scene.span[1] > self.scene.span[0]
         running = [(a, a.source) for a in self.scene.actors if isinstance(a.source, Running)]
@@ -153,7 +151,9 @@ class Viewer:
 
     def drawing(self) -> Drawing:
         """Return the drawing that is shown now."""
-        return mark(self.scene, self.t, self.shown, self.picked)
+        drawing = mark(self.scene, self.t, self.shown, self.picked)
+        pulled = None if self._grip is None else self._grip.band(self.t)
+        return drawing if pulled is None else banded(drawing, *pulled)
 
     def picture(self) -> Array:
         """Return the picture that is shown (h, w, 3), uint8, with the display."""
