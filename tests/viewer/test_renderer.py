@@ -11,6 +11,7 @@ from engine.viewer.scene import Actor, Scene
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.light import DAY
 from tests.dynamics.support import ROBOTS
+from tests.dynamics.support import robot as full
 
 SIZE = (320, 240)
 RED, BLUE, WHITE = (0.9, 0.05, 0.05, 1.0), (0.05, 0.1, 0.9, 1.0), (1.0, 1.0, 1.0, 1.0)
@@ -330,6 +331,29 @@ def test_from_below_the_ground_hides_little(draw):
     assert below > 0.7 * above
     bottom = scene.camera(SIZE, view="bottom")
     assert red(draw(scene, bottom)).sum() > 2000
+
+
+@pytest.mark.parametrize("name", [n for n in ("panda", "g1") if n in ROBOTS])
+def test_films_are_as_good_as_stills(draw, name):
+    """Structural similarity (Wang et al. 2004) of a film's picture to that of the full meshes."""
+    scene = Scene([Actor(full(name, name == "g1"))], "ground")
+    camera, size = scene.camera((960, 540)), (960, 540)
+    quick = draw(scene, camera, size, samples=0)
+    renderer = draw.renderers[0]
+    kept, renderer.detail = renderer.detail, np.inf
+    whole = draw(scene, camera, size, samples=0)
+    renderer.detail = kept
+    assert similarity(quick, whole) > 0.98
+
+
+def similarity(a, b):
+    from scipy.ndimage import gaussian_filter
+
+    a, b = (gaussian_filter(x.mean(axis=-1), 0.0) for x in (a, b))
+    smooth = lambda x: gaussian_filter(x, 1.5)
+    p, q = smooth(a), smooth(b)
+    var_a, var_b, both = smooth(a * a) - p * p, smooth(b * b) - q * q, smooth(a * b) - p * q
+    return float(((2 * p * q + 1e-4) * (2 * both + 9e-4) / ((p * p + q * q + 1e-4) * (var_a + var_b + 9e-4))).mean())
 
 
 def test_the_second_picture_is_the_first(draw):

@@ -23,10 +23,11 @@ from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
-DETAIL = 0.03                               # triangles of a surface for the square of its size in pixels
+DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
 TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
 MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
+WHOLE = 200                                 # triangles that whatever is not tiny has
 MANY = 1000                                 # instances, above which they are taken together
 
 
@@ -220,7 +221,8 @@ class Renderer:
         index = np.flatnonzero(chosen & (seen.radii * pixels > 0.5))        # a pixel across
         if not len(index):
             return []
-        level = np.searchsorted(LEVELS, self.detail * (2.0 * seen.radii[index] * pixels[index]) ** 2)
+        across = 2.0 * seen.radii[index] * pixels[index]
+        level = np.searchsorted(LEVELS, self.detail * across**2 + (np.minimum(across**2, WHOLE) if rows is self.rows else 0.0))
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
         places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
         order = np.argsort(places, kind="stable")
