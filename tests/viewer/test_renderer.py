@@ -333,10 +333,9 @@ def test_from_below_the_ground_hides_little(draw):
     assert red(draw(scene, bottom)).sum() > 2000
 
 
-@pytest.mark.parametrize("name", [n for n in ("panda", "g1") if n in ROBOTS])
-def test_films_are_as_good_as_stills(draw, name):
+def test_films_are_as_good_as_stills(draw):
     """Structural similarity (Wang et al. 2004) of a film's picture to that of the full meshes."""
-    scene = Scene([Actor(full(name, name == "g1"))], "ground")
+    scene = Scene([Actor(full("panda"))], "ground")
     camera, size = scene.camera((960, 540)), (960, 540)
     quick = draw(scene, camera, size, samples=0)
     renderer = draw.renderers[0]

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.viewer.draw.fonts import file_with, font
+
 Array = np.ndarray
 Color = tuple[float, float, float, float]
 Box = tuple[float, float, float, float]
@@ -29,7 +31,7 @@ KEPT = 4000                                                                    #
 class Atlas:
     """Glyphs of Pillow's own font in one picture, added as they are first asked for.
 
-    The font is the same on every machine. It knows ASCII and a little more; what it does not know becomes a box.
+    The font is the same on every machine (:mod:`engine.viewer.draw.fonts`), but for what few know.
 
     Attributes
     ----------
@@ -84,14 +86,6 @@ class Atlas:
         return left, top, w, h, x, y, advance
 
 
-@functools.cache
-def font(size: int) -> Any:
-    """Return Pillow's embedded font."""
-    from PIL import ImageFont
-
-    return ImageFont.load_default(size)
-
-
 def glyph(character: str, size: int) -> tuple[Array, int, int, float]:
     """Return a glyph's coverage (h, w), where its left upper corner lies from the pen, and its advance, px."""
     if character in RAISED:
@@ -102,9 +96,10 @@ def glyph(character: str, size: int) -> tuple[Array, int, int, float]:
         long = max(round(0.48 * size), 1)
         return np.repeat(mask[:, mask.shape[1] // 2, None], long, axis=1), left, top - round(0.05 * size), long + 2 * left
     character = ALIKE.get(character, character)
-    drawn, (left, top) = font(size).getmask2(character, "L", anchor="ls")
+    own = font(file_with(character), size)
+    drawn, (left, top) = own.getmask2(character, "L", anchor="ls")
     mask = np.frombuffer(bytes(drawn), np.uint8).reshape(drawn.size[::-1])
-    advance = font(size).getlength(character)
+    advance = own.getlength(character)
     if character in AIRY:
         more = max(round(BETWEEN * size) - advance, 0.0)
         return mask, left + int(more / 2), top, advance + more

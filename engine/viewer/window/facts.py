@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 Array = np.ndarray
+#: of the largest of a number's values: what rounding makes of zero; and of an angle, °
+ROUNDING, TURN = 1e-12, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,16 @@ def figure(x: float, digits: int = 4) -> str:
         before = math.floor(math.log10(size)) if size else 0
         text = f"{x:.{min(max(digits - 1 - before, 0), digits + (0 < size < 0.1))}f}"
     return "−" + text[1:] if text.startswith("-") else text
+
+
+def settled(x: Any, peak: float, unit: str = "") -> Any:
+    """Return numbers with what is but rounding made zero: of a ``peak``, and of angles, whose scale is a turn.
+
+    >>> settled(1e-17, 3.0), settled(1e-5, 3.0), settled(2e-15, 2e-15, "°")
+    (0.0, 1e-05, 0.0)
+    """
+    least = max(ROUNDING * peak, TURN if unit == "°" else 0.0)
+    return np.where(np.abs(x) <= least, 0.0, x)[()]
 
 
 def decimals(span: float) -> int:

@@ -18,7 +18,7 @@ from engine.spatial import quaternion
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Played
-from engine.viewer.window.facts import Card, Plot, figure
+from engine.viewer.window.facts import Card, Plot, figure, settled
 
 Array = np.ndarray
 #: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
@@ -27,11 +27,12 @@ RECORDS, POINTS, RECENT = 20_000, 160, 10.0
 
 @dataclass(frozen=True)
 class Signal:
-    """A number in time: its name, its unit, and its values (n) at the states of a rollout."""
+    """A number in time: its name, its unit, its values (n) at the states of a rollout, and how large what it is the difference of is."""
 
     name: str
     unit: str
     values: Callable[[Trajectory], Array]
+    scale: float = 0.0
 
 
 class Readings:
@@ -72,7 +73,8 @@ class Readings:
         rows = [("time", f"{t:.3f} s")]
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
-            P = now.momentum()[0]
+            mass = sum(link.mass for link in model.links)
+            P = settled(now.momentum()[0], mass * float(np.abs(now.v).max()))      # of parts that cancel
             energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
             rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
@@ -88,7 +90,11 @@ class Readings:
         values = [float(s.values(now)[0]) for s in self.plotted]
         source = self.actor.source
         curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
-        return [Plot(s.name, s.unit, *curve, x) for s, curve, x in zip(self.plotted, curves, values, strict=True)]
+        found = []
+        for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
+            peak = max(s.scale, float(np.nanmax(np.abs([*y, x]), initial=0.0)))
+            found.append(Plot(s.name, s.unit, times, settled(y, peak, s.unit), float(settled(x, peak, s.unit))))
+        return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
         if self._curves is None or self._curves[0] is not motion:
@@ -117,7 +123,7 @@ class Readings:
         i = model.link_index(link)
         T = self.actor.source.links(now.q, self.instance)[0, i]
         rows = [("position", "  ".join(fixed(x, 3) for x in T[:3, 3]) + " m"),
-                ("roll pitch yaw", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
+                ("attitude", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
                 ("mass", f"{figure(model.links[i].mass)} kg"), ("", "")]  # fmt: skip
         joint = next((j for j in model.joints if j.child == link), None)
         if joint is None:
@@ -143,8 +149,8 @@ def standard(model: Model, first: Trajectory) -> list[Signal]:
     """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed."""
     found = []
     if model.nv:
-        start = float(np.add(*first.energy())[0])
-        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - start))
+        K, U = (float(x[0]) for x in first.energy())
+        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), abs(K) + abs(U)))
     for b in (model.bodies[i] for i in model.roots):
         if b.kind.floats:
             name = "base" if b is model.base else b.joint.child
