@@ -55,8 +55,9 @@ def rollout_gradient(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: 
 
         [λ_k, ∂J/∂u_k] = ∂(running + λ_{k+1} · F) / ∂[x, u],     ∂J/∂p = Σ_k ∂(running + λ_{k+1} · F) / ∂p
 
-    exactly, in two passes of machine code however many inputs there are. States of 1024 steps are kept at a time; of longer rollouts
-    the others are found again.
+    exactly, in two passes of machine code however many inputs there are; through contacts of what their iterations converge to, which
+    stop at a thousandth of friction (:meth:`Simulator.linearize`). States of 1024 steps are kept at a time; of longer rollouts the others
+    are found again.
 
     Parameters
     ----------

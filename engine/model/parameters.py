@@ -38,8 +38,8 @@ NUMBERS = {
     "inertia": Number("link", (6, 6), "a 6×6 inertia"),
     "placement": Number("joint", (4, 4), "a pose, of a joint that does not float"),
     "displacement": Number("joint", (6,), "a twist that takes the joint from its placement, of one that does not float"),
-    "damping": Number("joint", (), "a number from zero, of a joint that moves"),
-    "friction": Number("joint", (), "a number from zero, of a joint that moves"),
+    "damping": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
+    "friction": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
     "armature": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
 }
 #: numbers of which one follows from the other
@@ -81,7 +81,7 @@ def fault(model: Model, kind: str, owner: str) -> str:
             return f"link '{owner}' has no mass"
         return f"link '{owner}' is no rigid body with mass" if kind == "center" and not (G[5, 5] > 0.0 and inertia.is_rigid(G)) else ""
     joint = model.joint(owner)
-    if joint.type.floats and kind in ("placement", "displacement", "armature"):
+    if joint.type.floats:
         return f"joint '{owner}' floats"
     return f"joint '{owner}' is fixed" if joint.kind == "fixed" and kind in ("damping", "friction", "armature") else ""
 

@@ -99,13 +99,12 @@ class Constraints:
         M, J = crba(model, q), self.loops.jacobian(q, memories)
         return M + RIGID * np.trace(M) / model.nv * (J.T @ J)
 
-    def observed(self, s: Context, forces: Array, pushed: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
-        """Return what is recorded: how far the constraints are open, their forces, with those against impulses that change the acceleration
-        by ``pushed`` (nv), and the power that these should not have."""
+    def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
+        """Return what is recorded: how far the constraints are open, their forces, with those against generalized forces (nv) that
+        ``push`` besides, and the power that these should not have."""
         solver = schur(s.model, self.loops, s.q, memories)
-        if pushed is not None:
-            impulses = self.inertia(s.model, s.q, memories) @ pushed
-            forces = forces + solver.accelerations(impulses, np.zeros(self.loops.n))[1]
+        if push is not None:
+            forces = forces + solver.accelerations(push, np.zeros(self.loops.n))[1]
         forces = solver.smallest(forces)
         return {"constraints.error": self.loops.residual(s.q, memories), "constraints.force": forces,
                 "constraints.power": forces @ (solver.J @ s.v)}  # fmt: skip

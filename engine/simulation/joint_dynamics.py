@@ -75,10 +75,12 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     varied = varied if rubs else frozenset()
     rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
-    after = [without(r) if mode == "explicit" else stiff(r, dt, varied) if mode == "auto" else r for r in rows]
-    damping, stopped = np.zeros(model.nv), dict[str, None]()
+    floats = {b.joint.name for b in model.bodies if b.kind.floats}             # what brakes these is momentum that leaves
+    after = [without(r) if mode == "explicit" or r.joint in floats else stiff(r, dt, varied) if mode == "auto" else r for r in rows]
+    damping, friction, stopped = np.zeros(model.nv), np.zeros(model.nv), dict[str, None]()
     for r, late in zip(rows, after, strict=True):
         damping[r.j] += r.ratio**2 * (r.damping - late.damping)
+        friction[r.j] += r.friction if r.joint in floats else 0.0
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
     for r in rows if mode == "explicit" else ():
         if dt * r.agility * (r.damping + r.friction / SMOOTHED) > UNSTABLE:
@@ -87,8 +89,8 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
     if mode == "explicit" and (varied or any(r.damping or r.friction for r in rows)):
         flown.insert(0, JointFriction())
-    elif damping.any():
-        flown.insert(0, JointFriction(damping, np.zeros(model.nv)))
+    elif damping.any() or friction.any():
+        flown.insert(0, JointFriction(damping, friction))
     varied = frozenset() if mode == "explicit" else varied
     after = [r for r in after if r.acts or varied & {f"damping.{r.joint}", f"friction.{r.joint}"}]
     laws = JointLaws(after, SLOW, [stiffness(r) for r in after], DISSIPATION, varied) if after else None

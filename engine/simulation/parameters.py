@@ -10,6 +10,7 @@ import numpy as np
 from engine import ops
 from engine.checks import nearest, numbers, shown
 from engine.contact import is_material, require_material
+from engine.contact.material import PARAMETERS
 from engine.model import Model
 from engine.model.parameters import NUMBERS, checked_names, checked_value, is_number, names_of, require_possible, split
 from engine.simulation.component import SimulationError
@@ -120,9 +121,11 @@ def require_read(model: Model, parameters: Iterable[str], read: Iterable[str]) -
     """Refuse a parameter that nothing has read."""
     for name in parameters:
         if not own(name) and name not in read:
-            meant = nearest(name, ["gravity", *names_of(model), *read])
+            surfaces = [f"{kind}.{link}" for kind in PARAMETERS for link in ("world", *(link.name for link in model.links))]
+            meant = nearest(name, ["gravity", *names_of(model), *surfaces, *read])
+            kinds = ", ".join([*NUMBERS, *PARAMETERS])
             raise SimulationError(f"nothing reads the parameter '{name}'{meant}; expected one that a force, the controller or an event "
-                                  f"asks for by its name, 'gravity', or of a link or joint: {', '.join(NUMBERS)}")  # fmt: skip
+                                  f"asks for by its name, 'gravity', or of a link, joint or surface: {kinds}")  # fmt: skip
 
 
 def require_own(name: str, a: Array) -> None:

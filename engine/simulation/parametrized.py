@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine.checks import nearest, numbers, shown
-from engine.compiler.derivative import differentiated
-from engine.compiler.gufunc import Gufunc
+from engine.compiler.autodiff import jacobian
+from engine.compiler.gufunc import Gufunc, signature_of
 from engine.model import Model, ModelError
 from engine.model.parameters import NUMBERS, checked_names, nominal, require_possible, split
 
@@ -49,6 +51,13 @@ def other_values(known: Mapping[str, Array], given: Any) -> dict[str, Array]:
     return found
 
 
+def require_one(values: Mapping[str, Array]) -> None:
+    """Refuse values with leading dimensions."""
+    for name, x in values.items():
+        if x.ndim > len(NUMBERS[split(name)[0]].shape):
+            raise ModelError(f"parameter '{name}' has shape {x.shape}, a batch of robots; expected one, as inverse kinematics is of one")
+
+
 class Parametrized:
     """A function of a robot at values of its parameters.
 
@@ -67,7 +76,11 @@ class Parametrized:
         else:
             f = self.make(len(args) <= self.takes or args[self.takes] is not None)
             args = args if len(args) <= self.takes or args[self.takes] is not None else args[: self.takes]
-        return f(*args, **named, **self.values) if named else f(*args, *self.values.values())
+        found = f(*args, **named, **self.values) if named else f(*args, *self.values.values())
+        if (shapes := getattr(f, "shapes", None)) is None:
+            return found
+        shaped = [x.reshape(*x.shape[:-1], *shape) for x, shape in zip(found if len(shapes) > 1 else [found], shapes, strict=True)]
+        return shaped[0] if len(shapes) == 1 else tuple(shaped)
 
     def by(self, name: str) -> Parametrized:
         """Return the derivative of the function by a parameter: of each result (..., *shape of it, *shape of the parameter)."""
@@ -77,8 +90,12 @@ class Parametrized:
         def derivative(forced: bool) -> Gufunc:
             f = self.make(forced)
             if (key := ("by", name, f)) not in self.known:
-                self.known[key] = differentiated(f, None, f.arguments.index(name), False)
+                J = jacobian(f.program, f.arguments.index(name))
+                flat = copy.copy(J)
+                flat.shapes_out = [(math.prod(shape),) for shape in J.shapes_out]
+                self.known[key] = Gufunc(flat, signature_of(flat), f.arguments)
+                self.known[key].shapes = J.shapes_out                           # of which a gufunc takes three dimensions at most
             return self.known[key]
 
-        text = f"The derivative by '{name}' of: {self.__doc__}"
+        text = f"Return derivatives by '{name}', of the shape of each result and after it that of the parameter, of: {self.__doc__}"
         return Parametrized(derivative, self.takes, self.forceable, self.values, text, self.known)

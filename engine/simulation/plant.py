@@ -305,14 +305,16 @@ class Plant:
         model, _ = with_parameters(self.model, self.gravity, values)
         return self.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
-    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array, p: Array) -> tuple[Array, dict[str, Any]]:
-        """Return v̇ (nv) with what acts after flight in a step of h that begins now, and what is recorded of that.
+    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array,
+                 p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
+        """Return v̇ (nv) with what acts after flight in a step of h that begins now, what is recorded of that, and the generalized force
+        (nv) besides flight's where constraints pass it on.
 
         The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule. ``by`` has the functions
         :meth:`acceleration`, :meth:`after` and :meth:`yielding`, or calls of them.
         """
         if self.impulses is None:
-            return vdot, {}
+            return vdot, {}, None
         flight = vdot
         plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
         if self.impulses.contacts:
@@ -323,7 +325,11 @@ class Plant:
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
         impulses = self.impulses.of(s.model, s.parameters)
         changed, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
-        return flight + (changed - lasting), signals                           # what lasts is in both
+        push = None
+        if self.constraints is not None:                                       # at q, where they hold the impulses
+            push = self.constraints.inertia(s.model, q, self.memories.split(m)) @ changed
+            push = push - s.states[LASTING] if self.lasts else push
+        return flight + (changed - lasting), signals, push                     # what lasts is in both
 
     # ------------------------------------------------------------ momentum
 
@@ -369,11 +375,10 @@ class Plant:
 
     # ------------------------------------------------------------ what is recorded
 
-    def observed(self, s: Context, m: Array, flight: Array, vdot: Array, rubbed: Mapping[str, Any],
+    def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], push: Array | None,
                  forces: Sequence[Array] = ()) -> dict[str, Any]:  # fmt: skip
-        """Return what is recorded besides the state: accelerations v̇, that of ``flight`` too, the actuators' forces, powers and signals,
-        with those after flight, and the constraints' ``forces``."""
-        pushed = None if self.impulses is None else vdot - flight
+        """Return what is recorded besides the state: accelerations v̇, the actuators' forces, powers and signals, with those after flight,
+        and the constraints' ``forces``, in flight and against what pushes besides."""
         effects = self.effects(s, m)
         driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
@@ -384,7 +389,7 @@ class Plant:
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:
-            signals |= self.constraints.observed(s, forces[0], pushed, self.memories.split(m))
+            signals |= self.constraints.observed(s, forces[0], push, self.memories.split(m))
         return signals
 
 

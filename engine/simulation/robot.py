@@ -19,7 +19,8 @@ from engine.dynamics.jacobian import ORIGIN, checked_point
 from engine.dynamics.kinematics import checked_gravity
 from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
-from engine.simulation.parametrized import Parametrized, nominal_values, other_values
+from engine.model.parameters import NUMBERS, split
+from engine.simulation.parametrized import Parametrized, nominal_values, other_values, require_one
 from engine.simulation.robot_function import OPTIONAL, Arguments, Forced, Result, RobotFunction, documented, explained
 
 Array = NDArray[np.float64]
@@ -73,7 +74,7 @@ class Robot(Fixed):
 
     Attributes
     ----------
-    model, gravity : what it was made of; gravity in world axes (3), m/s²
+    model, gravity : what it was made of, at the values of its parameters where these are single ones; gravity in world axes (3), m/s²
     parameters : values of the model's numbers that were made parameters, by name: see :meth:`at`
     """
 
@@ -83,7 +84,7 @@ class Robot(Fixed):
         if not isinstance(model, Model):
             raise StateError(f"compile got a {type(model).__name__}; expected a Model (engine.load_urdf makes one from a file)")
         self.model, self.gravity = model, tuple(checked_gravity(gravity).astype(float).tolist())
-        self.parameters = types.MappingProxyType(nominal_values(model, parameters))
+        self.parameters, self._nominal = types.MappingProxyType(nominal_values(model, parameters)), model
         self._functions: dict[tuple[Any, ...], Any] = {}
         self._made = True
 
@@ -96,7 +97,9 @@ class Robot(Fixed):
     def at(self, parameters: Mapping[str, ArrayLike]) -> Robot:
         """Return the robot at other values of its parameters (..., *shape): the same programs, in which leading dimensions are a batch.
 
-        Functions of such a robot have a derivative along each, ``robot.aba.by("mass.tool")(q, v, tau)``.
+        Functions of arrays alone have a derivative by each: ``robot.aba.by("mass.tool")(q, v, tau)`` has the shape of the result, and after
+        it that of the parameter. Others, such as ``robot.jacobian``, and functions of your own are differentiated with
+        :meth:`Model.with_parameters` in :func:`engine.jacobian`. Joint forces are without damping and friction: those are a simulation's.
 
         Raises
         ------
@@ -115,12 +118,19 @@ class Robot(Fixed):
         >>> robot.gravity_forces.by("mass.rod")([0.0]).round(9)
         array([29.43])
         """
-        return self._other(parameters=types.MappingProxyType(other_values(self.parameters, parameters)))
+        values = other_values(self.parameters, parameters)
+        batched = any(x.ndim > len(NUMBERS[split(n)[0]].shape) for n, x in values.items())
+        model = self.model if batched or not values else self._nominal.with_parameters(values)
+        return self._other(model=model, parameters=types.MappingProxyType(values))
+
+    def __reduce__(self) -> Any:
+        return restored, (self._nominal, self.gravity, dict(self.parameters))
 
     def _other(self, **attributes: Any) -> Robot:
         """Return a robot of the same functions with other attributes."""
         made = object.__new__(Robot)
-        made.__dict__.update({"model": self.model, "gravity": self.gravity, "_functions": self._functions, **attributes, "_made": True})
+        own = {"model": self.model, "gravity": self.gravity, "_nominal": self._nominal, "_functions": self._functions}
+        made.__dict__.update({**own, **attributes, "_made": True})
         return made
 
     def _parametrized(self, name: str, fn: Callable[..., Any], arguments: list[str], forced: bool, text: str | None, joints: int = 0,
@@ -130,7 +140,7 @@ class Robot(Fixed):
 
         def plain(**given: Any) -> Any:
             own = {n: given.pop(n) for n in self.parameters}
-            return fn(self._other(model=self.model.with_numbers(own), parameters={}, _functions={}, _regular=None), **given)
+            return fn(self._other(model=self._nominal.with_numbers(own), parameters={}, _functions={}, _regular=None), **given)
 
         def made(wrenches: bool) -> RobotFunction[..., Any]:
             takes = [*arguments, *(["wrenches"] if wrenches else []), *self.parameters]
@@ -256,8 +266,8 @@ class Robot(Fixed):
         constraints : loops that q closes, of ``engine.Hinge``, …; everything else, and what is raised, is as for
             :func:`engine.inverse_kinematics`
         """
-        model = self.model.with_parameters(self.parameters) if self.parameters else self.model
-        return inverse_kinematics(model, targets, q0, base, limits, tolerance, seeds, constraints)
+        require_one(self.parameters)
+        return inverse_kinematics(self.model, targets, q0, base, limits, tolerance, seeds, constraints)
 
     # ------------------------------------------------------------ momentum and the centre of mass
 
@@ -391,6 +401,12 @@ def given_point(frame: str, point: Any) -> Any:
 @functools.lru_cache(maxsize=64)
 def _known(model: Model, gravity: tuple[float, ...], parameters: tuple[str, ...]) -> Robot:
     return Robot(model, gravity, parameters)
+
+
+def restored(model: Model, gravity: Any, parameters: Mapping[str, Array]) -> Robot:
+    """Return a robot, out of pickle."""
+    found = robot_of(model, gravity, parameters)
+    return found.at(parameters) if parameters else found
 
 
 def robot_of(model: Model, gravity: Any = GRAVITY, parameters: Iterable[str] = ()) -> Robot:

@@ -71,8 +71,8 @@ class Simulator(Fixed):
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
-        "armature.JOINT"; "contact_friction.LINK", contact_static_friction, contact_stiffness and contact_dissipation instead of those of a
-        link's surface, and of the ground's, whose link is "world"
+        "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …stiffness, …dissipation for those of a link's surface, or
+        the ground's, "world" (what sticks rubs no less than what slides). Damping and friction so given act by impulses, if not explicit
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
         flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
         two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r times 1e-5 rad/s or m/s, and its own

@@ -123,8 +123,8 @@ class Step:
         s = self.context(t, y, p)
         given = (s.states[LASTING],) if self.plant.lasts else ()
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
-        vdot, rubbed = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
-        return {"t": t, "x": x, **self.plant.observed(s, m, flight, vdot, rubbed, forces)}
+        vdot, rubbed, push = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
+        return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
 
     @functools.cached_property
     def process(self) -> Process:

@@ -21,7 +21,7 @@ from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
-from engine.simulation.parameters import own, with_parameters
+from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import checked_path, header_of, names_in, outcome, outcome_in, robot_in
 from engine.spatial.manifold import hermite
@@ -246,12 +246,10 @@ class Trajectory:
 
     def poses(self) -> Array:
         """Return the poses of all links (..., T, nlinks, 4, 4)."""
-        kinematics, good = robot_of(self.model, self.gravity).forward_kinematics, np.isfinite(self.q).all(axis=-1)
-        if good.all():
-            return kinematics(self.q)
-        found = np.full((*good.shape, len(self.model.links), 4, 4), np.nan)
-        found[good] = kinematics(self.q[good])
-        return found
+        own = {n: np.expand_dims(x, self.q.ndim - 2) for n, x in self._own().items() if moves_shapes(n)}
+        good: Any = np.isfinite(self.q).all(axis=-1, keepdims=True)
+        found = robot_of(self.model, self.gravity, own).at(own).forward_kinematics(np.where(good, self.q, self.model.neutral()))
+        return np.where(good[..., None, None], found, np.nan)
 
     def pose(self, link: str) -> Array:
         """Return the poses of one link (..., T, 4, 4)."""

@@ -1,5 +1,6 @@
 """A model's numbers as parameters: against models that have those numbers, Pinocchio, regressors, differences, and what is said."""
 
+import pickle
 import re
 
 import numpy as np
@@ -163,3 +164,21 @@ def test_what_a_robot_refuses():
         robot.aba.by("mass.upper")
     with pytest.raises(ModelError, match=r"named 'mas.tool' \(did you mean 'mass.tool'\?\)"):
         engine.compile(tree(), parameters=["mas.tool"])
+    with pytest.raises(ModelError, match=r"has shape \(2,\), a batch of robots; expected one"):
+        robot.at({"mass.tool": [1.0, 2.0]}).inverse_kinematics({"tool": [0.1, 0.2, 0.3]})
+
+
+def test_a_robot_at_values_is_one_and_travels():
+    """Its model has them; pickle keeps names and values; derivatives of matrices by matrices have four dimensions."""
+    model = tree()
+    robot = engine.compile(model, parameters=["displacement.elbow", "mass.tool"]).at({"displacement.elbow": [0, 0, 0, 0.2, 0, 0]})
+    q = model.random(np.random.default_rng(5))[0]
+    np.testing.assert_allclose(engine.compile(robot.model).forward_kinematics(q), robot.forward_kinematics(q), rtol=0, atol=1e-14)
+    again = pickle.loads(pickle.dumps(robot))
+    np.testing.assert_array_equal(again.forward_kinematics(q), robot.forward_kinematics(q))
+    J = robot.forward_kinematics.by("displacement.elbow")(q)
+    assert J.shape == (len(model.links), 4, 4, 6)
+    h = 1e-6 * np.eye(6)[3]
+    ends = [robot.at({"displacement.elbow": robot.parameters["displacement.elbow"] + s * h}).forward_kinematics(q) for s in (1.0, -1.0)]
+    np.testing.assert_allclose(J[..., 3], (ends[0] - ends[1]) / 2e-6, rtol=0, atol=1e-8)
+    assert pickle.loads(pickle.dumps(engine.compile(model))).model.nv == model.nv

@@ -106,3 +106,29 @@ def test_an_ideal_impact_knows_no_parameters():
     model = hopper()
     with pytest.raises(engine.SimulationError, match=r"parameter 'mass\.body' beside an engine\.impact"):
         engine.Simulator(model, events=[engine.impact(model, engine.Contacts(engine.HalfSpace()), 0.5)], parameters={"mass.body": 1.0})
+
+
+def test_a_trajectory_is_of_the_robot_that_ran():
+    """Poses of one run, of rows, and of parts of them."""
+    b = engine.Builder("arm")
+    b.add_link("base"), b.add_link("upper", inertia=inertia.sphere(1.0, 0.1)), b.add_link("tip", inertia=inertia.sphere(1.0, 0.1))
+    b.add_joint("j", "revolute", "base", "upper", axis=(0, 1, 0))
+    b.add_joint("f", "revolute", "upper", "tip", se3.pose(np.eye(3), [1.0, 0, 0]), axis=(0, 1, 0))
+    simulator = engine.Simulator(b.model(), parameters={"displacement.f": np.zeros(6)}, gravity=(0, 0, 0))
+    rows = np.zeros((3, 6))
+    rows[:, 3] = 0.0, 1.0, 2.0
+    run = simulator.run([0.0, 0.0], [0.0, 0.0], 0.01, parameters={"displacement.f": rows})
+    np.testing.assert_allclose(run.pose("tip")[:, -1, 0, 3], [1.0, 2.0, 3.0], rtol=0, atol=1e-12)
+    assert run.rollout(2).pose("tip")[0, 0, 3] == run.rollout(2)[3:].pose("tip")[-1, 0, 3] == 3.0
+    np.testing.assert_array_equal(run.rollout(1).robot.forward_kinematics(run.q[1]), run.rollout(1).poses())
+
+
+def test_what_brakes_a_free_body_is_in_flight():
+    """Damping 0.5 of a joint that floats, 1 kg: exp(−t/2), in every mode."""
+    b = engine.Builder("brake")
+    b.add_link("world"), b.add_link("x", inertia=inertia.sphere(1.0, 0.3)), b.add_joint("j", "floating", "world", "x", damping=0.5)
+    for losses in ("auto", "implicit", "explicit"):
+        run = engine.Simulator(b.model(), gravity=(0, 0, 0), joint_dynamics=losses).run(b.model().neutral(), [0, 0, 0, 1.0, 0, 0], 1.0)
+        np.testing.assert_allclose(run.v[-1, 3], np.exp(-0.5), rtol=1e-9)
+    with pytest.raises(engine.SimulationError, match=r"parameter 'damping\.j': joint 'j' floats"):
+        engine.Simulator(b.model(), parameters={"damping.j": 0.5})
