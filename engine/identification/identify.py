@@ -18,7 +18,7 @@ from engine.identification.columns import DEGREE
 from engine.identification.equations import Equations, losses
 from engine.identification.errors import IdentificationError, IdentificationWarning
 from engine.identification.motions import motions_of
-from engine.identification.physical import STEPS, nearest, of_the_whole, prior, scales
+from engine.identification.physical import LEAST, nearest, of_the_whole, prior, scales
 from engine.identification.regression import UNSHOWN, Fit, fitted
 from engine.identification.result import Identification
 from engine.identification.unknowns import LOSSES, Unknowns, split, unknowns_of
@@ -193,6 +193,8 @@ def solved(unknowns: Unknowns, equations: Equations, could: BaseParameters, by: 
             x[own] = x0[own]
         elif split(name)[0] in LOSSES and x[own[0]] < NONE * scale[own[0]]:
             x[own] = 0.0
+        elif split(name)[0] == "mass":                                         # a model's is above zero
+            x[own] = np.maximum(x[own], LEAST * x0[own])
     after, std = equations.errors(x - x0), fit.std
     kinds = model.labels("v") if by == "torques" else MOMENTUM
     sizes, model_after = np.linalg.norm(scales(blocks, len(x0)), axis=1), unknowns.put_in(x)
@@ -202,10 +204,11 @@ def solved(unknowns: Unknowns, equations: Equations, could: BaseParameters, by: 
     sizes[unknowns.numbers] = np.maximum(sizes, scale)[unknowns.numbers]
     said = [*not_shown(base, could), *hardly_shown(fit, sizes)]
     if not found.physical:
-        before = np.sqrt((equations.errors(fit.full) ** 2).sum())
-        best = "the best" if found.done else f"in {STEPS} steps not the best, but as near as found to it,"
-        said.append(f"no body can have what least squares found of {some(found.ends)}; the values are {best} that bodies can have "
-                    f"(error {np.sqrt((after**2).sum()):.3g} instead of {before:.3g})")  # fmt: skip
+        before, now = np.sqrt((equations.errors(fit.full) ** 2).sum()), np.sqrt((after**2).sum())
+        said.append(f"no body can have what least squares found of {some(found.ends)}; the values are the best that bodies can have "
+                    f"(error {now:.3g} instead of {before:.3g})" if found.done and found.ends else
+                    f"the search among bodies did not come to its end, only to an error of {now:.3g} instead of {before:.3g}; expected a "
+                    "model whose inertias are nearer to what they are")  # fmt: skip
     for text in said:
         warn(text, IdentificationWarning)
     left = {name: int(count) for name, count in zip(kinds, equations.left, strict=True) if count}
