@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.dynamics.kinematics import forward_kinematics
 from engine.dynamics.regressor import NUMBER
 from engine.identification.equations import triangle
 from engine.identification.unknowns import Unknowns
@@ -169,22 +168,6 @@ def scales(blocks: Blocks, n: int) -> Array:
         R = np.linalg.qr(blocks.M[b, : len(own)].reshape(len(own), -1).T, mode="r")
         S[np.ix_(own, own)] = np.linalg.inv(R)
     return S
-
-
-def of_the_whole(unknowns: Unknowns) -> tuple[Array, float]:
-    """Return S of :func:`scales` as if each link's inertia were that of all that moves, at the neutral configuration, the mass likewise;
-    and the size of the robot, m."""
-    model, S = unknowns.model, np.zeros((len(unknowns.names),) * 2)
-    T = forward_kinematics(model, model.neutral())
-    moving = [k for k, (i, _) in enumerate(model.carrier) if i >= 0]
-    J = sum(T[k] @ pseudo_inertia(unknowns.inertial[NUMBER * k : NUMBER * (k + 1)]) @ T[k].T for k in moving)
-    for link, which in unknowns.of_links.items():
-        at = np.linalg.inv(T[n := model.link_index(link)])
-        own = pseudo_inertia(inside(ten(at @ J @ at.T)))
-        S += scales(Blocks.of([(link, which, seen_from(own, unknowns.E[NUMBER * n : NUMBER * (n + 1), which]))]), len(S))
-    S[unknowns.numbers, unknowns.numbers] = J[3, 3]
-    c = J[:3, 3] / J[3, 3]
-    return S, max(float(np.sqrt(max(np.trace(J[:3, :3]) / J[3, 3] - c @ c, 0.0))), POINT)
 
 
 def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
