@@ -32,8 +32,8 @@ BY = ("torques", "momentum")
 MOMENTUM = ("Lx", "Ly", "Lz", "px", "py", "pz")
 #: times what the noise of v shows of a combination: what momentum must show of it; squares
 TOLD = 4.0
-#: how often momentum's equations are linearized anew, and the step, in standard deviations, below which not
-ROUNDS, SETTLED = 20, 1e-3
+#: how often momentum's equations are linearized anew, the step, in standard deviations, below which not, and when they are looked at early
+ROUNDS, SETTLED, EARLY = 20, 1e-2, 3
 #: the correlation of errors with the next, and the share of the momentum's parts: above both, it is no noise
 GOES_ON, ROUGH = 0.7, 1e-6
 #: how many names are in a message
@@ -222,12 +222,14 @@ def of_momentum(unknowns: Unknowns, motions: list[Motion], P: Array | None, coul
     The equations are linearized about what was found from them, until that does not move by what noise does; first with v as it is.
     """
     x, noise, last = unknowns.values, np.ones(unknowns.model.nv), None
-    for _ in range(ROUNDS):
+    for k in range(ROUNDS):
         rows = linear(unknowns, motions, P, x, noise, last is not None)
         solution = solved(unknowns, rows.equations, could)
         now = solution.fit.R @ solution.fit.base.B @ solution.x
         if last is not None and last.shape == now.shape and np.linalg.norm(now - last) < SETTLED * np.sqrt(len(now)):
             break
+        if k == EARLY:                                                         # it may never settle
+            require_told(rows, solution, noise_of_rows(unknowns, motions, P, x, noise), could)
         x, noise, last = solution.x, shared(unknowns, rows.off), now
     require_told(rows, solution, noise_of_rows(unknowns, motions, P, x, noise), could)
     after = linear(unknowns, motions, P, solution.x, noise, True)

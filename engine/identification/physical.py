@@ -227,6 +227,8 @@ def without_bounds(A: Array, b: Array, x0: Array, blocks: Blocks) -> tuple[Array
     b = A @ np.linalg.lstsq(A, b, rcond=None)[0]
     if not (size := float(np.linalg.norm(b))):
         return x0, [], True
+    if len(A) >= A.shape[1] and blocks.least(S @ (only := np.linalg.lstsq(A, b, rcond=None)[0])).min() > 0.5 * LEAST:
+        return x0 + S @ only, [], True                                         # there is no choice, and no need of one
     turned = [(name, own, np.einsum("jac,ji->iac", blocks.M[k, : len(own)], S[np.ix_(own, own)])[:, :d, :d])
               for k, name in enumerate(blocks.names) if (own := blocks.own(k)) and (d := 1 if name in blocks.numbers else 4)]  # fmt: skip
     blocks, A, b = Blocks.of(turned), A / size, b / size
