@@ -58,11 +58,11 @@ def base_parameters(robot: Robot | Model, unknown: str | Sequence[str] = "inerti
     --------
     A mass on a pivot: its moment of inertia about the axis, and what gravity pulls at.
 
-    >>> import engine
+    >>> import engine, numpy as np
     >>> arm = engine.Builder("pendulum")
     >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], np.zeros((3, 3))))
     >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0])
-    >>> print(base_parameters(arm.model(), ["inertia", "armature"]))
+    >>> print(engine.base_parameters(arm.model(), ["inertia", "armature"]))
     mx.bob
     mz.bob
     Iyy.bob + armature.pivot
@@ -136,7 +136,7 @@ def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "
     >>> _ = arm.add_link("base"), arm.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0, 0, 1.0], 0.1 * np.eye(3)))
     >>> _ = arm.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0], damping=0.3)
     >>> run = engine.Simulator(arm.model()).run([0.5], [0.0], 2.0)
-    >>> found = identify(arm.model(), run, "damping")
+    >>> found = engine.identify(arm.model(), run, "damping")
     >>> found.names, found.values.round(9)
     (('damping.pivot',), array([0.3]))
 

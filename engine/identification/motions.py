@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import nearest, numbers, path_of, shown
+from engine.checks import EngineError, nearest, numbers, path_of, shown
 from engine.dynamics.kinematics import GRAVITY
 from engine.identification.columns import motion_of, rates
 from engine.identification.errors import IdentificationError
@@ -65,6 +65,7 @@ def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: i
             return [of_columns(model, gravity, read_csv(str(path)), str(path), by, smooth)]
         given = load_trajectory(path)
     if isinstance(given, Trajectory):
+        require_one_robot(given)
         each = [given] if given.q.ndim == 2 else [given.rollout(k) for k in np.ndindex(given.q.shape[:-2])]
         return [of_trajectory(model, gravity, one, by) for one in each]
     if hasattr(given, "to_dict") and hasattr(given, "index"):                  # a DataFrame of pandas
@@ -73,7 +74,7 @@ def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: i
     if not isinstance(given, Mapping):
         raise IdentificationError(f"a motion is {shown(given)}; expected a Trajectory, arrays by name (q, v, vdot, tau), a DataFrame, a "
                                   "file (.csv or .h5), or a list of them")  # fmt: skip
-    if "q" in given and np.ndim(given["q"]) == 2:
+    if "q" in given and (np.ndim(given["q"]) == 2 or "q" not in model.labels("q")):
         return [of_arrays(model, gravity, given, by, smooth)]
     columns = {str(name): vector(str(name), x) for name, x in given.items()}
     return [of_columns(model, gravity, columns, "motion", by, smooth)]
@@ -93,6 +94,8 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
         if name not in ARRAYS:
             raise IdentificationError(f"a motion has '{name}'{nearest(str(name), ARRAYS)}; expected some of {', '.join(ARRAYS)}")
     rows = len(np.atleast_1d(given["q"]))
+    if not rows:
+        raise IdentificationError("a motion has no rows; expected one for each time")
     base = 6 if model.floats else 0
     shapes: dict[str, list[tuple[int, ...]]] = {
         "t": [()], "q": [(model.nq,)], "v": [(model.nv,)], "vdot": [(model.nv,)], "tau": [(model.nv,), (model.nv - base,)],
@@ -103,7 +106,7 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
         a = found[name] = numbers(f"{name} of a motion", x, IdentificationError)
         if a.shape[:1] != (rows,) or a.shape[1:] not in shapes[name]:
             wanted = " or ".join(str((rows, *shape)) for shape in dict.fromkeys(shapes[name]))
-            raise IdentificationError(f"{name} of a motion has shape {a.shape}; expected {wanted}, a row for each of q's")
+            raise IdentificationError(f"{name} of a motion has shape {a.shape}; expected {wanted}, a row for each of q's (T, nq)")
     return completed(model, gravity, found, "the motion", by, smooth)
 
 
@@ -155,6 +158,14 @@ def pushed(model: Model, q: Array, wrenches: Array) -> Array:
     return -robot_of(model, (0.0, 0.0, 0.0)).rnea(q, rest, rest, wrenches)
 
 
+def require_one_robot(run: Trajectory) -> None:
+    """Refuse rollouts of robots that differ."""
+    try:
+        run.robot
+    except EngineError as differ:
+        raise IdentificationError(f"{differ}: each is another robot's motion") from None
+
+
 def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motion:
     """Return a single rollout as a motion; refuse one of another robot, and one that more acted on than what identification takes in."""
     for which in ("q", "v"):
@@ -183,7 +194,8 @@ def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motio
     losses, needed = run.signals.get("friction.force", np.zeros(run.v.shape)), run.robot.rnea(run.q, run.v, run.vdot)
     size = max(np.abs(needed).max(), np.abs(needed - run.robot.bias(run.q, run.v)).max())
     require_alone(run, np.abs(needed - run.tau - losses) > UNEXPLAINED * size, "the trajectory's tau does not explain it")
-    return Motion(run.q, run.v, run.vdot, run.tau, spin, own, "friction.force" in run.signals)
+    without = not any(j.damping or j.friction for j in run.robot.model.joints)                                # or they did not act
+    return Motion(run.q, run.v, run.vdot, run.tau, spin, own, without or "friction.force" in run.signals)
 
 
 def require_alone(run: Trajectory, wrong: Array, what: str) -> None:

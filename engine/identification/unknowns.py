@@ -159,7 +159,7 @@ def unknowns_of(model: Model, unknown: Any, by: str) -> Unknowns:
 def named(model: Model, name: str, by: str) -> list[str]:
     """Return the names of single numbers that a name of what is unknown stands for."""
     kind, owner = split(name)
-    if kind not in (*KINDS, *ENTRIES) or (kind in ENTRIES and not owner):
+    if kind not in (*KINDS, *ENTRIES) or ((kind in ENTRIES or "." in name) and not owner):
         known = [*KINDS, *(f"{kind}.{link.name}" for kind in ("inertia", "mass") for link in model.links)]
         raise IdentificationError(f"unknown names '{name}'{nearest(name, known)}; expected {', '.join(KINDS)}, one of an owner, such as "
                                   "'inertia.LINK' or 'damping.JOINT', or an entry of an inertia, such as 'Izz.LINK'")  # fmt: skip
