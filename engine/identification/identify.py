@@ -151,7 +151,7 @@ def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "
     if whole("smooth", smooth, f"an odd number of rows from {DEGREE + 1}", DEGREE + 1, IdentificationError) % 2 == 0:
         raise IdentificationError(f"smooth is {smooth}; expected an odd number of rows from {DEGREE + 1}")
     P = None if momentum is None else known_momentum(momentum, by)
-    motions = motions_of(robot, fixed, motion, by, smooth)
+    motions = motions_of(robot, fixed, motion, by, smooth, unknowns)
     if by == "momentum":
         require_free(robot, fixed)
     could = shown_by(robot.model, unknowns.names, motions[0].gravity, by)

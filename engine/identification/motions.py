@@ -15,7 +15,9 @@ from engine.dynamics.kinematics import GRAVITY
 from engine.identification.columns import motion_of, rates
 from engine.identification.errors import IdentificationError
 from engine.identification.table import read_csv
+from engine.identification.unknowns import LOSSES, Unknowns
 from engine.model import Model
+from engine.model.parameters import NUMBERS, is_number, nominal, split
 from engine.recording import is_recording
 from engine.simulation import Robot, Trajectory, load_trajectory
 from engine.simulation.robot import robot_of
@@ -51,21 +53,22 @@ class Motion:
     ordered: bool = True
 
 
-def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: int) -> list[Motion]:
+def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: int, unknowns: Unknowns | None = None) -> list[Motion]:
     """Return what is given as motions; a robot whose gravity is not fixed takes that of recordings."""
     model = robot.model
     gravity = robot.gravity if fixed_gravity else None
     if isinstance(given, (list, tuple)):
         if not given:
             raise IdentificationError("there is no motion; expected at least one")
-        return [m for one in given for m in motions_of(robot, fixed_gravity, one, by, smooth)]
+        return [m for one in given for m in motions_of(robot, fixed_gravity, one, by, smooth, unknowns)]
     if isinstance(given, (str, os.PathLike)):
         path = path_of(given, IdentificationError)
         if path.suffix.lower() not in (".h5", ".hdf5") and not (path.is_file() and is_recording(path)):
             return [of_columns(model, gravity, read_csv(str(path)), str(path), by, smooth)]
         given = load_trajectory(path)
     if isinstance(given, Trajectory):
-        require_one_robot(given)
+        if unknowns is not None:
+            require_one_robot(given, unknowns)
         each = [given] if given.q.ndim == 2 else [given.rollout(k) for k in np.ndindex(given.q.shape[:-2])]
         return [of_trajectory(model, gravity, one, by) for one in each]
     if hasattr(given, "to_dict") and hasattr(given, "index"):                  # a DataFrame of pandas
@@ -158,12 +161,22 @@ def pushed(model: Model, q: Array, wrenches: Array) -> Array:
     return -robot_of(model, (0.0, 0.0, 0.0)).rnea(q, rest, rest, wrenches)
 
 
-def require_one_robot(run: Trajectory) -> None:
-    """Refuse rollouts of robots that differ."""
+def require_one_robot(run: Trajectory, unknowns: Unknowns) -> None:
+    """Refuse rollouts of robots that differ, and a trajectory whose parameters are other numbers than those that the model is known by."""
     try:
-        run.robot
+        ran = run.robot.model
     except EngineError as differ:
         raise IdentificationError(f"{differ}: each is another robot's motion") from None
+    found = {(kind if kind in LOSSES else "inertia", owner) for kind, owner in map(split, unknowns.names)}
+    for name in filter(is_number, run.parameters):
+        kind, owner = split(name)
+        own = "inertia" if NUMBERS[kind].owner == "link" else "placement" if kind == "displacement" else kind
+        if (own, owner) in found or owner not in [x.name for x in (unknowns.model.links if own == "inertia" else unknowns.model.joints)]:
+            continue
+        now, then = nominal(unknowns.model, f"{own}.{owner}"), nominal(ran, f"{own}.{owner}")
+        if np.abs(now - then).max() > 1e-9 * np.abs(then).max():
+            raise IdentificationError(f"the trajectory ran with its own '{name}', which the model has otherwise, and which is not unknown; "
+                                      "expected model.with_parameters, with that, or it in unknown=")  # fmt: skip
 
 
 def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motion:

@@ -43,8 +43,8 @@ DOWN, END, STEPS = 0.1, 1e-30, 100
 NEEDED = 1e-9
 #: of what the prior is off: where the least squares are met
 MET = 1e-12
-#: of the least squares, in their own units: what rounding may take from a solution that bodies can have
-ROUNDED = 1e-7
+#: of the parts of the least squares: what rounding may take from a solution that bodies can have, and what is as good as met before
+ROUNDED, SAME = 1e-7, 1e-14
 #: of the directions that the rows do not show: a number that has less of them is known by itself
 HIDDEN = 1e-8
 
@@ -179,7 +179,8 @@ def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
     x0, blocks : of :func:`prior`
     """
     size, lengths = float(np.linalg.norm(b - A @ x0)), np.linalg.norm(A, axis=0)
-    if not size:
+    whole = max(size, float(lengths @ np.abs(x0)))
+    if size <= SAME * whole:
         return Found(x0, True, [])
     x, done = x0.copy(), False
     start, near = begun(A, b, x0, blocks), list[str]()
@@ -198,9 +199,8 @@ def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
             start[needed] = -slopes[needed] / lengths[needed] ** 2
         else:
             break
-    fit = float(np.linalg.norm(A @ x - b)) / max(size, float(np.linalg.norm(A @ x0)))
     at_zero = [name for name, j in blocks.numbers.items() if x[j] == 0.0 and slopes[j] > NEEDED * lengths[j] * size]
-    return Found(x, fit < ROUNDED, near + at_zero, done)
+    return Found(x, float(np.linalg.norm(A @ x - b)) < ROUNDED * whole, near + at_zero, done)
 
 
 def begun(A: Array, b: Array, x0: Array, blocks: Blocks) -> Array:

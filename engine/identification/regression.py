@@ -60,7 +60,7 @@ def fitted(equations: Equations, could: BaseParameters) -> Fit:
     IdentificationError : nothing shows, or there are no more rows than combinations
     """
     n, rows = len(could.parameters), float(np.maximum(equations.counts, 0.0).sum())
-    floor = ROUNDING * max(float(equations.size.max(initial=0.0)), 1e-150)
+    floor = ROUNDING * (float(equations.size.max(initial=0.0)) or 1.0)
     sigma = used = np.ones(len(equations.counts))
     for _ in range(3):
         used = sigma
