@@ -43,7 +43,7 @@ class Linear(NamedTuple):
     off : mean squares of the errors of v (nv), by the expectation of each row's
     errors : of the momentum, root-mean-square (6)
     size : of v in units of its noise, root-mean-square
-    goes_on : the correlation of rows' errors with those of the next, of the entry where it is largest; zero of so few rows that it says nothing
+    goes_on : the correlation of rows' errors with those of the next, of the entry where it is largest; zero where rows are too few
     """
 
     equations: Equations
@@ -87,7 +87,7 @@ def linear(unknowns: Unknowns, motions: list[Motion], P: Array | None, x: Array,
 
 
 def columns(unknowns: Unknowns, motion: Motion, P: Array | None, v: Array) -> Array:
-    """Return Y(v) (T, 6, n), the derivatives of momentum by the unknowns, about the world's origin, or a point near by where P is not known."""
+    """Return Y(v) (T, 6, n), the derivatives of momentum by the unknowns, about the world's origin, or near by where P is not known."""
     entries = tuple(np.flatnonzero(unknowns.E.any(axis=1)).tolist())
     found: Array = shown(unknowns.model, entries, None)(near(unknowns, motion, P), v) @ unknowns.E[list(entries)]
     return found

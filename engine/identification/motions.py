@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, nearest, numbers, path_of, shown
+from engine.checks import nearest, numbers, path_of, shown
 from engine.dynamics.kinematics import GRAVITY
-from engine.identification.columns import motion_of, rates
+from engine.identification.columns import motion_of, rates, warn_of_noise
 from engine.identification.errors import IdentificationError
 from engine.identification.table import read_csv
 from engine.identification.unknowns import LOSSES, Unknowns
@@ -140,6 +140,7 @@ def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by
         if (np.diff(found["t"]) <= 0.0).any():
             raise IdentificationError(f"the times t of {name} do not increase; expected times, s, one after the other")
         v, vdot, _ = rates(model, found["t"], q, found, smooth, name)
+        warn_of_noise(model, found["t"], q, found, smooth, {"v": v, "vdot": vdot}, by)
         found = {**found, "v": v, "vdot": vdot}
     g = tuple(GRAVITY) if gravity is None else gravity
     spin = found.get("angular_momentum", np.zeros((len(q), 3)))
@@ -163,10 +164,12 @@ def pushed(model: Model, q: Array, wrenches: Array) -> Array:
 
 def require_one_robot(run: Trajectory, unknowns: Unknowns) -> None:
     """Refuse rollouts of robots that differ, and a trajectory whose parameters are other numbers than those that the model is known by."""
-    try:
-        ran = run.robot.model
-    except EngineError as differ:
-        raise IdentificationError(f"{differ}: each is another robot's motion") from None
+    for name in filter(is_number, run.parameters):
+        each = run.parameters[name].reshape(-1, *NUMBERS[split(name)[0]].shape)
+        if (each != each[0]).any():
+            raise IdentificationError(f"the rollouts differ in '{name}', so they are of several robots; expected those of one, such as "
+                                      "trajectory.rollout(0)")  # fmt: skip
+    ran = (run if run.q.ndim == 2 else run.rollout((0,) * (run.q.ndim - 2))).robot.model
     found = {(kind if kind in LOSSES else "inertia", owner) for kind, owner in map(split, unknowns.names)}
     for name in filter(is_number, run.parameters):
         kind, owner = split(name)

@@ -97,8 +97,8 @@ class Identification:
     def base_interval(self, confidence: float = 0.95) -> Array:
         """Return the intervals (r, 2) that hold the true combinations with that confidence, by Student's t.
 
-        They are of noise in what was measured of forces, or in the momentum, that is as large for all rows of a joint, and independent from
-        row to row; q, v and v̇ are taken as they are.
+        They are of noise that is independent from row to row: of the forces, as large for all rows of a joint, where q, v and v̇ are taken
+        as they are; or by momentum of v, where q is.
         """
         from scipy.stats import t
 

@@ -10,7 +10,8 @@ from engine.dynamics.base_parameters import BaseParameters
 from engine.identification.equations import Equations
 from engine.identification.physical import LEAST, Blocks, Found, nearest, prior
 from engine.identification.regression import Fit, fitted
-from engine.identification.unknowns import LOSSES, Unknowns, split
+from engine.identification.unknowns import LOSSES, Unknowns
+from engine.model.parameters import split
 
 Array = np.ndarray
 #: a loss that explains less than this share of what was measured is none

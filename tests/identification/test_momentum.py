@@ -133,7 +133,7 @@ def test_momentum_weighs_velocities_as_noisy_as_they_are():
         return ((v - np.linalg.solve(A, np.broadcast_to(z[8:, None], (len(v), 6, 1)))[..., 0]) / ratio).ravel()
 
     best = least_squares(errors, np.append(true, run.momentum()[0]), x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
-    np.testing.assert_allclose((found.values - best.x[:8]) / found.std, 0.0, atol=0.2)                          # ratios of noise are estimates
+    np.testing.assert_allclose((found.values - best.x[:8]) / found.std, 0.0, atol=0.2)      # ratios of noise are estimates
     deviation = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac))[:8] * 2.0 * best.cost / (len(v) * 6 - 14))
     np.testing.assert_allclose(found.std, deviation, rtol=0.15)
 

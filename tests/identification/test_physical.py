@@ -113,7 +113,7 @@ def test_points_and_rods_are_at_the_end_of_what_there_is():
 
 @pytest.mark.parametrize(("zero", "seed"), [("damping", 0), ("friction", 1), ("both", 2), ("none", 3)])
 def test_losses_end_at_zero_whatever_was_thought_of_them(zero, seed):
-    """A flywheel whose losses are about zero, exact and noisy: SciPy's bounded least squares, from any guess; NNLS's problem, not a path's."""
+    """A flywheel whose losses are about zero, exact and noisy: SciPy's bounded least squares, from any guess."""
     t, rng = 0.01 * np.arange(500), np.random.default_rng(seed)
     q, v, vdot = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t), -4.0 * np.sin(2.0 * t)
     true = np.array([0.01, 0.3 * (zero in ("friction", "none")), 0.8 * (zero in ("damping", "none"))])
