@@ -143,7 +143,7 @@ def warn_of_noise(model: Model, t: Array, q: Array, found: Mapping[str, Array], 
             enough = next((w for w in wider if noise * gains(t, w, order)[1] <= NOISY * least), None)
             expected = f"smooth={enough} or more, or less noise" if enough else "less noise"
             share = 100.0 * min(made / size, 1.0)
-            warn(f"{what} of '{name}' is noisy, or in steps, by about {noise:.2g}: it makes {share:.0f} % of {which} from {rows} rows each, "
+            warn(f"{what} of '{name}' is noisy, or in steps, by about {noise:.2g}: it makes {share:.0f} % of {which} from {rows} rows, "
                  f"which biases what is found, in no interval; expected {expected}", IdentificationWarning)  # fmt: skip
 
 

@@ -32,7 +32,7 @@ class Equations:
     Attributes
     ----------
     R : (kinds, n + 1, n + 1): ‖R_k [x − x₀; −1]‖² are the squares of the rows' errors
-    size : (kinds) of Φ_k x₀ and y_k, root-mean-square
+    size : (kinds) of Φ_k x₀, y_k and the forces themselves, root-mean-square
     counts : how many rows there are (kinds), less what constants are found from them
     left : rows that were left out, as friction has no sign in them (nv, or 6)
     """
@@ -49,6 +49,7 @@ class Equations:
         R, counts, left = np.zeros((kinds, n + 1, n + 1)), np.zeros(kinds), np.zeros(kinds, dtype=int)
         squares = np.zeros(kinds)
         for motion in motions:
+            squares += (motion.tau**2).sum(axis=0)                             # type: ignore[operator]
             for Phi, y, good in force_rows(unknowns, motion):
                 rows = np.where(good[..., None], np.concatenate([Phi, y[..., None]], axis=-1), 0.0)
                 squares += ((rows[..., :n] @ unknowns.values) ** 2 + rows[..., n] ** 2).sum(axis=0)

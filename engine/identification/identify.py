@@ -203,6 +203,7 @@ def identified(unknowns: Unknowns, solution: Solution, could: BaseParameters, by
     if found.physical:                                                         # of what was found, where that is more
         blocks = prior(Unknowns(model, unknowns.names), scale)[1]
         sizes = np.maximum(sizes, np.linalg.norm(scales(blocks, len(x)), axis=1))
+    sizes = np.maximum(sizes, np.abs(x))                                       # where the model is thin
     sizes[unknowns.numbers] = np.maximum(sizes, scale)[unknowns.numbers]
     said = [*not_shown(fit.base, could), *hardly_shown(fit, sizes), *said]
     for text in said:

@@ -179,7 +179,7 @@ def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
     x0, blocks : of :func:`prior`
     """
     size, lengths = float(np.linalg.norm(b - A @ x0)), np.linalg.norm(A, axis=0)
-    whole = max(size, float(lengths @ np.abs(x0)))
+    whole = max(size, float(lengths @ np.abs(x0)), float(np.linalg.norm(A @ scales(blocks, len(x0)), axis=0).max()))
     if size <= SAME * whole:
         return Found(x0, True, [])
     x, done = x0.copy(), False
