@@ -33,7 +33,7 @@ MOMENTUM = ("Lx", "Ly", "Lz", "px", "py", "pz")
 #: times what the noise of v shows of a combination: what momentum must show of it; squares
 TOLD = 4.0
 #: how often momentum's equations are linearized anew, the step, in standard deviations, below which not, and when they are looked at early
-ROUNDS, SETTLED, EARLY = 20, 1e-2, 3
+ROUNDS, SETTLED, EARLY = 20, 1e-2, 2
 #: the correlation of errors with the next, and the share of the momentum's parts: above both, it is no noise
 GOES_ON, ROUGH = 0.7, 1e-6
 #: how many names are in a message
@@ -236,7 +236,7 @@ def of_momentum(unknowns: Unknowns, motions: list[Motion], P: Array | None, coul
         now = solution.fit.R @ solution.fit.base.B @ solution.x
         if last is not None and last.shape == now.shape and np.linalg.norm(now - last) < SETTLED * np.sqrt(len(now)):
             break
-        if k == EARLY:                                                         # it may never settle
+        if k == EARLY or len(solution.fit.base) < len(could):                  # it may never settle
             require_told(rows, solution, noise_of_rows(unknowns, motions, P, x, noise), could)
         x, noise, last = solution.x, shared(unknowns, rows.off), now
     require_told(rows, solution, noise_of_rows(unknowns, motions, P, x, noise), could)
