@@ -142,6 +142,8 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     >>> numbers("point", (1, 2))
     array([1., 2.])
     """
+    if np.iscomplexobj(x):
+        raise error(f"{what} is {shown(x)}; expected real numbers")
     try:
         a = np.array(x, dtype=float)
     except (TypeError, ValueError):

@@ -8,12 +8,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from engine.checks import nearest, warn
-from engine.identification.errors import IdentificationError
+from engine.identification.errors import IdentificationError, IdentificationWarning
 from engine.model import Model
 
 Array = np.ndarray
 #: of the polynomials that differentiate
 DEGREE = 4
+#: rows that quartics are fitted to, to see how noisy they are; the share of a derivative that noise may make up
+PLAIN, NOISY = 11, 0.03
+#: the median of the sizes of normal numbers; no more rows than that are recommended
+NORMAL, WIDEST = 0.6745, 301
 #: rows that are differentiated at a time
 PIECE = 10_000
 
@@ -92,17 +96,55 @@ def derivatives(t: Array, near: Callable[[Array, Array], Array], rows: int) -> t
     A polynomial of degree 4 goes through, or is fitted to, the rows around each row k (K, 1). Where ``near`` is ⊖, its first two
     derivatives at the row itself are the velocity and the acceleration, for d/dt log(q_k⁻¹ q(t)) = dexp(−x)⁻¹ v, and x = 0 there.
     """
+    return tuple(polynomials(t, near, rows)[1:])                                # type: ignore[return-value]
+
+
+def polynomials(t: Array, near: Callable[[Array, Array], Array], rows: int) -> tuple[Array, Array, Array]:
+    """Return the values of those polynomials at the row itself, and their first and second derivatives (T, n)."""
     count, w = len(t), min(rows, len(t))
-    first, second = [], []
+    zeroth, first, second = [], [], []
     for part in np.array_split(np.arange(count), -(-count // PIECE)):
         i = np.clip(part - w // 2, 0, count - w)[:, None] + np.arange(w)
         s = t[i] - t[part, None]
         h = abs(s).max(axis=1)[:, None]
         Q, R = np.linalg.qr((s / h)[..., None] ** np.arange(min(DEGREE, w - 1) + 1))
         c = np.linalg.solve(R, np.swapaxes(Q, -1, -2) @ near(part[:, None], i))
+        zeroth.append(c[:, 0])
         first.append(c[:, 1] / h)
         second.append(2 * c[:, 2] / h**2)
-    return np.concatenate(first), np.concatenate(second)
+    return np.concatenate(zeroth), np.concatenate(first), np.concatenate(second)
+
+
+def gains(t: Array, rows: int, order: int) -> tuple[float, float]:
+    """Return by how much quartics fitted to rows of independent noise are off from a middle row itself, and from its derivative of some
+    order, root-mean-square, for noise of one."""
+    powers = np.arange(min(DEGREE, rows - 1) + 1)
+    s = np.median(np.diff(t)) * (np.arange(rows) - rows // 2)
+    weights = np.linalg.pinv((s / s[-1])[:, None] ** powers) / s[-1] ** powers[:, None]
+    return float(np.linalg.norm(np.eye(rows)[rows // 2] - weights[0])), order * float(np.linalg.norm(weights[order]))
+
+
+def warn_of_noise(model: Model, t: Array, q: Array, found: Mapping[str, Array], rows: int, derived: Mapping[str, Array], by: str) -> None:
+    """Say of which coordinates noise, or the steps of an encoder, makes much of what is derived from them: the last derivative needed."""
+    if len(t) < 2 * PLAIN:
+        return
+    which = "v" if by == "momentum" or "vdot" in found else "vdot"
+    if "v" in found:
+        what, order, near = "v", 1, lambda k, i: found["v"][i] - found["v"][k]
+    else:
+        what, order, near = "q", 1 + (which == "vdot"), lambda k, i: model.difference(np.broadcast_to(q[k], q[i].shape), q[i])
+    off = np.median(np.abs(polynomials(t, near, PLAIN)[0]), axis=0) / NORMAL / gains(t, PLAIN, order)[0]
+    gain = gains(t, rows, order)[1]
+    for name, noise, x in zip(model.labels("v"), off, derived[which].T, strict=True):
+        made, size = noise * gain, float(np.sqrt((x**2).mean()))
+        if made > NOISY * size > 0.0:
+            least = max(size**2 - made**2, 1e-2 * size**2) ** 0.5                # without the noise
+            wider = range(rows, min(len(t) // 2, WIDEST), 2)
+            enough = next((w for w in wider if noise * gains(t, w, order)[1] <= NOISY * least), None)
+            expected = f"smooth={enough} or more, or less noise" if enough else "less noise"
+            share = 100.0 * min(made / size, 1.0)
+            warn(f"{what} of '{name}' is noisy, or in steps, by about {noise:.2g}: it makes {share:.0f} % of {which} from {rows} rows, "
+                 f"which biases what is found, in no interval; expected {expected}", IdentificationWarning)  # fmt: skip
 
 
 def rates(model: Model, t: Array, q: Array, found: Mapping[str, Array], rows: int, file: str) -> tuple[Array, Array, str]:

@@ -1,9 +1,10 @@
-"""Linear equations in the unknowns, Φ (x − x₀) = y, row by row of what is measured: the joints' forces, or the momentum."""
+"""Linear equations in the unknowns, Φ (x − x₀) = y, row by row of what is measured: the joints' forces, or (``momentum``) the momentum."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,31 +25,38 @@ PIECE = 4_000_000
 SLOW = 0.02
 
 
+@dataclass(frozen=True, eq=False)
 class Equations:
-    """Rows of Φ (x − x₀) = y, reduced: of each kind of row k (nv joint coordinates, or 6 of momentum) the triangle of [Φ_k, y_k].
+    """Rows of Φ (x − x₀) = y, reduced: of each kind of row k (nv joint coordinates, or all of momentum) the triangle of [Φ_k, y_k].
 
     Attributes
     ----------
     R : (kinds, n + 1, n + 1): ‖R_k [x − x₀; −1]‖² are the squares of the rows' errors
-    size : (kinds) of Φ_k x₀ and y_k, root-mean-square
+    size : (kinds) of Φ_k x₀, y_k and the forces themselves, root-mean-square
     counts : how many rows there are (kinds), less what constants are found from them
-    left : rows that were left out, as friction has no sign in them (kinds)
+    left : rows that were left out, as friction has no sign in them (nv, or 6)
     """
 
-    def __init__(self, unknowns: Unknowns, motions: list[Motion], by: str, momentum: Array | None) -> None:
-        n, kinds = len(unknowns.names), unknowns.model.nv if by == "torques" else 6
-        self.R, self.counts, self.left = np.zeros((kinds, n + 1, n + 1)), np.zeros(kinds), np.zeros(kinds, dtype=int)
+    R: Array
+    size: Array
+    counts: Array
+    left: Array
+
+    @classmethod
+    def of_forces(cls, unknowns: Unknowns, motions: list[Motion]) -> Equations:
+        """Return the equations of the joints' forces."""
+        n, kinds = len(unknowns.names), unknowns.model.nv
+        R, counts, left = np.zeros((kinds, n + 1, n + 1)), np.zeros(kinds), np.zeros(kinds, dtype=int)
         squares = np.zeros(kinds)
         for motion in motions:
-            every = force_rows(unknowns, motion) if by == "torques" else momentum_rows(unknowns, motion, momentum)
-            for Phi, y, good in every:
+            squares += (motion.tau**2).sum(axis=0)                             # type: ignore[operator]
+            for Phi, y, good in force_rows(unknowns, motion):
                 rows = np.where(good[..., None], np.concatenate([Phi, y[..., None]], axis=-1), 0.0)
                 squares += ((rows[..., :n] @ unknowns.values) ** 2 + rows[..., n] ** 2).sum(axis=0)
-                self.R = triangle(np.concatenate([self.R, np.moveaxis(rows, 0, 1)], axis=1))
-                self.counts += good.sum(axis=0)
-                self.left += (~good).sum(axis=0)
-            self.counts -= by == "momentum" and momentum is None               # a mean is taken of each motion
-        self.size = np.sqrt(squares / np.maximum(self.counts, 1.0))
+                R = triangle(np.concatenate([R, np.moveaxis(rows, 0, 1)], axis=1))
+                counts += good.sum(axis=0)
+                left += (~good).sum(axis=0)
+        return cls(R, np.sqrt(squares / np.maximum(counts, 1.0)), counts, left)
 
     def errors(self, x: Array) -> Array:
         """Return the root-mean-square errors (kinds) that x − x₀ (n) leaves."""
@@ -126,28 +134,6 @@ def directions(unknowns: Unknowns, motion: Motion) -> tuple[Array, Array]:
         same[1:] &= signs[1:] == signs[:-1]
         same[:-1] &= signs[:-1] == signs[1:]
     return signs, ~(rubbing & motion.rubs) | (moving & same)
-
-
-def momentum_rows(unknowns: Unknowns, motion: Motion, momentum: Array | None) -> Iterator[tuple[Array, Array, Array]]:
-    """Give Φ (T, 6, n), y (T, 6) and which rows say something: all::
-
-        Y_P E (x − x₀) = P − P_model − [spin; 0],   P constant: known, or else taken out with the mean of all rows
-    """
-    model, middle = unknowns.model, motion.q.mean(axis=0)
-    q, about = motion.q.copy(), np.zeros(3)
-    if momentum is None:                                                       # any point will do: one near by, for the digits' sake
-        about = np.mean([middle[b.q][4:7] for b in (model.bodies[i] for i in model.roots)], axis=0)
-        for b in (model.bodies[i] for i in model.roots):
-            q[:, b.q][:, 4:7] -= about
-    columns = tuple(np.flatnonzero(unknowns.E.any(axis=1)).tolist())
-    Phi = shown(model, columns, None)(q, motion.v) @ unknowns.E[list(columns)]
-    y = -robot_of(model, motion.gravity).momentum(q, motion.v)
-    y[:, :3] -= motion.spin
-    if momentum is None:
-        Phi, y = Phi - Phi.mean(axis=0), y - y.mean(axis=0)
-    else:
-        y = y + momentum
-    yield Phi, y, np.ones(y.shape, dtype=bool)
 
 
 @functools.lru_cache(maxsize=16)

@@ -12,10 +12,12 @@ import numpy as np
 from engine import dynamics
 from engine.checks import nearest, numbers, path_of, shown
 from engine.dynamics.kinematics import GRAVITY
-from engine.identification.columns import motion_of, rates
+from engine.identification.columns import motion_of, rates, warn_of_noise
 from engine.identification.errors import IdentificationError
 from engine.identification.table import read_csv
+from engine.identification.unknowns import LOSSES, Unknowns
 from engine.model import Model
+from engine.model.parameters import NUMBERS, is_number, nominal, split
 from engine.recording import is_recording
 from engine.simulation import Robot, Trajectory, load_trajectory
 from engine.simulation.robot import robot_of
@@ -51,20 +53,22 @@ class Motion:
     ordered: bool = True
 
 
-def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: int) -> list[Motion]:
+def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: int, unknowns: Unknowns | None = None) -> list[Motion]:
     """Return what is given as motions; a robot whose gravity is not fixed takes that of recordings."""
     model = robot.model
     gravity = robot.gravity if fixed_gravity else None
     if isinstance(given, (list, tuple)):
         if not given:
             raise IdentificationError("there is no motion; expected at least one")
-        return [m for one in given for m in motions_of(robot, fixed_gravity, one, by, smooth)]
+        return [m for one in given for m in motions_of(robot, fixed_gravity, one, by, smooth, unknowns)]
     if isinstance(given, (str, os.PathLike)):
         path = path_of(given, IdentificationError)
         if path.suffix.lower() not in (".h5", ".hdf5") and not (path.is_file() and is_recording(path)):
             return [of_columns(model, gravity, read_csv(str(path)), str(path), by, smooth)]
         given = load_trajectory(path)
     if isinstance(given, Trajectory):
+        if unknowns is not None:
+            require_one_robot(given, unknowns)
         each = [given] if given.q.ndim == 2 else [given.rollout(k) for k in np.ndindex(given.q.shape[:-2])]
         return [of_trajectory(model, gravity, one, by) for one in each]
     if hasattr(given, "to_dict") and hasattr(given, "index"):                  # a DataFrame of pandas
@@ -73,7 +77,7 @@ def motions_of(robot: Robot, fixed_gravity: bool, given: Any, by: str, smooth: i
     if not isinstance(given, Mapping):
         raise IdentificationError(f"a motion is {shown(given)}; expected a Trajectory, arrays by name (q, v, vdot, tau), a DataFrame, a "
                                   "file (.csv or .h5), or a list of them")  # fmt: skip
-    if "q" in given and np.ndim(given["q"]) == 2:
+    if "q" in given and (np.ndim(given["q"]) == 2 or "q" not in model.labels("q")):
         return [of_arrays(model, gravity, given, by, smooth)]
     columns = {str(name): vector(str(name), x) for name, x in given.items()}
     return [of_columns(model, gravity, columns, "motion", by, smooth)]
@@ -93,6 +97,8 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
         if name not in ARRAYS:
             raise IdentificationError(f"a motion has '{name}'{nearest(str(name), ARRAYS)}; expected some of {', '.join(ARRAYS)}")
     rows = len(np.atleast_1d(given["q"]))
+    if not rows:
+        raise IdentificationError("a motion has no rows; expected one for each time")
     base = 6 if model.floats else 0
     shapes: dict[str, list[tuple[int, ...]]] = {
         "t": [()], "q": [(model.nq,)], "v": [(model.nv,)], "vdot": [(model.nv,)], "tau": [(model.nv,), (model.nv - base,)],
@@ -103,7 +109,7 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
         a = found[name] = numbers(f"{name} of a motion", x, IdentificationError)
         if a.shape[:1] != (rows,) or a.shape[1:] not in shapes[name]:
             wanted = " or ".join(str((rows, *shape)) for shape in dict.fromkeys(shapes[name]))
-            raise IdentificationError(f"{name} of a motion has shape {a.shape}; expected {wanted}, a row for each of q's")
+            raise IdentificationError(f"{name} of a motion has shape {a.shape}; expected {wanted}, a row for each of q's (T, nq)")
     return completed(model, gravity, found, "the motion", by, smooth)
 
 
@@ -134,6 +140,7 @@ def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by
         if (np.diff(found["t"]) <= 0.0).any():
             raise IdentificationError(f"the times t of {name} do not increase; expected times, s, one after the other")
         v, vdot, _ = rates(model, found["t"], q, found, smooth, name)
+        warn_of_noise(model, found["t"], q, found, smooth, {"v": v, "vdot": vdot}, by)
         found = {**found, "v": v, "vdot": vdot}
     g = tuple(GRAVITY) if gravity is None else gravity
     spin = found.get("angular_momentum", np.zeros((len(q), 3)))
@@ -153,6 +160,26 @@ def pushed(model: Model, q: Array, wrenches: Array) -> Array:
     """Return the generalized forces (T, nv) of wrenches on the links (T, nlinks, 6)."""
     rest = np.zeros((len(q), model.nv))
     return -robot_of(model, (0.0, 0.0, 0.0)).rnea(q, rest, rest, wrenches)
+
+
+def require_one_robot(run: Trajectory, unknowns: Unknowns) -> None:
+    """Refuse rollouts of robots that differ, and a trajectory whose parameters are other numbers than those that the model is known by."""
+    for name in filter(is_number, run.parameters):
+        each = run.parameters[name].reshape(-1, *NUMBERS[split(name)[0]].shape)
+        if (each != each[0]).any():
+            raise IdentificationError(f"the rollouts differ in '{name}', so they are of several robots; expected those of one, such as "
+                                      "trajectory.rollout(0)")  # fmt: skip
+    ran = (run if run.q.ndim == 2 else run.rollout((0,) * (run.q.ndim - 2))).robot.model
+    found = {(kind if kind in LOSSES else "inertia", owner) for kind, owner in map(split, unknowns.names)}
+    for name in filter(is_number, run.parameters):
+        kind, owner = split(name)
+        own = "inertia" if NUMBERS[kind].owner == "link" else "placement" if kind == "displacement" else kind
+        if (own, owner) in found or owner not in [x.name for x in (unknowns.model.links if own == "inertia" else unknowns.model.joints)]:
+            continue
+        now, then = nominal(unknowns.model, f"{own}.{owner}"), nominal(ran, f"{own}.{owner}")
+        if np.abs(now - then).max() > 1e-9 * np.abs(then).max():
+            raise IdentificationError(f"the trajectory ran with its own '{name}', which the model has otherwise, and which is not unknown; "
+                                      "expected model.with_parameters, with that, or it in unknown=")  # fmt: skip
 
 
 def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motion:
@@ -183,7 +210,8 @@ def of_trajectory(model: Model, gravity: Any, run: Trajectory, by: str) -> Motio
     losses, needed = run.signals.get("friction.force", np.zeros(run.v.shape)), run.robot.rnea(run.q, run.v, run.vdot)
     size = max(np.abs(needed).max(), np.abs(needed - run.robot.bias(run.q, run.v)).max())
     require_alone(run, np.abs(needed - run.tau - losses) > UNEXPLAINED * size, "the trajectory's tau does not explain it")
-    return Motion(run.q, run.v, run.vdot, run.tau, spin, own, "friction.force" in run.signals)
+    without = not any(j.damping or j.friction for j in run.robot.model.joints)                                # or they did not act
+    return Motion(run.q, run.v, run.vdot, run.tau, spin, own, without or "friction.force" in run.signals)
 
 
 def require_alone(run: Trajectory, wrong: Array, what: str) -> None:

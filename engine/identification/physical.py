@@ -6,13 +6,18 @@ friction and armature are not below zero. Both are J ≻ 0, of 4×4 and 1×1 blo
     ½ ‖A x − b‖² + μ Σ d(J, J₀),   d = tr(J J₀⁻¹) − log det(J J₀⁻¹) − dim                            (1)
 
 the second term is the entropic divergence, a metric in which neither axes nor units matter: it is infinite where a J is none of a body's,
-and strictly convex. So for every μ there is one minimum, found by Newton's method from anywhere, and as μ goes to zero it goes to the
+and strictly convex. So for every μ there is one minimum, found by Newton's method, and as μ goes to zero it goes to the
 least squares that bodies can have, and among several of them to the nearest to J₀. (By log-Cholesky J = L Lᵀ the same numbers are free of
 bounds, but the problem is no longer convex.)
 
+Numbers from zero end at zero itself, by an active set: where (1) without some of them has their multipliers Aᵀ (A x − b) from zero, it is
+the minimum with them. The set begins as that of the non-negative least squares with bodies of any kind. A number that the rows tell by
+itself begins there, whatever it was thought to be; one that they do not, and that was thought to be zero, is zero until it is needed.
+
 References: Wensing, Kim & Slotine, *Linear matrix inequalities for physically consistent inertial parameter identification*, RA-L 2018;
 Lee, Wensing & Park, *Geometric robot dynamic identification: a convex programming approach*, T-RO 2020 (the metric); Rucker & Wensing,
-*Smooth parameterization of rigid-body inertia*, RA-L 2022 (log-Cholesky); Boyd & Vandenberghe, *Convex Optimization*, §11 (the path).
+*Smooth parameterization of rigid-body inertia*, RA-L 2022 (log-Cholesky); Boyd & Vandenberghe, *Convex Optimization*, §11 (the path);
+Lawson & Hanson, *Solving Least Squares Problems*, §23 (the active set).
 """
 
 from __future__ import annotations
@@ -21,10 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.dynamics.kinematics import forward_kinematics
 from engine.dynamics.regressor import NUMBER
 from engine.identification.equations import triangle
-from engine.identification.errors import IdentificationError
 from engine.identification.unknowns import Unknowns
 
 Array = np.ndarray
@@ -35,13 +38,15 @@ THIN = 1e-3
 #: m: the size of a prior that is a point
 POINT = 0.01
 #: by how much μ goes down in a step, where it ends, and how many steps there may be
-DOWN, END, STEPS = 0.1, 1e-30, 500
+DOWN, END, STEPS = 0.1, 1e-30, 100
+#: of what explains all that was measured: a multiplier below minus that says that a number is not zero
+NEEDED = 1e-9
 #: of what the prior is off: where the least squares are met
 MET = 1e-12
-#: of the least squares, in their own units: what rounding may take from a solution that bodies can have
-ROUNDED = 1e-7
-#: the share of a number's largest effect, instead of a prior of zero
-NOTHING = 1e-6
+#: of the parts of the least squares: what rounding may take from a solution that bodies can have, and what is as good as met before
+ROUNDED, SAME = 1e-7, 1e-14
+#: of the directions that the rows do not show: a number that has less of them is known by itself
+HIDDEN = 1e-8
 
 
 class Blocks(NamedTuple):
@@ -50,11 +55,13 @@ class Blocks(NamedTuple):
     Attributes
     ----------
     names : (K); which : unknowns j of each (K, 10); M : (K, 10, 4, 4), zero where it has fewer, and beyond the 1×1 of a number
+    numbers : which unknown each is that is a number, by name
     """
 
     names: tuple[str, ...]
     which: Array
     M: Array
+    numbers: dict[str, int]
 
     @classmethod
     def of(cls, each: list[tuple[str, list[int], Array]]) -> Blocks:
@@ -62,12 +69,23 @@ class Blocks(NamedTuple):
         which, M = np.zeros((len(each), NUMBER), dtype=int), np.zeros((len(each), NUMBER, 4, 4))
         for b, (_, own, m) in enumerate(each):
             which[b, : len(own)], M[b, : len(own), : m.shape[1], : m.shape[1]] = own, m
-        return cls(tuple(name for name, _, _ in each), which, M)
+        return cls(tuple(name for name, _, _ in each), which, M, {name: own[0] for name, own, m in each if m.shape[1] == 1})
 
     def own(self, b: int) -> list[int]:
         """Return the unknowns of a block."""
         found: list[int] = self.which[b, self.M[b].any(axis=(1, 2))].tolist()
         return found
+
+    def about(self, used: list[int], x0: Array) -> Blocks:
+        """Return the blocks of some of the unknowns x (n), in their order, those of numbers about x₀."""
+        at, each = {j: i for i, j in enumerate(used)}, []
+        for b, name in enumerate(self.names):
+            if name not in self.numbers:
+                own = self.own(b)
+                each.append((name, [at[j] for j in own], self.M[b, : len(own)]))
+            elif (j := self.numbers[name]) in at:
+                each.append((name, [at[j]], np.array([[[1.0 / x0[j]]]])))
+        return Blocks.of(each)
 
     def values(self, u: Array) -> Array:
         """Return J J₀⁻¹ (K, 4, 4) of x − x₀ = u (n)."""
@@ -119,26 +137,20 @@ def inside(pi: Array) -> Array:
 
 
 def prior(unknowns: Unknowns, scale: Array) -> tuple[Array, Blocks]:
-    """Return x₀ (n), the model's own numbers, moved to where bodies can be, and the blocks about it.
+    """Return x₀ (n), the model's own numbers, inertias moved to where bodies can be, and the blocks about it.
 
     Parameters
     ----------
-    scale : the size of each unknown that would explain all that was measured (n), for numbers that are zero in the model
+    scale : the size of each unknown that would explain all that was measured (n), the unit of numbers that are zero in the model
     """
     x0, each = unknowns.values.copy(), []
     for link, which in unknowns.of_links.items():
         own = slice(NUMBER * (n := unknowns.model.link_index(link)), NUMBER * (n + 1))
-        pi, E = unknowns.inertial[own], unknowns.E[own][:, which]
-        body = inside(pi)
-        if len(which) == NUMBER:
-            x0[which] = E.T @ body
-        elif not np.array_equal(body, pi):
-            raise IdentificationError(f"the inertia of '{link}' in the model is no body's with a volume, and some of it is known; expected "
-                                      f"'inertia.{link}', or another model")  # fmt: skip
+        E = unknowns.E[own][:, which]
+        body = inside(unknowns.inertial[own])
+        x0[which] = E.T @ body
         each.append((link, which, seen_from(pseudo_inertia(body), E)))
-    for j in unknowns.numbers:
-        x0[j] = max(x0[j], NOTHING * scale[j], np.finfo(float).tiny ** 0.5)
-        each.append((unknowns.names[j], [j], np.array([[[1.0 / x0[j]]]])))
+    each += [(unknowns.names[j], [j], np.array([[[1.0 / (x0[j] or scale[j] or 1.0)]]])) for j in unknowns.numbers]
     return x0, Blocks.of(each)
 
 
@@ -158,57 +170,85 @@ def scales(blocks: Blocks, n: int) -> Array:
     return S
 
 
-def of_the_whole(unknowns: Unknowns) -> tuple[Array, float]:
-    """Return S of :func:`scales` as if each link's inertia were that of all that moves, at the neutral configuration, the mass likewise;
-    and the size of the robot, m."""
-    model, S = unknowns.model, np.zeros((len(unknowns.names),) * 2)
-    T = forward_kinematics(model, model.neutral())
-    moving = [k for k, (i, _) in enumerate(model.carrier) if i >= 0]
-    J = sum(T[k] @ pseudo_inertia(unknowns.inertial[NUMBER * k : NUMBER * (k + 1)]) @ T[k].T for k in moving)
-    for link, which in unknowns.of_links.items():
-        at = np.linalg.inv(T[n := model.link_index(link)])
-        own = pseudo_inertia(inside(ten(at @ J @ at.T)))
-        S += scales(Blocks.of([(link, which, seen_from(own, unknowns.E[NUMBER * n : NUMBER * (n + 1), which]))]), len(S))
-    S[unknowns.numbers, unknowns.numbers] = J[3, 3]
-    c = J[:3, 3] / J[3, 3]
-    return S, max(float(np.sqrt(max(np.trace(J[:3, :3]) / J[3, 3] - c @ c, 0.0))), POINT)
-
-
 def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
-    """Return the minimum of (1) as μ goes to zero, x (n).
+    """Return the minimum of (1) as μ goes to zero, x (n), whatever numbers from zero were thought to be that the rows tell.
 
     Parameters
     ----------
     A (r, n), b (r) : the least squares, whose rows are independent
     x0, blocks : of :func:`prior`
     """
+    size, lengths = float(np.linalg.norm(b - A @ x0)), np.linalg.norm(A, axis=0)
+    whole = max(size, float(lengths @ np.abs(x0)), float(np.linalg.norm(A @ scales(blocks, len(x0)), axis=0).max()))
+    if size <= SAME * whole:
+        return Found(x0, True, [])
+    x, done = x0.copy(), False
+    start, near = begun(A, b, x0, blocks), list[str]()
+    for _ in range(2 * len(blocks.numbers) + 2):                               # each finds better numbers, but for rounding
+        zero = [j for j in blocks.numbers.values() if not start[j] > 0.0]
+        used = [j for j in range(len(x0)) if j not in zero]
+        part = blocks.about(used, start)
+        x[zero] = 0.0
+        x[used], near, done = without_bounds(A[:, used], b, start[used], part)
+        ended = [blocks.numbers[name] for name in near if name in blocks.numbers]
+        slopes = A.T @ (A @ x - b)
+        needed = min(zero, key=lambda j: slopes[j] / lengths[j], default=-1) if not ended else -1
+        if ended:
+            start[ended] = 0.0
+        elif needed >= 0 and slopes[needed] < -NEEDED * lengths[needed] * size:
+            start[needed] = -slopes[needed] / lengths[needed] ** 2
+        else:
+            break
+    at_zero = [name for name, j in blocks.numbers.items() if x[j] == 0.0 and slopes[j] > NEEDED * lengths[j] * size]
+    return Found(x, float(np.linalg.norm(A @ x - b)) < ROUNDED * whole, near + at_zero, done)
+
+
+def begun(A: Array, b: Array, x0: Array, blocks: Blocks) -> Array:
+    """Return x₀ (n) with the numbers that A x = b (r) tells by itself as of the non-negative least squares of all, others free."""
+    from scipy.optimize import nnls
+
+    S, start = scales(blocks, len(x0)), x0.copy()
+    hidden = np.linalg.svd(A @ S)[2][len(A) :]
+    told = [j for j in blocks.numbers.values() if np.linalg.norm(hidden[:, j]) < HIDDEN]
+    if told:
+        U, s, _ = np.linalg.svd(np.delete(A @ S, told, axis=1))
+        rest = U[:, int((s > HIDDEN * s.max(initial=0.0)).sum()) :].T
+        unit = S[told, told]
+        start[told] = unit * nnls(rest @ A[:, told] * unit, rest @ b)[0]
+        start[told] *= start[told] * np.linalg.norm(A[:, told], axis=0) > NEEDED * np.linalg.norm(b)
+    return start
+
+
+def without_bounds(A: Array, b: Array, x0: Array, blocks: Blocks) -> tuple[Array, list[str], bool]:
+    """Return the minimum of (1) as μ goes to zero, x (n), the blocks that end there with less than their multipliers, and whether it was
+    found as near as can be."""
     S = scales(blocks, len(x0))
     A, b = A @ S, b - A @ x0
-    size = float(np.linalg.norm(b))
-    if not size:
-        return Found(x0, True, [])
-    turned = [np.einsum("jac,ji->iac", blocks.M[k, : len(own)], S[np.ix_(own, own)])
-              for k in range(len(blocks.names)) if (own := blocks.own(k))]  # fmt: skip
-    blocks = Blocks.of([(name, blocks.own(k), M) for k, (name, M) in enumerate(zip(blocks.names, turned, strict=True))])
-    A, b = A / size, b / size
-    u, done = path(A, b, blocks)
+    b = A @ np.linalg.lstsq(A, b, rcond=None)[0]
+    if not (size := float(np.linalg.norm(b))):
+        return x0, [], True
+    if len(A) >= A.shape[1] and blocks.least(S @ (only := np.linalg.lstsq(A, b, rcond=None)[0])).min() > 0.5 * LEAST:
+        return x0 + S @ only, [], True                                         # there is no choice, and no need of one
+    turned = [(name, own, np.einsum("jac,ji->iac", blocks.M[k, : len(own)], S[np.ix_(own, own)])[:, :d, :d])
+              for k, name in enumerate(blocks.names) if (own := blocks.own(k)) and (d := 1 if name in blocks.numbers else 4)]  # fmt: skip
+    blocks, A, b = Blocks.of(turned), A / size, b / size
+    u, mu, done = path(A, b, blocks)
     exact = u + np.linalg.lstsq(A, b - A @ u, rcond=None)[0]
     if blocks.least(exact).min() > 0.5 * LEAST:
-        return Found(x0 + S @ exact, True, [])
-    near = [name for name, least in zip(blocks.names, blocks.least(u), strict=True) if least < LEAST**0.5]
-    fit = float(np.linalg.norm(A @ u - b)) / max(1.0, float(np.linalg.norm(A @ np.linalg.solve(S, x0))))
-    return Found(x0 + S @ u, fit < ROUNDED, near, done)
+        return x0 + S @ exact, [], True
+    near = [name for name, least in zip(blocks.names, blocks.least(u), strict=True) if least < np.sqrt(max(mu, LEAST * LEAST))]
+    return x0 + S @ u, near, done
 
 
-def path(A: Array, b: Array, blocks: Blocks) -> tuple[Array, bool]:
-    """Return the minimum of (1) for the least μ that there is use in, u (n), by primal-dual steps towards smaller and smaller ones; and
-    whether they came there."""
+def path(A: Array, b: Array, blocks: Blocks) -> tuple[Array, float, bool]:
+    """Return the minimum of (1) for the least μ that there is use in, u (n), by primal-dual steps towards smaller and smaller ones; that μ,
+    and whether they came there."""
     u, Z = np.zeros(A.shape[1]), np.tile(np.eye(4), (len(blocks.names), 1, 1))
     for _ in range(STEPS):
         X = blocks.values(u)
         mu = float(np.einsum("bac,bac->", X, Z)) / (4 * len(X))
         if np.linalg.eigvalsh(X)[:, 0].min() < LEAST or mu < END or np.linalg.norm(A @ u - b) < MET:
-            return centred(A, b, u, blocks, mu), True
+            return centred(A, b, u, blocks, mu), mu, True
         (free, back), T = step(A, b, u, blocks, Z)
         W, inverse, to = np.swapaxes(T, 1, 2) @ T, np.linalg.inv(X), 0.0
         for _ in range(2):                                                     # how far it goes towards zero says how far to aim
@@ -217,7 +257,7 @@ def path(A: Array, b: Array, blocks: Blocks) -> tuple[Array, bool]:
             t = min(1.0, 0.95 * within(X, dX), 0.95 * within(Z, dZ))
             to = max(1.0 - t, DOWN) ** 2 * mu
         u, Z = u + t * p, Z + 0.5 * t * (dZ + np.swapaxes(dZ, 1, 2))
-    return u, False
+    return u, mu, False
 
 
 def within(X: Array, dX: Array) -> float:

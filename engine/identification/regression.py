@@ -11,8 +11,8 @@ from engine.identification.equations import Equations
 from engine.identification.errors import IdentificationError
 
 Array = np.ndarray
-#: of all that is measured: an error below this is rounding
-ROUNDING = 1e-13
+#: of all that is measured: an error below this is rounding; of the noisiest rows' errors: no others are taken to be smaller
+ROUNDING, QUIETEST = 1e-13, 1e-6
 #: of the largest singular value: a combination that shows less does not show
 UNSHOWN = 1e-9
 
@@ -60,7 +60,7 @@ def fitted(equations: Equations, could: BaseParameters) -> Fit:
     IdentificationError : nothing shows, or there are no more rows than combinations
     """
     n, rows = len(could.parameters), float(np.maximum(equations.counts, 0.0).sum())
-    floor = ROUNDING * max(float(equations.size.max(initial=0.0)), 1e-150)
+    floor = ROUNDING * (float(equations.size.max(initial=0.0)) or 1.0)
     sigma = used = np.ones(len(equations.counts))
     for _ in range(3):
         used = sigma
@@ -73,7 +73,7 @@ def fitted(equations: Equations, could: BaseParameters) -> Fit:
         found, full = np.linalg.solve(R, Q.T @ triangle[:, n]), np.zeros(n)
         full[list(base.chosen)] = found
         errors = equations.errors(full)
-        sigma = np.maximum(errors * np.sqrt(rows / (rows - len(base))), floor)
+        sigma = np.maximum(errors * np.sqrt(rows / (rows - len(base))), max(floor, QUIETEST * float(errors.max())))
     overall = np.sqrt(((sigma / used) ** 2 * np.maximum(equations.counts, 0.0)).sum() / rows)           # about 1
     return Fit(base, found, full, R / overall, triangle / overall, used * overall, rows, int(rows) - len(base), condition)
 

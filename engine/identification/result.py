@@ -97,8 +97,8 @@ class Identification:
     def base_interval(self, confidence: float = 0.95) -> Array:
         """Return the intervals (r, 2) that hold the true combinations with that confidence, by Student's t.
 
-        They are of noise in what was measured of forces, or in the momentum, that is as large for all rows of a joint, and independent from
-        row to row; q, v and v̇ are taken as they are.
+        They are of noise that is independent from row to row: of the forces, as large for all rows of a joint, where q, v and v̇ are taken
+        as they are; or by momentum of v, where q is.
         """
         from scipy.stats import t
 
@@ -119,24 +119,27 @@ class Identification:
     @property
     def table(self) -> pd.DataFrame:
         """A pandas DataFrame, a row for each unknown: what the model said before, what it says now, its standard deviation, the interval of
-        95 %, and what it is known from: itself, combinations with others (:meth:`combined`), or nothing."""
+        95 %, and what it is known from: itself, combinations with others (:meth:`combined`), or nothing: it stays as it was, or goes along
+        with its link's others, as the nearest body's that has them."""
         import pandas as pd
 
         low, high = self.interval().T
         seen, alone = self.base.seen, self.base.alone
-        known = ["itself" if a else "combinations" if s else "nothing" for s, a in zip(seen, alone, strict=True)]
         before = Unknowns(self.before, self.names).values
+        moved = np.abs(self.values - before) > 1e-9 * np.abs(before)
+        known = ["itself" if a else "combinations" if s else "nothing: goes along" if m else "nothing"
+                 for s, a, m in zip(seen, alone, moved, strict=True)]  # fmt: skip
         return pd.DataFrame({"before": before, "value": self.values, "std": self.std, "low": low, "high": high, "known from": known},
                             index=pd.Index(self.names, name="parameter"))  # fmt: skip
 
     def predict(self, motion: Any) -> Array:
         """Return what the model says of a motion: the forces tau (T, nv) that it takes, losses among them, or the momentum (T, 6).
 
-        A motion is as for :func:`engine.identify`; its own tau is not looked at.
+        A motion is as for :func:`engine.identify`, the rows of several one after the other; its own tau is not looked at.
         """
         robot = robot_of(self.model, (0.0, 0.0, 0.0) if self.gravity is None else self.gravity)
-        (one,) = motions_of(robot, self.gravity is not None, motion, "momentum" if self.by == "momentum" else "motion", 5)[:1]
-        return predicted(self.model, one, self.by)
+        each = motions_of(robot, self.gravity is not None, motion, "momentum" if self.by == "momentum" else "motion", 5)
+        return np.concatenate([predicted(self.model, one, self.by) for one in each])
 
 
 def predicted(model: Model, motion: Motion, by: str) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from engine.checks import nearest, shown
 from engine.dynamics.base_parameters import ENTRIES
 from engine.dynamics.regressor import MOMENTS, NUMBER, inertial_parameters
 from engine.identification.errors import IdentificationError
-from engine.model import Body, Joint, Link, Model
+from engine.model import Body, Link, Model
+from engine.model.parameters import split
 from engine.spatial import inertia
 from engine.spatial.so3 import hat
 
@@ -85,31 +86,12 @@ class Unknowns:
 
     def put_in(self, x: Array) -> Model:
         """Return the model with other values x (n) of the unknowns."""
-        model, changed = self.model, dict(zip(self.names, x.tolist(), strict=True))
         pi = self.inertial + self.E @ (x - self.values)
-        links = {owner for kind, owner in map(split, self.names) if kind not in LOSSES}
-        graph = model.graph.copy()
-        for name in links:
-            n = model.link_index(name)
-            graph.nodes[name]["link"] = replace(graph.nodes[name]["link"], inertia=inertia_of(pi[NUMBER * n : NUMBER * (n + 1)]))
-        for parent, child, joint in model.graph.edges.data("joint"):
-            graph.edges[parent, child]["joint"] = with_losses(joint, changed)
-        floating = bool(model.joints) and not model.joints[0].parent
-        extra = np.maximum(model.armature - Model.from_graph(model.graph, floating).armature, 0.0)         # of with_armature
-        found = Model.from_graph(graph, floating)
-        return found.with_armature(extra) if extra.any() else found
-
-
-def with_losses(joint: Joint, changed: dict[str, float]) -> Joint:
-    """Return a joint with what is changed of it."""
-    own: dict[str, Any] = {kind: changed[name] for kind in LOSSES if (name := f"{kind}.{joint.name}") in changed}
-    return replace(joint, **own) if own else joint
-
-
-def split(name: str) -> tuple[str, str]:
-    """Return what a name says: ("damping", "elbow")."""
-    kind, _, owner = name.partition(".")
-    return kind, owner
+        kinds = {name: split(name) for name in self.names}
+        links = {owner: NUMBER * self.model.link_index(owner) for kind, owner in kinds.values() if kind not in LOSSES}
+        values: dict[str, Any] = {f"inertia.{link}": inertia_of(pi[n : n + NUMBER]) for link, n in links.items()}
+        values |= {name: value for name, value in zip(self.names, x.tolist(), strict=True) if kinds[name][0] in LOSSES}
+        return self.model.with_numbers(values)
 
 
 def inertia_of(pi: Array) -> Array:
@@ -159,7 +141,7 @@ def unknowns_of(model: Model, unknown: Any, by: str) -> Unknowns:
 def named(model: Model, name: str, by: str) -> list[str]:
     """Return the names of single numbers that a name of what is unknown stands for."""
     kind, owner = split(name)
-    if kind not in (*KINDS, *ENTRIES) or (kind in ENTRIES and not owner):
+    if kind not in (*KINDS, *ENTRIES) or ((kind in ENTRIES or "." in name) and not owner):
         known = [*KINDS, *(f"{kind}.{link.name}" for kind in ("inertia", "mass") for link in model.links)]
         raise IdentificationError(f"unknown names '{name}'{nearest(name, known)}; expected {', '.join(KINDS)}, one of an owner, such as "
                                   "'inertia.LINK' or 'damping.JOINT', or an entry of an inertia, such as 'Izz.LINK'")  # fmt: skip

@@ -39,7 +39,8 @@ class Builder:
 
         Its inertia is a rigid body's, or as general as added mass; ModelError says why it is neither.
 
-        >>> Builder().add_link("plate", inertia=np.diag([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]))
+        >>> import engine, numpy as np
+        >>> engine.Builder().add_link("plate", inertia=np.diag([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]))
         Traceback (most recent call last):
             ...
         engine.model.errors.ModelError: link 'plate': principal moments 1, 1, 3 kg·m² violate the triangle inequality (the largest exceeds \
@@ -62,7 +63,8 @@ the sum of the others); expected a body's inertia
                   damping: float = 0.0, friction: float = 0.0, mimic: Mimic | None = None, armature: float = 0.0) -> Joint:  # fmt: skip
         """Add a :class:`Joint` between two links that are there; its properties are those of the class.
 
-        >>> arm = Builder()
+        >>> import engine
+        >>> arm = engine.Builder()
         >>> _ = arm.add_link("base"), arm.add_link("bob")
         >>> arm.add_joint("pivot", "revolute", "base", "bob", damping=-1.0)
         Traceback (most recent call last):

@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import IdentificationError, IdentificationWarning
+from engine.identification.unknowns import unknowns_of
 from tests.identification.support import arm, motion, other
 
 UNKNOWN = ["inertia.l3", "damping.j1", "damping.j3"]
@@ -141,6 +142,10 @@ ARM, GIVEN = arm(), motion(arm(), 20)
     ({"by": "force"}, "by is 'force'.*; expected one of torques, momentum"),
     ({"smooth": 6}, "smooth is 6; expected an odd number of rows from 5"),
     ({"robot": 3}, "the robot is 3; expected a Model"),
+    ({"unknown": "damping."}, r"unknown names 'damping\.'"),
+    ({"motion": {n: x[:0] for n, x in GIVEN.items()}}, "a motion has no rows"),
+    ({"motion": {**GIVEN, "q": GIVEN["q"] + 0j}}, "q of a motion is .*; expected real numbers"),
+    ({"motion": {n: x[:, 0] for n, x in GIVEN.items()}}, r"q of a motion has shape \(20,\); expected \(20, 4\), a row .* \(T, nq\)"),
 ])  # fmt: skip
 def test_what_is_refused(change, text):
     with pytest.raises(IdentificationError, match=text):
@@ -172,3 +177,91 @@ def test_recordings_of_something_else_are_refused(swung):
     b.add_joint("j", "revolute", "base", "tool")
     with pytest.raises(IdentificationError, match="the inertia of 'tool' in the model is zero; expected a rigid body with mass, a guess"):
         engine.base_parameters(b.model(), "inertia.tool")
+
+
+def pendulum(damping: float = 0.0, friction: float = 0.0) -> engine.Model:
+    b = engine.Builder("pendulum")
+    b.add_link("base"), b.add_link("bob", inertia=engine.spatial.inertia.from_mass(2.0, [0.0, 0.0, -0.5], 0.1 * np.eye(3)))
+    b.add_joint("pivot", "revolute", "base", "bob", axis=[0, 1, 0], damping=damping, friction=friction)
+    return b.model()
+
+
+def swing(rows: int = 400):
+    """A pendulum's prescribed swing, and its torques with damping 0.3."""
+    t = 0.01 * np.arange(rows)
+    q, v = 0.8 * np.sin(1.3 * t) + 0.5 * np.sin(2.9 * t), 1.04 * np.cos(1.3 * t) + 1.45 * np.cos(2.9 * t)
+    vdot = -1.352 * np.sin(1.3 * t) - 4.205 * np.sin(2.9 * t)
+    return {"t": t, **{n: x[:, None] for n, x in {"q": q, "v": v, "vdot": vdot, "tau": 0.6 * vdot + 9.81 * np.sin(q) + 0.3 * v}.items()}}
+
+
+def test_a_trajectory_of_what_nothing_damps_has_no_damping():
+    driven = lambda t, q, v: np.array([3.0 * np.sin(3.0 * t)])
+    run = engine.Simulator(pendulum(), dt=1e-2, controller=driven).run([1.0], [0.0], 3.0)
+    found = engine.identify(pendulum(0.5), run, ["inertia", "damping"])
+    assert found.values[-1] == pytest.approx(0.0, abs=1e-9) and not found.warnings
+
+
+def test_rollouts_of_several_robots_and_other_known_numbers_are_refused():
+    driven = lambda t, q, v: np.array([3.0 * np.sin(3.0 * t)])
+    simulator = engine.Simulator(pendulum(), dt=1e-2, controller=driven, parameters={"mass.bob": 2.0})
+    batch = simulator.run(np.array([[1.0], [0.5]]), np.zeros((2, 1)), 2.0, parameters={"mass.bob": np.array([1.0, 3.0])})
+    with pytest.raises(IdentificationError, match=r"the rollouts differ in 'mass\.bob', so they are of several robots; expected"):
+        engine.identify(pendulum(), batch, "mass.bob")
+    one = batch.rollout(1)
+    assert engine.identify(pendulum(), one, "mass.bob").values == pytest.approx([3.0], abs=1e-9)
+    with pytest.raises(IdentificationError, match=r"ran with its own .mass\.bob., which the model has otherwise.*; expected model"):
+        engine.identify(pendulum(), one, "damping")
+    heavy = pendulum().with_parameters({"mass.bob": 3.0})
+    assert engine.identify(heavy, one, "damping").values == pytest.approx([0.0], abs=1e-9)
+
+
+def test_predictions_are_of_all_motions():
+    whole = {n: x for n, x in swing().items() if n != "t"}
+    parts = [{n: x[part] for n, x in whole.items()} for part in (slice(250), slice(250, 400))]
+    found = engine.identify(pendulum(), parts, ["inertia", "damping"])
+    np.testing.assert_allclose(found.predict(parts), whole["tau"], atol=1e-9)
+    moved = found.table.loc["m.bob"]
+    assert moved["known from"] == "nothing" and found.table.loc["mz.bob", "known from"] == "itself"
+    heavier = engine.identify(pendulum(), {**whole, "tau": whole["tau"] + 0.1 * whole["vdot"]}, ["inertia", "damping"]).table.loc["m.bob"]
+    assert heavier["value"] != pytest.approx(2.0, abs=1e-3) and heavier["known from"] == "nothing: goes along"
+
+
+def test_an_encoders_steps_are_told_with_what_smooths_them():
+    """Twelve bits, a row each 10 ms: a second derivative of noise. As many rows as are said make it good."""
+    given, step = swing(1000), 2.0 * np.pi / 4096
+    bare = {"t": given["t"], "q": np.round(given["q"] / step) * step, "tau": given["tau"]}
+    with pytest.warns(IdentificationWarning, match=r"q of 'pivot' is noisy, or in steps, by about 0\.0004\d: .* smooth=\d+") as said:
+        engine.identify(pendulum(), bare, ["inertia", "damping"])
+    rows = int(str(said[0].message).split("smooth=")[1].split()[0])
+    assert 15 < rows < 60
+    found = engine.identify(pendulum(), bare, ["inertia", "damping"], smooth=rows + 4)
+    np.testing.assert_allclose(found.base_values[-2:], [0.6, 0.3], rtol=0.02)
+    assert not engine.identify(pendulum(), {**bare, "q": given["q"]}, ["inertia", "damping"]).warnings
+
+
+def test_exact_joints_beside_noisy_ones_lose_nothing():
+    """One slide's forces exact, the other's noisy, or off: all that shows is found, whatever the weights."""
+    b = engine.Builder("gantry")
+    b.add_link("base")
+    for k, (axis, mass) in enumerate((([1, 0, 0], 10.0), ([0, 1, 0], 5.0))):
+        b.add_link(f"l{k}", inertia=engine.spatial.inertia.sphere(mass, 0.1))
+        b.add_joint(f"j{k}", "prismatic", f"l{k - 1}" if k else "base", f"l{k}", axis=axis)
+    t, model = 0.01 * np.arange(300), b.model()
+    q, v = np.column_stack([np.sin(t), 0.5 * np.sin(2.0 * t)]), np.column_stack([np.cos(t), np.cos(2.0 * t)])
+    vdot = -np.column_stack([np.sin(t), 2.0 * np.sin(2.0 * t)])
+    tau = vdot * [17.0, 6.0] + v * [0.0, 0.7] + np.outer(np.random.default_rng(0).standard_normal(300), [0.0, 1.0])
+    found = engine.identify(model, {"q": q, "v": v, "vdot": vdot, "tau": tau}, ["inertia", "damping"])
+    assert len(found.base) == 4 and not found.warnings
+    assert (np.abs(found.base_values - [11.0, 6.0, 0.0, 0.7]) < 5.0 * found.base_std).all()
+
+
+def test_dry_friction_of_a_trajectory_is_of_the_order_of_its_steps():
+    model, off = arm(), []
+    for dt in (2e-3, 2e-4):
+        law = lambda t, q, v: 9.0 * np.sin((1.0 + np.arange(4.0)) * t) - np.array([0.0, 20.0, 9.0, 5.0]) * q
+        run = engine.Simulator(model, dt=dt, controller=law).run(model.neutral(), np.zeros(4), 2.0, record_every=round(0.02 / dt))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentificationWarning)
+            found = engine.identify(model, run, ["damping", "friction"])
+        off.append(np.abs(found.base_values - found.base.B @ unknowns_of(model, ["damping", "friction"], "torques").values).max())
+    assert 1e-7 < off[1] < 0.2 * off[0]

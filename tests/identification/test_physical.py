@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, lsq_linear
 
 import engine
 from engine import IdentificationWarning
 from engine.identification.physical import inside, nearest, prior, pseudo_inertia, ten
 from engine.identification.unknowns import unknowns_of
 from engine.spatial import inertia
-from tests.identification.support import arm, motion, other
+from tests.identification.support import arm, motion, other, taken
 
 Array = np.ndarray
 
@@ -107,6 +109,66 @@ def test_points_and_rods_are_at_the_end_of_what_there_is():
     for which in true.of_links.values():
         assert np.linalg.eigvalsh(pseudo_inertia(found.values[which]))[0] > 0.0
     assert found.values[-2:].tolist() == [0.0, 0.0] and (found.values >= 0.0)[-2:].all()
+
+
+@pytest.mark.parametrize(("zero", "seed"), [("damping", 0), ("friction", 1), ("both", 2), ("none", 3)])
+def test_losses_end_at_zero_whatever_was_thought_of_them(zero, seed):
+    """A flywheel whose losses are about zero, exact and noisy: SciPy's bounded least squares, from any guess."""
+    t, rng = 0.01 * np.arange(500), np.random.default_rng(seed)
+    q, v, vdot = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t), -4.0 * np.sin(2.0 * t)
+    true = np.array([0.01, 0.3 * (zero in ("friction", "none")), 0.8 * (zero in ("damping", "none"))])
+    for noise in (0.0, 1e-9, 1e-2):
+        A = np.column_stack([-9.81 * np.cos(q), -9.81 * np.sin(q), vdot, v, np.sign(v)])
+        tau = A[:, 2:] @ true + noise * rng.standard_normal(500)
+        kept = (abs(v) > 0.02 * np.sqrt((v**2).mean())) & (np.r_[True, v[1:] * v[:-1] > 0.0]) & (np.r_[v[1:] * v[:-1] > 0.0, True])
+        scipys = lsq_linear(A[kept], tau[kept], ([-np.inf] * 3 + [0.0] * 2, np.inf), tol=1e-14).x
+        for thought in (0.0, 1e-3, 5.0):
+            b = engine.Builder("flywheel")
+            b.add_link("base"), b.add_link("wheel", inertia=inertia.sphere(2.0, 0.1))
+            b.add_joint("p", "revolute", "base", "wheel", axis=[0, 1, 0], damping=thought, friction=thought)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IdentificationWarning)
+                given = {"q": q[:, None], "v": v[:, None], "vdot": vdot[:, None], "tau": tau[:, None]}
+                found = engine.identify(b.model(), given, ["inertia", "damping", "friction"])
+            np.testing.assert_allclose(found.values[-2:], scipys[-2:], atol=1e-7)
+            np.testing.assert_allclose(found.values[found.names.index("Iyy.wheel")], scipys[2], atol=1e-7)
+            assert found.model.joint("p").friction == found.values[-1] and all("of '" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_best_of_bodies_and_numbers_is_that_of_a_search(seed):
+    """A body at its end, a loss that least squares has below zero, and one that was thought to be zero and is not."""
+    model, rng = arm(), np.random.default_rng(seed)
+    unknowns = unknowns_of(model, ["inertia.l3", "damping.j0", "damping.j1", "damping.j3"], "torques")
+    bad = unknowns.values + [0, 0, 0, 0, 0.6, 0.0, -0.1, 0.1, 0.0, -0.05, 2.0, -1.5, 0.0]
+    A = rng.standard_normal((13, 13))
+    found = nearest(A, A @ bad, *prior(unknowns, np.ones(13)))
+    assert not found.physical and found.done and "l3" in found.ends and unknowns.values[10] == 0.0
+    start = np.array([*np.log(np.full(4, 0.3)), *np.zeros(6), 1.0, 1.0, 1.0])
+    search = lambda s: A @ (np.append(log_cholesky(s[:10]), s[10:] ** 2) - bad)
+    tried = [least_squares(search, start + 0.3 * rng.standard_normal(13), max_nfev=400) for _ in range(3)]
+    ours, best = 0.5 * ((A @ (found.x - bad)) ** 2).sum(), min(r.cost for r in tried)
+    assert best * (1.0 - 1e-2) < ours < best * (1.0 + 1e-6) and (found.x[10:] >= 0.0).all()
+
+
+def test_single_numbers_of_what_has_no_volume():
+    """A flat disc, and a point mass: one number of them moves within what bodies can have; beyond it is said, and still found."""
+    b = engine.Builder("flat")
+    b.add_link("base"), b.add_link("disc", inertia=inertia.from_mass(1.0, [0.0, 0.0, 0.0], np.diag([0.01, 0.01, 0.02])))
+    b.add_link("bob", inertia=inertia.from_mass(2.0, [0.0, 0.0, -0.5], np.zeros((3, 3))))
+    b.add_joint("jd", "revolute", "base", "disc", axis=[0, 0, 1]), b.add_joint("jb", "revolute", "base", "bob", axis=[0, 1, 0])
+    model, unknown = b.model(), ["Izz.disc", "mz.bob"]
+    given = motion(model, 20)
+    x = unknowns_of(model, unknown, "torques")
+    for true, physical in (([0.015, -0.8], True), ([0.03, -0.8], False)):
+        found = None
+        tau = taken(x.put_in(np.array(true)), given["q"], given["v"], given["vdot"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentificationWarning)
+            found = engine.identify(model, {**given, "tau": tau}, unknown)
+        np.testing.assert_allclose(found.base_values, true, atol=1e-9)
+        assert found.physical == physical and found.values == pytest.approx(true if physical else [0.02, -0.8], abs=1e-4)
+        assert physical or "of 'disc'" in found.warnings[0]
 
 
 def test_losses_are_not_below_zero():

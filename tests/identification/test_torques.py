@@ -91,7 +91,7 @@ def test_the_true_values_lie_in_their_intervals():
     base = could.B @ true.values
     for k in range(runs):
         tau = clean["tau"] + noise * rng.standard_normal(clean["tau"].shape)
-        fit = fitted(Equations(unknowns, [replace(one, tau=tau)], "torques", None), could)
+        fit = fitted(Equations.of_forces(unknowns, [replace(one, tau=tau)]), could)
         half = stats.t.ppf(0.975, fit.dof) * fit.std
         hits.append(np.abs(fit.found + could.B @ unknowns.values - base) <= half)
         if k == 0:                                                             # they are what users get
