@@ -250,6 +250,15 @@ def test_a_force_pulls_at_its_point(pushed: Trajectory) -> None:
         assert np.allclose(ends - starts, 0.35 * T[:3, 2] if axes == "link" else [0, 0, 0.35])
 
 
+def test_forces_have_one_scale_and_a_legend(pushed: Trajectory) -> None:
+    """A pull of 5 N beside a thruster of 1 N at most."""
+    jets = actuators.Thrusters("bus", [[0.5, 0, 0], [0, 0.5, 0]], [[0, 1, 0], [0, 0, 2]], most=2.0)
+    drawing = mark(Scene(pushed), 1.0, Shown(forces=(jets, forces.PointForce("bus", force=(0.0, 0.0, 5.0)))))
+    starts, ends = arrows(drawing)
+    assert np.allclose(sorted(np.linalg.norm(ends - starts, axis=-1).ravel())[-2:], [0.07, 0.35])
+    assert [text for text, _ in drawing.legend] == ["forces: longest 5 N"]
+
+
 def test_trails_are_where_the_point_was() -> None:
     t, lasts, point = 0.6, 0.4, np.array([0.0, 0.1, 0.2])
     segments, colors, _ = mark(Scene(MOTION), t, Shown(trails=(("tip", tuple(point)),), trail_time=lasts)).lines

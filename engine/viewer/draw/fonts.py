@@ -39,7 +39,7 @@ def has(file: str, character: str) -> bool:
     """Return whether a font draws a character as itself, not as it draws what it does not know."""
     try:
         shape, unknown = (bytes(font(file, 24).getmask(c, "L")) for c in (character, "\uffff"))
-    except OSError:                                                            # a file that is no font, or of a kind that is not read
+    except (OSError, ValueError):                                              # a file that is no font, or half a character
         return False
     return shape != unknown
 

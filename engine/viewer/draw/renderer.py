@@ -49,10 +49,14 @@ class Renderer:
     ----------
     samples : of a pixel, as many as the driver has at most; 0 smooths edges afterwards. By default 4, and 0 where OpenGL is software
     scale : device pixels of a pixel of text
+
+    Attributes
+    ----------
+    foot : height at the bottom of a picture that something else lies over, px
     """
 
     def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
-        self.scale = scale
+        self.scale, self.foot = scale, 0.0
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
         most = gl.GLint()
         gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
@@ -135,9 +139,13 @@ class Renderer:
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
-        if drawing.labels:
+        if drawing.labels or drawing.legend:
             canvas = Canvas(self.scale)
-            places = camera.project([p for p, _, _ in drawing.labels], size) / self.scale
+            for k, (text, color) in enumerate(reversed(drawing.legend)):
+                y = size[1] / self.scale - self.foot - 14.0 - 17.0 * k
+                canvas.disc(20.0, y - 4.0, 4.0, color)
+                canvas.text(31.0, y, text, color[:3] + (1.0,) if drawing.environment == "space" else (0.1, 0.1, 0.1, 1.0), TEXT)
+            places = camera.project(np.array([p for p, _, _ in drawing.labels]).reshape(-1, 3), size) / self.scale
             depths = [(p - camera.eye) @ camera.axes[:, 2] for p, _, _ in drawing.labels]
             inside = [k for k in np.argsort(depths)[::-1] if np.isfinite(places[k]).all()]       # the nearest first
             wide = np.array([canvas.width(drawing.labels[k][1], TEXT) for k in inside])

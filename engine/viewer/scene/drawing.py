@@ -24,6 +24,7 @@ class Drawing:
     numbers (n) : what picking returns; 0 cannot be picked
     lines : segments (m, 2, 3), m, their colours (m, 4) and widths in pixels (m)
     labels : points (3), texts and colours (4)
+    legend : texts and colours (4): what arrows mean
     environment : "ground", "space" or "plain"; floor : height of the ground, m
     extent : middle (3) and radius of a sphere about the whole motion, m
     wireframe : whether surfaces are drawn as lines
@@ -36,6 +37,7 @@ class Drawing:
     numbers: Array
     lines: tuple[Array, Array, Array] = field(default_factory=lambda: (np.zeros((0, 2, 3)), np.zeros((0, 4)), np.zeros(0)))
     labels: list[tuple[Array, str, tuple[float, float, float, float]]] = field(default_factory=list)
+    legend: list[tuple[str, tuple[float, float, float, float]]] = field(default_factory=list)
     environment: str = "ground"
     floor: float = 0.0
     extent: tuple[Array, float] = (np.zeros(3), 1.0)

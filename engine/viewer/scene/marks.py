@@ -94,9 +94,11 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
         show_torques(symbols, actor, known, now, poses, shown.torques)
     if shown.contacts and "contacts.force" in now.signals:
         show_contacts(symbols, actor, known, now)
-    for component in shown.forces:
-        if component.link in index:                                                     # type: ignore[attr-defined]
-            show_force(symbols, actor, known, now, poses, component)
+    acting: list[Any] = [c for c in shown.forces if c.link in index]                    # type: ignore[attr-defined]
+    if top := max((strength(actor, known, now, c) for c in acting), default=0.0):
+        symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))
+        for component in acting:
+            show_force(symbols, actor, known, now, poses, component, top)
     for k, trail in enumerate(shown.trails):
         link, point = spot(trail)
         if link in index and source.moves:
@@ -142,6 +144,7 @@ def show_momentum(symbols: Symbols, actor: Actor, known: Quantities, now: States
     for k, (color, bound) in enumerate(((LINEAR, carried), (ANGULAR, carried * known.whole))):
         top = known.longest(actor.source, now, f"momentum {k}", partial(part_of_momentum, known, k))
         if top > CANCELLED * bound:
+            symbols.legend.append((f"{('momentum', 'angular momentum')[k]}: longest {top:.3g} {('N·s', 'N·m·s')[k]}", color))
             symbols.arrows(c, vectors[k] * (0.6 * known.whole / top), color, 0.0065 * known.whole)
 
 
@@ -158,30 +161,36 @@ def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States,
     moment = known.longest(actor.source, now, "joint moment", lambda s: norms(known.joint_wrenches(s)[..., :3]))
     force = known.longest(actor.source, now, "joint force", lambda s: norms(known.joint_wrenches(s)[..., 3:]))
     if moment > 0.0:
+        symbols.legend.append((f"moments: longest {moment:.3g} N·m", TORQUE))
         symbols.arcs(T, F[:, :3] / moment, 0.6 * known.link, TORQUE)
     if force > 0.0:
+        symbols.legend.append((f"joint forces: longest {force:.3g} N", TORQUE))
         symbols.arrows(T[:, :3, 3], (T[:, :3, :3] @ F[:, 3:, None])[..., 0] * (0.4 * known.whole / force), TORQUE, 0.03 * known.link)
 
 
-def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, component: Any) -> None:
-    """Draw forces where they act, the longest 0.35 of the robot's size: thrust pushes (its arrow ends there), others pull."""
-    T = poses[:, actor.model.link_index(component.link)]
-    R, p = T[:, :3, :3], T[:, :3, 3]
+def strength(actor: Actor, known: Quantities, now: States, component: Any) -> float:
+    """Return the largest force of a component in the motion, N; of a model at rest thrusters have none."""
     if isinstance(component, PointForce):
-        if component.force.any():
-            f = 0.35 * known.whole * component.force / norms(component.force)
-            along = R @ f if component.axes == "link" else np.broadcast_to(f, p.shape)
-            symbols.arrows(R @ component.point + p, along, FORCE, 0.0055 * known.whole)
-        return
+        return float(norms(component.force))
     if not actor.source.moves:
-        return
+        return 0.0
     name = f"{component.name}.thrust"
     if name not in now.signals:
         raise ViewerError(f"forces: the motion of '{actor.model.name}' has no signal '{name}'{nearest(name, now.signals)}; "
                           f"expected the thrusters that it was simulated with")  # fmt: skip
-    top = known.longest(actor.source, now, name, lambda s: s.signals[name])
-    if top > 0.0:
-        along = component.directions @ np.swapaxes(R, 1, 2) * (0.35 * known.whole / top * now.signals[name])[..., None]
+    return known.longest(actor.source, now, name, lambda s: s.signals[name])
+
+
+def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, component: Any, top: float) -> None:
+    """Draw forces where they act, one of ``top`` N 0.35 of the robot's size: thrust pushes (its arrow ends there), others pull."""
+    T, size = poses[:, actor.model.link_index(component.link)], 0.35 * known.whole / top
+    R, p = T[:, :3, :3], T[:, :3, 3]
+    if isinstance(component, PointForce):
+        f = size * component.force
+        along = R @ f if component.axes == "link" else np.broadcast_to(f, p.shape)
+        symbols.arrows(R @ component.point + p, along, FORCE, 0.0055 * known.whole)
+    elif actor.source.moves:
+        along = component.directions @ np.swapaxes(R, 1, 2) * (size * now.signals[f"{component.name}.thrust"])[..., None]
         ends = component.positions @ np.swapaxes(R, 1, 2) + p[:, None]
         symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.0055 * known.whole)
 
@@ -195,6 +204,7 @@ def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States
     unit = 0.5 * known.mass.sum() * float(np.linalg.norm(known.robot.gravity)) or top
     force, at = (now.signals[f"contacts.{n}"].reshape(-1, 3) for n in ("force", "position"))
     touch = norms(force) > 1e-6 * top
+    symbols.legend.append((f"contacts: longest {unit:.3g} N" + (" or more" if top > unit else ""), FORCE))
     length = np.minimum(norms(force[touch]) / unit, 1.0) / norms(force[touch])
     symbols.arrows(at[touch], force[touch] * (0.4 * known.whole * length)[:, None], FORCE, 0.0055 * known.whole)
     symbols.balls(at[touch], np.full(touch.sum(), 0.01 * known.whole))

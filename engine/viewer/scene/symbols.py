@@ -29,6 +29,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self.labels: list[tuple[Array, str, tuple[float, float, float, float]]] = []
+        self.legend: list[tuple[str, tuple[float, float, float, float]]] = []
         self._placed: list[tuple[Surface, Array, Array]] = []
         self._lines: list[tuple[Array, Array, Array]] = []
 
@@ -110,6 +111,7 @@ class Symbols:
             numbers=np.concatenate([drawing.numbers, np.zeros(marked, drawing.numbers.dtype)]),
             lines=(a, b, c),
             labels=[*drawing.labels, *self.labels],
+            legend=[*dict.fromkeys([*drawing.legend, *self.legend])],
         )
 
 

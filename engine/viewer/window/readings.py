@@ -34,6 +34,10 @@ class Signal:
     values: Callable[[Trajectory], Array]
     scale: float = 0.0
 
+    def peak(self, y: Array) -> float:
+        """Return the largest of values (n), or what they are differences of, where that is larger."""
+        return max(self.scale, float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0)))
+
 
 class Readings:
     """Readings of one instance of an actor at any time.
@@ -92,14 +96,14 @@ class Readings:
         curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
         found = []
         for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
-            peak = max(s.scale, float(np.nanmax(np.abs([*y, x]), initial=0.0)))
-            found.append(Plot(s.name, s.unit, times, settled(y, peak, s.unit), float(settled(x, peak, s.unit))))
+            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit))))
         return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
         if self._curves is None or self._curves[0] is not motion:
             some = motion[:: -(-len(motion) // RECORDS)]
-            self._curves = motion, [reduced(some.t, s.values(some)) for s in self.plotted]
+            curves = [(s, *reduced(some.t, s.values(some))) for s in self.plotted]
+            self._curves = motion, [(t, settled(y, s.peak(y), s.unit)) for s, t, y in curves]
         return self._curves[1]
 
     def _remembered(self, t: float, values: list[float]) -> list[tuple[Array, Array]]:
@@ -110,7 +114,7 @@ class Readings:
             recent.append(np.array([t, *values]))
         rows = np.array([[t - RECENT, *[np.nan] * len(values)], *recent, [t, *values]])
         rows = rows[rows[:, 0] >= t - RECENT]
-        return [(rows[:, 0], rows[:, k]) for k in range(1, rows.shape[1])]
+        return [(rows[:, 0], settled(y, s.peak(y), s.unit)) for s, y in zip(self.plotted, rows.T[1:], strict=True)]
 
     def card(self, link: str, t: float) -> Card:
         """Return the pose, the mass and the joint of a link.

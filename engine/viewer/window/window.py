@@ -75,6 +75,7 @@ class Viewer:
         name = title or ", ".join(dict.fromkeys(a.model.name for a in self.scene.actors))
         self.window = open_window(True, width=size[0], height=size[1], caption=name, resizable=True)
         self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
+        self.renderer.foot = 64.0                                              # the timeline's
         self.readings = Readings(self.scene.actors[0], 0, signals)
         self.window.push_handlers(self)
         self.closed = False
