@@ -1,5 +1,6 @@
 """Pictures and films from Python: what is written, when, and what is refused before anything is drawn."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -117,3 +118,28 @@ def test_a_scene_stands_on_the_ground_or_above_it(model):
     assert Scene(Actor(ball, q=q)).floor == 0.0
     weightless = engine.Simulator(ball, gravity=(0, 0, 0)).run(q, np.zeros(6), 0.1)
     assert Scene(weightless).environment == "space" and Scene(ball).environment == "ground"
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"t": "a"}, "t is 'a'; expected a time of the motion, s"), ({"t": np.nan}, "t is nan; expected a time"),
+    ({"camera": "front"}, "camera is 'front'; expected a Camera, or view='front' for one of front, back"),
+    ({"shown": True}, "shown is True; expected a Shown"), ({"size": 160}, "size is 160; expected (width, height)"),
+    ({"size": (160, 0)}, "size is (160, 0); expected (width, height)"), ({"view": (np.nan, 0.0)}, "view holds NaN"),
+    ({"view": (1.0, 2.0, 3.0)}, "view is (1.0, 2.0, 3.0); expected one of front"),
+])  # fmt: skip
+def test_what_is_no_picture(options, message):
+    builder = engine.Builder("box")
+    builder.add_link("box", visuals=[engine.Geometry("box", (1.0, 1.0, 1.0))])
+    with pytest.raises(engine.ViewerError, match=re.escape(message)):
+        engine.render(builder.model(), **{"size": (64, 48), **options})
+
+
+def test_a_rate_that_is_no_number_is_named():
+    builder = engine.Builder("box")
+    builder.add_link("box", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=[engine.Geometry("box", (1.0, 1.0, 1.0))])
+    model = builder.model(floating_base=True)
+    motion = engine.Simulator(model, dt=0.01).run(model.neutral(), np.zeros(6), 0.1)
+    v = motion.v.copy()
+    v[5, 2] = np.nan
+    with pytest.raises(engine.ViewerError, match=r"holds v that are not finite, first at t = 0.05 s \(state 5\)"):
+        engine.render(replace(motion, v=v), t=0.055, size=(64, 48))

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checks import number, path_of
+from engine.checks import shown as shown_as
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import checked, write
-from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
 from engine.viewer.scene.scene import Scene
@@ -62,6 +63,14 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     moving = file is not None and (file.suffix.lower() != ".png" or "%" in file.name or file.is_dir())
     if path is not None:
         checked(path, size, fps)
+    elif not (isinstance(size, (tuple, list)) and len(size) == 2 and all(isinstance(n, (int, np.integer)) and n > 0 for n in size)):
+        raise ViewerError(f"size is {shown_as(size)}; expected (width, height), whole numbers of pixels above zero")
+    if t is not None:
+        t = number("t", t, "a time of the motion, s", error=ViewerError)
+    if camera is not None and not isinstance(camera, Camera):
+        raise ViewerError(f"camera is {shown_as(camera)}; expected a Camera, or view={shown_as(camera)} for one of {', '.join(VIEWS)}")
+    if shown is not None and not isinstance(shown, Shown):
+        raise ViewerError(f"shown is {shown_as(shown)}; expected a Shown, such as Shown(centers=True)")
     number("speed", speed, "seconds of motion in a second of film, above zero", above=0, error=ViewerError)
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
     times = film_times(scene.span, fps / speed) if moving else [scene.span[1] if t is None else t]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import numbers, shown
 from engine.io import RobotFileError, RobotFileWarning
 from engine.model import Model
 from engine.simulation import Live, Trajectory
@@ -183,7 +184,10 @@ class Scene:
                 raise ViewerError(f"view {view!r} is not known; expected one of {', '.join(VIEWS)}, or (azimuth, elevation)")
             camera.look(view)
         elif view is not None:
-            camera.azimuth, camera.elevation = (float(a) for a in view)
+            angles = numbers("view", view, ViewerError)
+            if angles.shape != (2,):
+                raise ViewerError(f"view is {shown(view)}; expected one of {', '.join(VIEWS)}, or (azimuth, elevation), rad")
+            camera.azimuth, camera.elevation = angles.tolist()
         points = self.along(follow) if follow is not None else self.points if t is None else self.drawing(t).corners()
         camera.fit(points, size[0] / size[1])
         camera.floor = self.floor if self.environment == "ground" else None

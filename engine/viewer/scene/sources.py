@@ -185,6 +185,8 @@ class Played(Source):
         if self._state is None or self._state[0] != t:                         # asked for several times in a picture
             whole = self.trajectory
             now = whole if len(whole) == 1 else whole.at([min(max(t, self.span[0]), self.span[1])])
+            if not np.isfinite(now.q).all():
+                self._check_rates()
             n, nq, nv = self.instances, self.model.nq, self.model.nv
             self._state = t, (now.q[..., -1, :].reshape(n, nq), now.v[..., -1, :].reshape(n, nv))
         return self._state[1]
