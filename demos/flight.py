@@ -38,6 +38,8 @@ LEVEL_GAIN, LEVEL_RATE = 3.0, 2.0                                              #
 BOUNCE, DISSIPATION = 30.0, 12.0                                               # rad/s, of the craft on its legs; s/m
 GRIP, SLIP = 0.8, 0.05                                                         # friction, and the speed where it begins to hold, m/s
 REACH, FOOT = 1.0, -1.225                                                      # the feet's distance from the axis and height, m
+STANDING = -FOOT - GRAVITY / BOUNCE**2                                         # the height of the middle, on legs that give way, m
+READ = ("pilot.altitude", "pilot.climb", "engine.throttle")                    # what the window shows
 
 #: what a key commands while it is held: a parameter of the simulation, what it adds to it, and in words
 KEYS = {
@@ -136,6 +138,16 @@ class Engine(Component):
         return Effect(wrenches={"craft": wrench}, rate=np.array([(command - throttle) / LAG]), signals={"throttle": throttle})
 
 
+class Instruments(Component):
+    """What a pilot reads: the feet's height above where they stand, m, and how fast they rise, m/s."""
+
+    name = "pilot"
+
+    def act(self, s, state, memory, command):
+        R = quaternion.to_matrix(s.q[:4])
+        return Effect(signals={"altitude": s.q[6] - STANDING, "climb": (R @ s.v[3:])[2]})
+
+
 def pilot(t, q, v, stick, throttle, level):
     """Thrusters that make the body rates what is commanded, within their moments; the throttle is handed on."""
     I, w = INERTIA[:3, :3], v[:3]
@@ -173,13 +185,14 @@ def ground(t, q, v):
 
 def simulator() -> engine.Simulator:
     """The craft with its forces; the pilot's parameters are stick (3), throttle and level."""
-    return engine.Simulator(craft(), DT, gravity=(0.0, 0.0, -GRAVITY), controller=pilot, actuators=[Engine()], forces=[drag, ground],
+    return engine.Simulator(craft(), DT, gravity=(0.0, 0.0, -GRAVITY), controller=pilot, actuators=[Engine()],
+                            forces=[drag, ground, Instruments()],
                             parameters=commands(set()))  # fmt: skip
 
 
 def standing() -> tuple[np.ndarray, np.ndarray]:
     """q and v on the legs, at rest: they give way until they carry the weight."""
-    return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -FOOT - GRAVITY / BOUNCE**2]), np.zeros(6)
+    return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, STANDING]), np.zeros(6)
 
 
 # ---------------------------------------------------------------- a pilot with a script
@@ -256,6 +269,7 @@ def hands_on(live: Live) -> Callable[[frozenset[str], str | None], None]:
         if pressed == "SPACE":
             live.reset()
 
+    handle.keys = {**{key: words for key, (_, _, words) in KEYS.items()}, "Space": "begin again"}
     return handle
 
 
@@ -263,7 +277,7 @@ def fly() -> None:
     """Open the window."""
     print(__doc__.partition("\n\n")[2].partition("The craft")[0].rstrip())
     with Live(simulator(), *standing()) as live:
-        engine.view(live, keys=hands_on(live), environment="ground", follow="craft")
+        engine.view(live, keys=hands_on(live), environment="ground", follow="craft", signals=READ)
 
 
 def main() -> None:

@@ -82,6 +82,36 @@ def test_a_naive_pilot_lands_softly(flight, fly):
     assert np.abs(motion.v[-1]).max() < 0.05 and height(flight, motion)[down:].max() < 0.01
 
 
+class Person:
+    """Sees altitude and climb, to a tenth, ten times a second; what that makes of it is done 0.3 s later."""
+
+    def __init__(self, plan):
+        self.plan, self.looked, self.done = plan, -1.0, [(0.0, set())]
+
+    def __call__(self, state):
+        if state.t >= self.looked + 0.1:
+            self.looked = state.t
+            read = (round(float(state.signals[f"pilot.{n}"]), 1) for n in ("altitude", "climb"))
+            self.done.append((state.t + 0.3, self.plan(state.t, *read)))
+        return [keys for t, keys in self.done if t <= state.t][-1]
+
+
+def test_a_person_hovers_and_lands(flight, fly):
+    """At 5 m for 20 s, and down with less than 1 m/s: by the numbers in the window alone."""
+    def plan(t, altitude, climb):
+        ahead = climb + 0.1 * flight.GRAVITY * sum(1 if on else -1 for on in pressed[-4:])       # by what is under way
+        wanted = np.clip(0.5 * (5.0 - altitude), -0.8, 1.2) if t < 26.0 else -0.5 if altitude < 1.5 else -1.0
+        pressed.append(ahead < wanted and not (t > 26.0 and altitude <= 0.0))
+        return {"T", "G"} if pressed[-1] else {"T"}
+
+    pressed = [False]
+    motion = fly(Person(plan), 45.0)
+    at, hover = height(flight, motion), (motion.t > 6.0) & (motion.t < 26.0)
+    assert np.abs(at[hover] - 5.0).max() < 1.0
+    down = len(at) - 1 - int(np.argmax(at[::-1] > 0.01))
+    assert -upwards(motion)[down - 2] < 1.0 and np.abs(motion.v[-1]).max() < 0.05
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_held_t_ends_a_tumble(fly, seed):
     rng = np.random.default_rng(seed)
@@ -165,8 +195,9 @@ def test_the_keys_fly_it_live_and_space_resets_exactly(flight, simulator):
 def test_the_window_is_given_what_it_needs(flight, monkeypatch, capsys):
     seen = {}
 
-    def view(live, keys, environment, follow):
+    def view(live, keys, environment, follow, signals):
         seen.update(running=live.error is None, environment=environment, follow=follow)
+        assert {*signals} <= {*live.state.signals} and {*keys.keys} == {*flight.KEYS, "Space"}
         keys(frozenset(), None)
 
     monkeypatch.setattr(engine, "view", view, raising=False)

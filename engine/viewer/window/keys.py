@@ -47,9 +47,10 @@ MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "clos
 OURS, PILOTED = ("H", "TAB", "ESCAPE"), {"arrows": "turn the camera", "others": "the pilot's"}
 
 
-def help_rows(piloted: bool) -> list[tuple[str, str]]:
-    """Return rows of (key, meaning); where a pilot has most of the keys, of the others."""
-    keys = {name: meaning for name, (meaning, *_) in KEYS.items() if not piloted or name in OURS}
-    if piloted:
-        keys |= PILOTED
+def help_rows(pilot: Any) -> list[tuple[str, str]]:
+    """Return rows of (key, meaning); where a pilot has most of the keys, its own, as its ``keys`` say, and the others."""
+    keys = {name: meaning for name, (meaning, *_) in KEYS.items() if pilot is None or name in OURS}
+    if pilot is not None:
+        own = getattr(pilot, "keys", None)
+        keys = {**own, **keys, "arrows": PILOTED["arrows"]} if own else keys | PILOTED
     return [*((name.strip("_").capitalize(), meaning) for name, meaning in keys.items()), *MOUSE]

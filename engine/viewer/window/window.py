@@ -46,7 +46,8 @@ class Viewer:
     source : a model, a trajectory, a :class:`Live` simulation, an actor, a list of them, or a scene
     size : (width, height), pixels
     keys : a pilot: called in every frame with the names of the keys that are held, and of the one pressed since the last frame (or None);
-        all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera
+        all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera; H shows what its ``keys`` say, if it has
+        some: meanings by keys' names
     view, environment, geometry, follow : as of :func:`engine.render`
     shown : what is shown besides the robots, a :class:`Shown`
     signals : names of what is read and plotted besides: signals of the motion, or entries of q, v or tau, such as "q.elbow"
@@ -90,6 +91,7 @@ class Viewer:
 
     def run(self) -> None:
         """Draw frames until the window is closed."""
+        self.say("H shows the keys")
         try:
             while not self.closed:
                 started = time.perf_counter()
@@ -136,7 +138,7 @@ class Viewer:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
         card = None if self.picked is None or self._particulars is None else self._particulars.card(self.picked[2], t)
         events = self.scene.actors[0].source.events
-        rows = help_rows(self.pilot is not None) if self.helping else ()
+        rows = help_rows(self.pilot) if self.helping else ()
         return Facts(
             title=self.window.caption, lines=lines, span=self.playback.span, t=t, speed=self.playback.speed * self.playback.direction,
             playing=not live.paused if running and live is not None else self.playback.playing, loop=self.playback.loop, live=running,
