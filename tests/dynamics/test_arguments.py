@@ -33,7 +33,7 @@ FUNCTIONS = {
     **{f"plain {name}": (plain(name), [*inspect.signature(getattr(dynamics, name)).parameters][1:])
        for name in dynamics.__all__ if callable(getattr(dynamics, name)) and name not in OF_ROWS},
     **{f"compiled {name}": (getattr(ROBOT, name), [a for a in inspect.signature(getattr(ROBOT, name)).parameters if a != "out"])
-       for name in dir(engine.Robot) if not name.startswith("_") and name != "inverse_kinematics"}}  # fmt: skip
+       for name in dir(engine.Robot) if not name.startswith("_") and name not in ("at", "inverse_kinematics")}}  # fmt: skip
 each = pytest.mark.parametrize("name", FUNCTIONS)
 
 

@@ -74,7 +74,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     number("speed", speed, "seconds of motion in a second of film, above zero", above=0, error=ViewerError)
     scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
     times = film_times(scene.span, fps / speed) if moving else [scene.span[1] if t is None else t]
-    camera = camera or scene.camera(size, view, follow=follow)
+    camera = camera or scene.camera(size, view, None if follow is None else times[0], follow)
     frames = pictures(scene, times, camera, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples)
     if path is None:
         return next(frames)

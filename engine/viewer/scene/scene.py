@@ -128,9 +128,9 @@ class Scene:
         """Points that the robots come to (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
         return np.concatenate([self._instances(t).corners() for t in self.times])
 
-    def along(self, link: str) -> Array:
-        """Return the points (n, 3), m, that the robot with a link comes to, for who goes along with that link from the beginning on."""
-        alone, start = copy.copy(self), self.place(link, self.times[0])
+    def along(self, link: str, t: float) -> Array:
+        """Return the points (n, 3), m, that the robot with a link comes to, for who goes along with that link from a time on, s."""
+        alone, start = copy.copy(self), self.place(link, t)
         alone.actors = [self.carrier(link)]
         return np.concatenate([alone._instances(t).corners() - self.place(link, t) + start for t in self.times])
 
@@ -172,7 +172,7 @@ class Scene:
         Parameters
         ----------
         view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
-        follow : a link that it will go along with, from the beginning on: it sees all of that robot at every time
+        follow : a link that it will go along with, from that time, or the first, on: it sees all of that robot at every time
 
         Raises
         ------
@@ -188,7 +188,10 @@ class Scene:
             if angles.shape != (2,):
                 raise ViewerError(f"view is {shown(view)}; expected one of {', '.join(VIEWS)}, or (azimuth, elevation), rad")
             camera.azimuth, camera.elevation = angles.tolist()
-        points = self.along(follow) if follow is not None else self.points if t is None else self.drawing(t).corners()
+        if follow is not None:
+            points = self.along(follow, self.span[0] if t is None else t)
+        else:
+            points = self.points if t is None else self.drawing(t).corners()
         camera.fit(points, size[0] / size[1])
         camera.floor = self.floor if self.environment == "ground" else None
         return camera

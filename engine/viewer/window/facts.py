@@ -90,8 +90,8 @@ def figure(x: float, digits: int = 4) -> str:
 def settled(x: Any, peak: float, unit: str = "") -> Any:
     """Return numbers with what is but rounding made zero: of a ``peak``, and of angles, whose scale is a turn.
 
-    >>> settled(1e-17, 3.0), settled(1e-5, 3.0), settled(2e-15, 2e-15, "°")
-    (0.0, 1e-05, 0.0)
+    >>> [float(x) for x in (settled(1e-17, 3.0), settled(1e-5, 3.0), settled(2e-15, 2e-15, "°"))]
+    [0.0, 1e-05, 0.0]
     """
     least = max(ROUNDING * peak, TURN if unit == "°" else 0.0)
     return np.where(np.abs(x) <= least, 0.0, x)[()]
