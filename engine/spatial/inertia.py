@@ -164,7 +164,7 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
     """
     R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
-    if G_B.dtype == object and is_rigid(G_B):
+    if G_B.dtype == object and T_AB.dtype != object and is_rigid(G_B):
         h, m = first_moment(G_B), mass(G_B)
         back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * se3.position(T_AB))
         I_A = rotated(R, mirrored(G_B[:3, :3])) - P @ back - H_A @ P
