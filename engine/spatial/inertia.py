@@ -164,11 +164,11 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
     """
     R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
-    if G_B.dtype == object and T_AB.dtype != object and is_rigid(G_B):
+    if G_B.dtype == object and T_AB.dtype != object and axis_of(R) is None and is_rigid(G_B):
         h, m = first_moment(G_B), mass(G_B)
         back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * se3.position(T_AB))
-        I_A = rotated(R, mirrored(G_B[:3, :3])) - P @ back - H_A @ P
-        return np.block([[mirrored(I_A), H_A], [-H_A, G_B[3:, 3:]]])
+        I_A = rotated(R, mirrored(G_B[:3, :3])) + P @ back.T - H_A @ P
+        return np.block([[mirrored(I_A), H_A], [H_A.T, G_B[3:, 3:]]])
     I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
     H_A = H + P @ M
     I_A = I + P @ H.T - H_A @ P
@@ -180,10 +180,8 @@ def rotated(R: Array, A: Array) -> Array:
 
     In the plane of such a turn, the trace and the antisymmetric part of A stay, and the rest turns by 2θ.
     """
-    turns = [k for k in range(3) if all(isinstance(x, float) and x == float(k == l) for l in range(3) for x in (R[k, l], R[l, k]))]
-    if not turns:
+    if (k := axis_of(R)) is None:
         return R @ A @ R.T
-    k = turns[0]
     i, j = (k + 1) % 3, (k + 2) % 3
     c, s = R[i, i], R[j, i]
     d, o = A[i, i] - A[j, j], A[i, j] + A[j, i]
@@ -194,6 +192,16 @@ def rotated(R: Array, A: Array) -> Array:
     B[i][k], B[j][k] = c * A[i, k] - s * A[j, k], s * A[i, k] + c * A[j, k]
     B[k][i], B[k][j] = c * A[k, i] - s * A[k, j], s * A[k, i] + c * A[k, j]
     return np.array(B)
+
+
+def axis_of(R: Array) -> int | None:
+    """Return the coordinate axis about which a rotation turns, by its structure; None where it is another, or traced.
+
+    >>> axis_of(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    2
+    """
+    turns = (k for k in range(3) if all(isinstance(x, float) and x == float(k == l) for l in range(3) for x in (R[k, l], R[l, k])))
+    return next(turns, None)
 
 
 def mirrored(A: Array) -> Array:
