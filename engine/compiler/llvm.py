@@ -14,7 +14,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from engine.compiler import exponentials, machine, vecmath
+from engine.compiler import exponentials, limbs, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, truth_values
@@ -54,7 +54,8 @@ class Module:
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
-        self.constants: dict[str, int] = {}  # as LLVM writes them -> where they stand in their table
+        self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
+        self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
 
     def once(self, name: str, text: str) -> str:
@@ -71,6 +72,13 @@ class Module:
     def registers(self) -> int:
         """How many vector registers there are."""
         return machine.registers()
+
+    def constant(self, c: tuple[str, ...]) -> int:
+        """Where constants stand in their table."""
+        if c not in self.constants:
+            self.constants[c] = len(self.table)
+            self.table += c
+        return self.constants[c]
 
     def sincos(self) -> str:
         self.once("@far", vecmath.FAR)
@@ -132,6 +140,12 @@ end:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
+            self.wide, self.together, self.lanes_of_packs = set(), [], 1
+            if self.width == 1 and limbs.HINT:
+                hint = limbs.HINT(program, nodes, outputs)
+                if hint:
+                    nodes, outputs, self.wide, self.together = limbs.laned(nodes, outputs, *hint)
+                    self.lanes_of_packs = len(hint[0][0])
             self.functions[program.key] = self._emit(program, nodes, outputs, callees)
         return self.functions[program.key]
 
@@ -144,13 +158,19 @@ end:
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
-        turned = angles(nodes)
+        wide, lanes = self.wide, self.lanes_of_packs
+        turned = angles(nodes, self.together, lanes > 1)
         turn, at_once = self.angles() if turned else ("", 1)
         x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
         for i, node in enumerate(nodes):
             if node[0] in ("sin", "cos") and node[1] in turned:
                 place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE)
+        for i, node in enumerate(nodes):
+            if node[0] == "pack" and all(j in place for j in node[1:]):
+                k = [place[j] for j in node[1:]]
+                if k == list(range(k[0], k[0] + lanes)):
+                    place[i] = k[0]
+        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE, wide, lanes)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
@@ -163,14 +183,14 @@ end:
         truths = truth_values(nodes)
         bodies = []
         if turned:
-            body = Body(self, nodes, slot, place, truths)
+            body = Body(self, nodes, slot, place, truths, wide, lanes)
             for k in range(room):
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, nodes, slot, place, truths)
+            body = Body(self, nodes, slot, place, truths, wide, lanes)
             for i in part:
                 for j in leaving.get(i, ()):
                     body.have.pop(j, None)
@@ -197,15 +217,16 @@ end:
         return name, size
 
     def __str__(self) -> str:
-        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.constants)
-        table = f"@constants = internal constant [{len(self.constants)} x {self.D}] [{rows}]"
+        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
+        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
         return "\n".join([table, *self.text])
 
 
 class Body:
     """The instructions of one segment."""
 
-    def __init__(self, module: Module, nodes, slot, place, truths: set[int]) -> None:
+    def __init__(self, module: Module, nodes, slot, place, truths: set[int], wide=(), lanes=1) -> None:
+        self.wide, self.lanes = wide, lanes
         self.module, self.nodes, self.slot, self.place, self.truths = module, nodes, slot, place, truths
         self.width, self.D, self.B = module.width, module.D, module.B
         self.lines: list[str] = []
@@ -234,16 +255,17 @@ class Body:
     def at(self, base: str, k: int) -> str:
         if base in self.used:
             self.used[base].append(k)
-        return self.put(f"getelementptr inbounds {self.D}, ptr {base}, i64 {k}") if k else base
+        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
-    def load(self, base: str, k: int) -> str:
+    def load(self, base: str, k: int, n: int = 1) -> str:
         """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
-        return self.put(f"load volatile {self.D}, ptr {self.at(base, k)}")
+        at = self.at(base, k)
+        return self.put(f"load volatile {vector('double', n)}, ptr {at}, align 8" if n > 1 else f"load volatile {self.module.D}, ptr {at}")
 
     def store(self, value: str, base: str, k: int) -> None:
         """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
         how = "store" if base == "%out" else "store volatile"
-        self.lines.append(f"  {how} {self.D} {value}, ptr {self.at(base, k)}")
+        self.lines.append(f"  {how} {self.D} {value}, ptr {self.at(base, k)}{', align 8' if self.width != self.module.width else ''}")
 
     def value(self, i: int) -> str:
         """Operand for node i: what is in a register, or a load."""
@@ -252,15 +274,20 @@ class Body:
         op, *args = self.nodes[i]
         m = self.module
         if op == "neg":  # made where it is read: most are part of a fused multiply-add
-            return OPERATIONS[op].lower(self, i, self.value(args[0]))
+            x = self.value(args[0])
+            D = vector("double", self.lanes) if i in self.wide else self.module.D
+            return self.put(f"fneg {D} {x}")
+        if op == "consts":
+            self.have[i] = self.load("%constants", m.constant(tuple(map(literal, args))), self.lanes)
+            return self.have[i]
         if op == "const" and i in self.truths:
             return splat("i1", m.width, str(int(args[0])))
         if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
-            value = self.load("%constants", m.constants.setdefault(literal(args[0]), len(m.constants)))
+            value = self.load("%constants", m.constant((literal(args[0]),)))
         elif op == "input":
             value = self.load("%in", args[0])
         else:
-            value = self.load("%work", self.place[i])
+            value = self.load("%work", self.place[i], self.lanes if i in self.wide else 1)
         if i in self.truths:
             value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
@@ -304,8 +331,30 @@ class Body:
                     f = self.module.loop(callees[node[1]][0], n)
                     self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
-        if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
+        if op in ("input", "const", "consts", "neg") or (i in self.place and i not in self.slot):
             return
-        self.have[i] = OPERATIONS[op].lower(self, i, *[self.value(j) for j in node[1:]])
+        if op == "lane":
+            k, p = node[1:]
+            if p not in self.have and p in self.place:
+                self.have[i] = self.load("%work", self.place[p] + k)
+            else:
+                self.have[i] = self.put(f"extractelement {vector('double', self.lanes)} {self.value(p)}, i64 {k}")
+        elif op == "pack":
+            V = vector("double", self.lanes)
+            x = "undef"
+            if len(set(node[1:])) == 1:
+                x = self.put(f"insertelement {V} undef, double {self.value(node[1])}, i64 0")
+                x = self.put(f"shufflevector {V} {x}, {V} undef, <{self.lanes} x i32> zeroinitializer")
+            else:
+                for k, j in enumerate(node[1:]):
+                    x = self.put(f"insertelement {V} {x}, double {self.value(j)}, i64 {k}")
+            self.have[i] = x
+        else:
+            if i in self.wide:
+                self.width, self.D, self.B = self.lanes, vector("double", self.lanes), vector("i1", self.lanes)
+            self.have[i] = OPERATIONS[op].lower(self, i, *[self.value(j) for j in node[1:]])
         if i in self.slot:
+            if i in self.wide:
+                self.width, self.D = self.lanes, vector("double", self.lanes)
             self.store(self.number(i), "%work", self.slot[i])
+        self.width, self.D, self.B = self.module.width, self.module.D, self.module.B

@@ -118,6 +118,9 @@ ROWS = (
     Operation("loop", operands=(3, END)),
     Operation("root", operands=(2, END)),
     Operation("get", operands=(1, 2)),
+    Operation("pack"),
+    Operation("lane", operands=(2, END)),
+    Operation("consts", operands=(END, END)),
 )
 
 OPERATIONS = {row.name: row for row in ROWS}

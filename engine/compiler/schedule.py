@@ -44,7 +44,7 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
         op = node[0]
         if op in ("add", "sub") and node[1] != node[2]:
             a, b = node[1], node[2]
-            if b in absorbed and not (a in absorbed and uses[a] < uses[b]):
+            if b in absorbed and not (a in absorbed and (uses[a], -a) < (uses[b], -b) if CANON else a in absorbed and uses[a] < uses[b]):
                 x, y = product(b)
                 new[i] = put("fma", put("neg", x) if op == "sub" else x, y, new[a])
                 continue
@@ -80,18 +80,25 @@ def segments(nodes: list[Node], limit: int) -> list[range]:
 
 #: below this many, sines and cosines are faster where they are used (measured: 9 joints 5–15 % slower together, 29 joints 15 % faster)
 MANY_ANGLES = 16
+import os
+CANON = os.environ.get('CANON')
 
 
-def angles(nodes: list[Node]) -> dict[int, int]:
+def angles(nodes: list[Node], together=(), few: bool = False) -> dict[int, int]:
     """Return the inputs whose sine or cosine is wanted, numbered; none if they are too few to be worth a way through memory."""
     turned: dict[int, int] = {}
+    if together:
+        where = {node[1]: i for i, node in enumerate(nodes) if node[0] == "input"}
+        for t in together:
+            for k in t:
+                turned.setdefault(where[k], len(turned))
     for op, *args in nodes:
         if op in ("sin", "cos") and nodes[args[0]][0] == "input":
             turned.setdefault(args[0], len(turned))
-    return turned if len(turned) >= MANY_ANGLES else {}
+    return turned if few or len(turned) >= MANY_ANGLES else {}
 
 
-def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int
+def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int, wide: Container[int] = (), lanes: int = 1
               ) -> tuple[dict[int, int], int, dict[int, list[int]]]:  # fmt: skip
     """Plan the registers: return which values stand in memory (node -> slot), how many slots there are, and what leaves before each node.
 
@@ -107,7 +114,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         return i
 
     def wanted(i: int) -> list[int]:
-        if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in CALLS):
+        if nodes[i][0] in ("neg", "const", "consts", "input", "get") or (i in placed and nodes[i][0] not in CALLS):
             return [source(i)] if i in final and nodes[i][0] != "const" else []
         return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
 
@@ -133,28 +140,30 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         for i in part:
             for j in wants[i]:
                 if j not in held:
-                    if nodes[i][0] not in CALLS:                    # whose arguments pass on to memory, one by one
+                    if nodes[i][0] not in CALLS and nodes[i][0] != "lane":                    # whose arguments pass on to memory, one by one
                         make_room(i, wants[i])
                         held.add(j)
-                    if j != i and nodes[j][0] not in ("const", "input") and j not in placed:
+                    if j != i and nodes[j][0] not in ("const", "consts", "input") and j not in placed:
                         loaded[j] = i
             for j in wants[i]:
                 readers[j].pop()
                 if not readers[j] or readers[j][-1] not in part:
                     held.discard(j)
-            if i in readers and readers[i] and readers[i][-1] in part and i not in placed and nodes[i][0] not in ("const", "input"):
+            if i in readers and readers[i] and readers[i][-1] in part and i not in placed and nodes[i][0] not in ("const", "consts", "input"):
                 make_room(i + 1, [])
                 held.add(i)
     slot: dict[int, int] = {}
-    free: list[int] = []
-    ending: dict[int, list[int]] = {}
+    free: dict[int, list[int]] = {1: [], lanes: []}
+    ending: dict[int, list[tuple[int, int]]] = {}
     total = 0
     for i in range(len(nodes)):
         if i in loaded:
-            if not free:
-                free.append(total)
-                total += 1
-            slot[i] = free.pop()
-            ending.setdefault(loaded[i], []).append(slot[i])
-        free += ending.pop(i, [])
+            n = lanes if i in wide else 1
+            if not free[n]:
+                free[n].append(total)
+                total += n
+            slot[i] = free[n].pop()
+            ending.setdefault(loaded[i], []).append((n, slot[i]))
+        for n, k in ending.pop(i, []):
+            free[n].append(k)
     return slot, total, leaving
