@@ -14,11 +14,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from engine.compiler import exponentials, limbs, machine, vecmath
+from engine.compiler import exponentials, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
+from engine.compiler.lanes import Laned, laned
 from engine.compiler.operations import CALLS, OPERATIONS, operands
-from engine.compiler.program import Program, truth_values
-from engine.compiler.schedule import angles, fused, residence, segments
+from engine.compiler.program import Program, size, truth_values
+from engine.compiler.schedule import STANDING, angles, fused, residence, segments
 from engine.compiler.vecmath import literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
@@ -73,8 +74,8 @@ class Module:
         """How many vector registers there are."""
         return machine.registers()
 
-    def constant(self, c: tuple[str, ...]) -> int:
-        """Where constants stand in their table."""
+    def constant(self, *c: str) -> int:
+        """Where constants stand side by side in their table."""
         if c not in self.constants:
             self.constants[c] = len(self.table)
             self.table += c
@@ -140,16 +141,12 @@ end:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
-            self.wide, self.together, self.lanes_of_packs = set(), [], 1
-            if self.width == 1 and limbs.HINT:
-                hint = limbs.HINT(program, nodes, outputs)
-                if hint:
-                    nodes, outputs, self.wide, self.together = limbs.laned(nodes, outputs, *hint)
-                    self.lanes_of_packs = len(hint[0][0])
-            self.functions[program.key] = self._emit(program, nodes, outputs, callees)
+            most = machine.width() if self.width == 1 else 1
+            self.functions[program.key] = self._emit(program, laned(nodes, outputs, [size(s) for s in program.shapes_in], most), callees)
         return self.functions[program.key]
 
-    def _emit(self, program, nodes, outputs, callees) -> tuple[str, int]:
+    def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
+        nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         place: dict[int, int] = {}  # node -> where in work it lies
         size = 0
@@ -158,19 +155,16 @@ end:
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
-        wide, lanes = self.wide, self.lanes_of_packs
-        turned = angles(nodes, self.together, lanes > 1)
+        turned = angles(nodes, made.together)
         turn, at_once = self.angles() if turned else ("", 1)
         x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
         for i, node in enumerate(nodes):
             if node[0] in ("sin", "cos") and node[1] in turned:
                 place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
         for i, node in enumerate(nodes):
-            if node[0] == "pack" and all(j in place for j in node[1:]):
-                k = [place[j] for j in node[1:]]
-                if k == list(range(k[0], k[0] + lanes)):
-                    place[i] = k[0]
-        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE, wide, lanes)
+            if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
+                place[i] = place[node[1]]
+        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE, made.wide)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
@@ -183,14 +177,14 @@ end:
         truths = truth_values(nodes)
         bodies = []
         if turned:
-            body = Body(self, nodes, slot, place, truths, wide, lanes)
+            body = Body(self, made, slot, place, truths)
             for k in range(room):
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, nodes, slot, place, truths, wide, lanes)
+            body = Body(self, made, slot, place, truths)
             for i in part:
                 for j in leaving.get(i, ()):
                     body.have.pop(j, None)
@@ -225,10 +219,9 @@ end:
 class Body:
     """The instructions of one segment."""
 
-    def __init__(self, module: Module, nodes, slot, place, truths: set[int], wide=(), lanes=1) -> None:
-        self.wide, self.lanes = wide, lanes
-        self.module, self.nodes, self.slot, self.place, self.truths = module, nodes, slot, place, truths
-        self.width, self.D, self.B = module.width, module.D, module.B
+    def __init__(self, module: Module, made: Laned, slot, place, truths: set[int]) -> None:
+        self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
+        self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
         self.lines: list[str] = []
         self.have: dict[int, str] = {}
         self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
@@ -257,15 +250,18 @@ class Body:
             self.used[base].append(k)
         return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
-    def load(self, base: str, k: int, n: int = 1) -> str:
-        """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
-        at = self.at(base, k)
-        return self.put(f"load volatile {vector('double', n)}, ptr {at}, align 8" if n > 1 else f"load volatile {self.module.D}, ptr {at}")
+    def type(self, i: int) -> str:
+        """LLVM's type of a node that is a number, or a vector of numbers."""
+        return vector("double", self.wide[i]) if i in self.wide else self.module.D
 
-    def store(self, value: str, base: str, k: int) -> None:
+    def load(self, base: str, k: int, i: int) -> str:
+        """The value of node i from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
+
+    def store(self, value: str, base: str, k: int, i: int = -1) -> None:
         """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
         how = "store" if base == "%out" else "store volatile"
-        self.lines.append(f"  {how} {self.D} {value}, ptr {self.at(base, k)}{', align 8' if self.width != self.module.width else ''}")
+        self.lines.append(f"  {how} {self.type(i)} {value}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
 
     def value(self, i: int) -> str:
         """Operand for node i: what is in a register, or a load."""
@@ -274,20 +270,15 @@ class Body:
         op, *args = self.nodes[i]
         m = self.module
         if op == "neg":  # made where it is read: most are part of a fused multiply-add
-            x = self.value(args[0])
-            D = vector("double", self.lanes) if i in self.wide else self.module.D
-            return self.put(f"fneg {D} {x}")
-        if op == "consts":
-            self.have[i] = self.load("%constants", m.constant(tuple(map(literal, args))), self.lanes)
-            return self.have[i]
+            return self.put(f"fneg {self.type(i)} {self.value(args[0])}")
         if op == "const" and i in self.truths:
             return splat("i1", m.width, str(int(args[0])))
-        if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
-            value = self.load("%constants", m.constant((literal(args[0]),)))
+        if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
+            value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
         elif op == "input":
-            value = self.load("%in", args[0])
+            value = self.load("%in", args[0], i)
         else:
-            value = self.load("%work", self.place[i], self.lanes if i in self.wide else 1)
+            value = self.load("%work", self.place[i], i)
         if i in self.truths:
             value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
@@ -331,30 +322,14 @@ class Body:
                     f = self.module.loop(callees[node[1]][0], n)
                     self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
-        if op in ("input", "const", "consts", "neg") or (i in self.place and i not in self.slot):
+        if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
             return
-        if op == "lane":
-            k, p = node[1:]
-            if p not in self.have and p in self.place:
-                self.have[i] = self.load("%work", self.place[p] + k)
-            else:
-                self.have[i] = self.put(f"extractelement {vector('double', self.lanes)} {self.value(p)}, i64 {k}")
-        elif op == "pack":
-            V = vector("double", self.lanes)
-            x = "undef"
-            if len(set(node[1:])) == 1:
-                x = self.put(f"insertelement {V} undef, double {self.value(node[1])}, i64 0")
-                x = self.put(f"shufflevector {V} {x}, {V} undef, <{self.lanes} x i32> zeroinitializer")
-            else:
-                for k, j in enumerate(node[1:]):
-                    x = self.put(f"insertelement {V} {x}, double {self.value(j)}, i64 {k}")
-            self.have[i] = x
+        if op == "lane" and node[2] in self.place and node[2] not in self.have:
+            self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
         else:
-            if i in self.wide:
-                self.width, self.D, self.B = self.lanes, vector("double", self.lanes), vector("i1", self.lanes)
-            self.have[i] = OPERATIONS[op].lower(self, i, *[self.value(j) for j in node[1:]])
+            given = [self.value(j) for j in operands(node)]
+            self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
+            self.have[i] = OPERATIONS[op].lower(self, i, *given)
+            self.width, self.D = self.module.width, self.module.D
         if i in self.slot:
-            if i in self.wide:
-                self.width, self.D = self.lanes, vector("double", self.lanes)
-            self.store(self.number(i), "%work", self.slot[i])
-        self.width, self.D, self.B = self.module.width, self.module.D, self.module.B
+            self.store(self.number(i), "%work", self.slot[i], i)
