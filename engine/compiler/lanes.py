@@ -17,6 +17,8 @@ from engine.compiler.program import live
 
 #: packs must save this part of all operations: else the program stays as it is
 WORTH = 1 / 8
+#: packs that may need each other before all are given up
+TANGLES = 32
 
 
 @dataclass
@@ -37,16 +39,12 @@ class Laned:
 
 def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Laned:
     """The program in vectors of up to ``most`` lanes, if that is worth it; arguments have these sizes."""
-    best, least = Laned(nodes, outputs), count(nodes) * (1 - WORTH)
-    for lanes in (4, 2):
-        packs = found(nodes, outputs, sizes, lanes) if lanes <= most else None
-        order = packs and packs.pack and ordered(packs)
-        if order:
-            writer = Writer(packs, lanes, order)
-            made, results = live(writer.nodes, [writer.number(i) for i in outputs])
-            if count(made) < least:
-                best, least = Laned(made, results, vectors(made, lanes), angles_together(made)), count(made)
-    return best
+    for packs in found(nodes, outputs, sizes, most) if most > 1 else ():
+        writer = Writer(packs, ordered(packs))
+        made, results = live(writer.nodes, [writer.number(i) for i in outputs])
+        if count(made) < count(nodes) * (1 - WORTH):
+            return Laned(made, results, vectors(made, packs.lanes), angles_together(made))
+    return Laned(nodes, outputs)
 
 
 def count(nodes: list[Node]) -> int:
@@ -55,7 +53,20 @@ def count(nodes: list[Node]) -> int:
 
 
 def ordered(packs: Packs) -> list[int | Pack]:
-    """Packs and other nodes, operands first: what the first lane's needs is made where it is needed. Empty if packs need each other."""
+    """Packs and other nodes, operands first: what the first lane's needs is made where it is needed. Packs that need each other are
+    taken apart."""
+    for _ in range(TANGLES):
+        order, tangled = in_order(packs)
+        if not tangled:
+            return order
+        for i in tangled:
+            del packs.pack[i]
+    packs.pack.clear()
+    return in_order(packs)[0]
+
+
+def in_order(packs: Packs) -> tuple[list[int | Pack], Pack]:
+    """Packs and other nodes, operands first, or a pack that needs itself."""
     nodes, of = packs.nodes, packs.pack
     order: list[int | Pack] = []
     state: dict[int | Pack, int] = {}                                          # 1: begun, 2: made
@@ -71,16 +82,17 @@ def ordered(packs: Packs) -> list[int | Pack]:
                 todo.append((x, True))
                 below = [of.get(j, j) for k in (x if isinstance(x, tuple) else (x,)) for j in packs.reads[k]]
                 if any(state.get(y) == 1 for y in below):
-                    return []
+                    begun = [y for y, ready in todo if ready and isinstance(y, tuple)]
+                    return [], begun[-1]
                 todo += [(y, False) for y in reversed(below) if y not in state]
-    return order
+    return order, ()
 
 
 class Writer:
     """The nodes of a program with packs, as they are made."""
 
-    def __init__(self, packs: Packs, lanes: int, order: list[int | Pack]) -> None:
-        self.packs, self.lanes = packs, lanes
+    def __init__(self, packs: Packs, order: list[int | Pack]) -> None:
+        self.packs, self.lanes = packs, packs.lanes
         self.nodes: list[Node] = []
         self.known: dict[Any, int] = {}
         self.made: dict[int | Pack, int] = {}

@@ -10,9 +10,10 @@ go on (:meth:`Packs.likely`), from above (:meth:`Packs.down`), where a part that
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engine.compiler.operations import Node, operands
@@ -24,6 +25,8 @@ PACKED = {"add", "sub", "mul", "fma", "div", "sqrt"}
 SWAPPED = {"add", "sub", "mul", "fma"}
 #: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
 ROUNDS, DEPTH = 3, 4
+#: what speaks against two inputs being equal, and what must speak for some that are; numbers of the longest argument that is looked at
+DOUBT, SURE, LONGEST = 0.3, 2.0, 256
 
 
 def kind(op: str) -> str:
@@ -43,13 +46,13 @@ class Packs:
     ----------
     base, minus : of each node, what it is the negative of, or itself, and which of both
     reads, readers : of each node, its operands and who reads it, signs apart
-    lanes : input's number -> those that are equal to it in other lanes, itself included
+    inputs : input's number -> those that are equal to it in other lanes, itself included
     pack : node -> the pack that it is in
     order : node of a pack -> its operands, so that those of all lanes match
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: list[Node], lanes: int = 1) -> None:
+        self.nodes, self.lanes = nodes, lanes
         self.base, self.minus = list(range(len(nodes))), [False] * len(nodes)
         self.reads: list[list[int]] = [[] for _ in nodes]
         self.readers: list[list[int]] = [[] for _ in nodes]
@@ -60,7 +63,7 @@ class Packs:
             self.reads[i] = [self.base[j] for j in operands(node)]
             for j in self.reads[i]:
                 self.readers[j].append(i)
-        self.lanes: dict[int, Pack] = {}
+        self.inputs: dict[int, Pack] = {}
         self.pack: dict[int, Pack] = {}
         self.order: dict[int, list[int]] = {}
 
@@ -78,8 +81,8 @@ class Packs:
             return ("pack", t[0]), t.index(i)
         op = self.nodes[i][0]
         k = self.angle(i)
-        if k in self.lanes:
-            return (op, self.lanes[k][0]), self.lanes[k].index(k)
+        if k in self.inputs:
+            return (op, self.inputs[k][0]), self.inputs[k].index(k)
         return ("const", 0) if op == "const" else ("node", i), -1
 
     def join(self, t: Pack) -> list[Pack]:
@@ -111,12 +114,12 @@ class Packs:
                 score -= 2
         return score
 
-    def up(self, lanes: int, apart: bool = False) -> None:
+    def up(self, apart: bool = False) -> None:
         """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
         sides = [0] * len(self.nodes)
         if apart:
             for i, node in enumerate(self.nodes):
-                t = self.lanes.get(node[1]) if node[0] == "input" else None
+                t = self.inputs.get(node[1]) if node[0] == "input" else None
                 sides[i] = 1 << t.index(node[1]) if t else 0
                 for j in self.reads[i]:
                     sides[i] |= sides[j]
@@ -136,7 +139,7 @@ class Packs:
             what, lane = look(i)
             if lane < 0:
                 continue
-            rows = waiting.setdefault(what, [[] for _ in range(lanes)])
+            rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
             if i not in rows[lane]:
                 rows[lane].append(i)
             for k, row in enumerate(rows):
@@ -148,7 +151,7 @@ class Packs:
                     for reader in self.readers[j]:
                         heapq.heappush(todo, reader)
 
-    def likely(self, outputs: Sequence[int], lanes: int) -> list[Pack]:
+    def likely(self, outputs: Sequence[int]) -> list[Pack]:
         """Results that look alike down to packs and inputs, one of each lane."""
 
         def look(i: int, depth: int) -> Any:
@@ -166,7 +169,7 @@ class Packs:
                 own: set[int] = set()
                 what = look(i, DEPTH)
                 if len(own) == 1:
-                    groups.setdefault(what, [[] for _ in range(lanes)])[own.pop()].append(i)
+                    groups.setdefault(what, [[] for _ in range(self.lanes)])[own.pop()].append(i)
         return [t for rows in groups.values() for t in zip(*rows, strict=False)]
 
     def down(self, packs: Sequence[Pack]) -> None:
@@ -180,70 +183,80 @@ class Packs:
                 continue
             if ops == {"input"}:
                 numbers = tuple(self.nodes[i][1] for i in t)
-                if not any(k in self.lanes for k in numbers):
-                    self.lanes |= dict.fromkeys(numbers, numbers)
+                if not any(k in self.inputs for k in numbers):
+                    self.inputs |= dict.fromkeys(numbers, numbers)
             elif ops <= PACKED:
                 for column in self.join(t):
                     below = tuple(self.base[i] for i in column)
                     heapq.heappush(todo, (-max(below), below))
 
 
-def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], lanes: int) -> Packs:
-    """The packs of a program of arguments of these sizes, of so many lanes."""
-    packs = Packs(nodes)
-    packs.lanes = equal_inputs(packs, sizes, lanes)
-    if packs.lanes:
-        packs.up(lanes, apart=True)
-    if packs.pack:
-        packs.down(packs.likely(outputs, lanes))
-        packs.up(lanes)
-    return packs
+def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
+    """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+    looks = appearances(Packs(nodes), sizes)
+    equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
+    for lanes, inputs in equal.items():
+        if inputs and 2 * len(inputs) >= len(equal[2]):
+            packs = Packs(nodes, lanes)
+            packs.inputs = inputs
+            packs.up(apart=True)
+            packs.down(packs.likely(outputs))
+            packs.up()
+            if packs.pack:
+                yield packs
 
 
-def equal_inputs(packs: Packs, sizes: Sequence[int], lanes: int) -> dict[int, Pack]:
-    """Inputs that are equal in blocks: of each argument, runs of numbers that look like those at a distance, and at its multiples.
+#: the numbers of an argument, and of those that are read what they look like, round by round
+Appearance = tuple[range, dict[int, list[int]]]
 
-    What an input looks like is its colour (Weisfeiler and Leman) after some rounds; how much that says is −log of how many look so.
-    """
+
+def appearances(packs: Packs, sizes: Sequence[int]) -> list[Appearance]:
+    """What each argument's numbers look like from where they are read."""
     colour = colours(packs)
     node = {x[1]: i for i, x in enumerate(packs.nodes) if x[0] == "input"}
+    arguments = [range(end - n, end) for n, end in zip(sizes, itertools.accumulate(sizes), strict=True) if n <= LONGEST]
+    return [(a, {k: [colour(node[k], r) for r in range(ROUNDS + 1)] for k in a if k in node}) for a in arguments]
+
+
+def equal_inputs(appearances: list[Appearance], lanes: int) -> dict[int, Pack]:
+    """Inputs that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
+
+    What a look says is −log of how many of an argument's numbers have it. The distance is the one that says most in all arguments together:
+    a leg has as many positions as velocities.
+    """
+    count = [Counter((r, x) for look in looks.values() for r, x in enumerate(look)) for _, looks in appearances]
     result: dict[int, Pack] = {}
-    first = 0
-    for n in sizes:
-        here = [k for k in range(first, first + n) if k in node]
-        looks = {k: [colour(node[k], r) for r in range(ROUNDS + 1)] for k in here}
-        count = [Counter(looks[k][r] for k in here) for r in range(ROUNDS + 1)]
 
-        def worth(k: int, distance: int, looks=looks, count=count) -> float | None:
-            t = [k + distance * lane for lane in range(lanes)]
-            if any(x not in looks or x in result for x in t):
-                return None
-            same = [r for r in range(ROUNDS + 1) if len({looks[x][r] for x in t}) == 1]
-            return math.log(len(looks) / count[same[-1]][looks[k][same[-1]]]) - 0.3
+    def worth(t: Pack, looks: dict[int, list[int]], count: Counter[tuple[int, int]]) -> float | None:
+        if any(k not in looks or k in result for k in t):
+            return None
+        r = max(r for r in range(ROUNDS + 1) if len({looks[k][r] for k in t}) == 1)
+        return math.log(len(looks) / count[r, looks[t[0]][r]]) - DOUBT
 
-        while block := best_block(worth, range(first, first + n), lanes):
-            distance, run = block
-            for k in run:
-                t = tuple(k + distance * lane for lane in range(lanes))
-                result |= dict.fromkeys(t, t)
-        first += n
-    return result
-
-
-def best_block(worth: Callable[[int, int], float | None], numbers: range, lanes: int) -> tuple[int, range] | None:
-    """The distance of equal blocks and the first of them, of at least two numbers, that are worth most."""
-    best, block = 2.0, None
-    for distance in range(2, len(numbers) // lanes + 1):
-        each = [worth(k, distance) for k in numbers]
-        for start in range(len(numbers)):
+    def best_run(a: int, distance: int) -> tuple[float, list[Pack]]:
+        numbers, looks = appearances[a]
+        packs = [tuple(range(k, k + distance * lanes, distance)) for k in numbers[: max(len(numbers) - distance * (lanes - 1), 0)]]
+        each = [worth(t, looks, count[a]) for t in packs]
+        best: tuple[float, list[Pack]] = (0.0, [])
+        for first in range(len(packs)):
             total = 0.0
-            for k, x in enumerate(each[start : start + distance]):
+            for last, x in enumerate(each[first : first + distance], first):
                 if x is None:
                     break
                 total += x
-                if total > best and k:
-                    best, block = total, (distance, range(numbers[start], numbers[start] + k + 1))
-    return block
+                if total > best[0] and last > first:
+                    best = total, packs[first : last + 1]
+        return best
+
+    enough, longest = SURE, max((len(numbers) for numbers, _ in appearances), default=0)
+    while True:
+        tried = [[best_run(a, distance) for a in range(len(appearances))] for distance in range(2, longest // lanes + 1)]
+        runs = max(tried, key=lambda runs: sum(total for total, _ in runs), default=[])
+        total = sum(total for total, _ in runs)
+        if total < enough:
+            return result
+        enough = max(enough, total / 4)
+        result |= {k: t for _, run in runs for t in run for k in t}
 
 
 def colours(packs: Packs) -> Callable[[int, int], int]:
