@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from engine.compiler import exponentials, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.lanes import Laned, laned
+from engine.compiler.lowering import VECTORS
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, size, truth_values
 from engine.compiler.schedule import STANDING, angles, fused, residence, segments
@@ -327,9 +328,9 @@ class Body:
         if op == "lane" and node[2] in self.place and node[2] not in self.have:
             self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
         else:
-            given = [self.value(j) for j in operands(node)]
+            x = [self.value(j) for j in operands(node)]
             self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
-            self.have[i] = OPERATIONS[op].lower(self, i, *given)
+            self.have[i] = (OPERATIONS[op].lower or VECTORS[op])(self, i, *x)
             self.width, self.D = self.module.width, self.module.D
         if i in self.slot:
             self.store(self.number(i), "%work", self.slot[i], i)

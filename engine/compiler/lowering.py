@@ -80,3 +80,7 @@ def lane(body: Any, i: int, v: str) -> str:
     """A number of a vector."""
     _, k, of = body.nodes[i]
     return body.put(f"extractelement {body.type(of)} {v}, i64 {k}")
+
+
+#: between numbers and vectors
+VECTORS: dict[str, Lowering] = {"pack": packed, "lane": lane}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.lowering import Lowering, extremum, half, instruction, lane, lanes, libm, llvm, negated, on_truths, packed, select, unchanged
+from engine.compiler.lowering import Lowering, extremum, half, instruction, lanes, libm, llvm, negated, on_truths, select, unchanged
 
 Node = tuple[Any, ...]
 END = sys.maxsize
@@ -119,8 +119,8 @@ ROWS = (
     Operation("loop", operands=(3, END)),
     Operation("root", operands=(2, END)),
     Operation("get", operands=(1, 2)),
-    Operation("pack", lower=packed),
-    Operation("lane", lower=lane, operands=(2, END)),
+    Operation("pack"),
+    Operation("lane", operands=(2, END)),
     Operation("consts", operands=(END, END)),
 )
 
