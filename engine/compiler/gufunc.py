@@ -130,7 +130,8 @@ def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) 
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
     n = len(step.outputs)
     p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
-    code = machine.Code(f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}", lambda: rollout(step, observe, width, inputs))
+    key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, width, inputs))
     more = f",(r,{inputs})" * bool(inputs)
     return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
 

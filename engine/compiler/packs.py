@@ -2,9 +2,9 @@
 
 A pack is a tuple of nodes, a lane each, that do the same to packs, to what all lanes share, to constants and to inputs; constants, inputs
 and signs may differ, since a left leg is the right one's mirror image (superword-level parallelism, Larsen and Amarasinghe, 2000; packs are
-found here from the whole graph, not from neighbours in memory). Inputs that look alike from where they are read begin
-(:func:`equal_inputs`); packs grow from them towards the results (:meth:`Packs.up`) until parts differ. Results that look alike down to there
-go on (:meth:`Packs.likely`), from above (:meth:`Packs.down`), where a part that differs costs itself alone.
+found here from the whole graph, not from neighbours in memory). Inputs that look alike from where they are read are the beginning
+(:func:`equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on from results that look
+alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down`), where a part that differs costs itself alone.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from engine.compiler.operations import Node, operands
 
 Pack = tuple[int, ...]
+#: an input's node, and its colours round by round
+Appearance = tuple[int, tuple[int, ...]]
 #: operations that are one instruction on a vector
 PACKED = {"add", "sub", "mul", "fma", "div", "sqrt"}
 #: of these, those whose first two operands may change places; of a difference they do so with its sign
@@ -44,15 +46,16 @@ class Packs:
 
     Attributes
     ----------
+    lanes : of a pack
     base, minus : of each node, what it is the negative of, or itself, and which of both
     reads, readers : of each node, its operands and who reads it, signs apart
-    inputs : input's number -> those that are equal to it in other lanes, itself included
+    leaf : input that is equal to others, its sine or cosine -> what it is, the same in all lanes, and its lane
     pack : node -> the pack that it is in
     order : node of a pack -> its operands, so that those of all lanes match
     """
 
-    def __init__(self, nodes: list[Node], lanes: int = 1) -> None:
-        self.nodes, self.lanes = nodes, lanes
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes, self.lanes = nodes, 0
         self.base, self.minus = list(range(len(nodes))), [False] * len(nodes)
         self.reads: list[list[int]] = [[] for _ in nodes]
         self.readers: list[list[int]] = [[] for _ in nodes]
@@ -63,27 +66,30 @@ class Packs:
             self.reads[i] = [self.base[j] for j in operands(node)]
             for j in self.reads[i]:
                 self.readers[j].append(i)
-        self.inputs: dict[int, Pack] = {}
+        self.leaf: dict[int, tuple[Any, int]] = {}
         self.pack: dict[int, Pack] = {}
         self.order: dict[int, list[int]] = {}
 
-    def angle(self, i: int) -> int:
-        """The input's number, of an input or its sine or cosine; else −1."""
-        op, *args = self.nodes[i]
-        if op in ("sin", "cos"):
-            op, *args = self.nodes[args[0]]
-        return args[0] if op == "input" else -1
+    def begin(self, lanes: int, equal: Iterable[Pack]) -> None:
+        """Begin with so many lanes and these inputs, nodes."""
+        self.lanes, self.leaf, self.pack, self.order = lanes, {}, {}, {}
+        for t in equal:
+            self.equate(t)
+
+    def equate(self, t: Pack) -> None:
+        """Take these inputs, nodes, for equal; and so their sines and cosines."""
+        for lane, i in enumerate(t):
+            self.leaf[i] = ("input", t[0]), lane
+            self.leaf |= {j: ((self.nodes[j][0], t[0]), lane) for j in self.readers[i] if self.nodes[j][0] in ("sin", "cos")}
 
     def found(self, i: int) -> tuple[Any, int]:
         """What a node is, the same in all lanes, and its lane; −1 if it is in none, and perhaps shared by all."""
-        t = self.pack.get(i)
-        if t:
+        if i in self.pack:
+            t = self.pack[i]
             return ("pack", t[0]), t.index(i)
-        op = self.nodes[i][0]
-        k = self.angle(i)
-        if k in self.inputs:
-            return (op, self.inputs[k][0]), self.inputs[k].index(k)
-        return ("const", 0) if op == "const" else ("node", i), -1
+        if i in self.leaf:
+            return self.leaf[i]
+        return ("const", 0) if self.nodes[i][0] == "const" else ("node", i), -1
 
     def join(self, t: Pack) -> list[Pack]:
         """Make a pack; return the columns of its operands."""
@@ -118,10 +124,9 @@ class Packs:
         """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
         sides = [0] * len(self.nodes)
         if apart:
-            for i, node in enumerate(self.nodes):
-                t = self.inputs.get(node[1]) if node[0] == "input" else None
-                sides[i] = 1 << t.index(node[1]) if t else 0
-                for j in self.reads[i]:
+            for i, reads in enumerate(self.reads):
+                sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
+                for j in reads:
                     sides[i] |= sides[j]
 
         def look(i: int) -> tuple[Any, int]:
@@ -133,7 +138,7 @@ class Packs:
             return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if apart and lane >= 0 and sides[i] != 1 << lane else lane
 
         waiting: dict[Any, list[list[int]]] = {}
-        todo = list(range(len(self.nodes)))                                    # a heap
+        todo = sorted({j for i in (*self.leaf, *self.pack) for j in self.readers[i]})   # a heap
         while todo:
             i = heapq.heappop(todo)
             what, lane = look(i)
@@ -182,9 +187,8 @@ class Packs:
             if len(ops) > 1 or len(set(t)) < len(t) or any(i in self.pack for i in t):
                 continue
             if ops == {"input"}:
-                numbers = tuple(self.nodes[i][1] for i in t)
-                if not any(k in self.inputs for k in numbers):
-                    self.inputs |= dict.fromkeys(numbers, numbers)
+                if not any(i in self.leaf for i in t):
+                    self.equate(t)
             elif ops <= PACKED:
                 for column in self.join(t):
                     below = tuple(self.base[i] for i in column)
@@ -193,12 +197,12 @@ class Packs:
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
     """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
-    looks = appearances(Packs(nodes), sizes)
+    packs = Packs(nodes)
+    looks = appearances(packs, sizes)
     equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
     for lanes, inputs in equal.items():
-        if inputs and 2 * len(inputs) >= len(equal[2]):
-            packs = Packs(nodes, lanes)
-            packs.inputs = inputs
+        if inputs and lanes * len(inputs) >= len(equal[2]):
+            packs.begin(lanes, inputs)
             packs.up(apart=True)
             packs.down(packs.likely(outputs))
             packs.up()
@@ -206,71 +210,73 @@ def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
                 yield packs
 
 
-#: the numbers of an argument, and of those that are read what they look like, round by round
-Appearance = tuple[range, dict[int, list[int]]]
-
-
-def appearances(packs: Packs, sizes: Sequence[int]) -> list[Appearance]:
-    """What each argument's numbers look like from where they are read."""
+def appearances(packs: Packs, sizes: Sequence[int]) -> list[list[Appearance | None]]:
+    """Of each argument's numbers: their nodes, and what they look like from where they are read; None of those that are not."""
     colour = colours(packs)
     node = {x[1]: i for i, x in enumerate(packs.nodes) if x[0] == "input"}
     arguments = [range(end - n, end) for n, end in zip(sizes, itertools.accumulate(sizes), strict=True) if n <= LONGEST]
-    return [(a, {k: [colour(node[k], r) for r in range(ROUNDS + 1)] for k in a if k in node}) for a in arguments]
+    return [[(node[k], tuple(colour(node[k], r) for r in range(ROUNDS + 1))) if k in node else None for k in a] for a in arguments]
 
 
-def equal_inputs(appearances: list[Appearance], lanes: int) -> dict[int, Pack]:
+def equal_inputs(arguments: Sequence[Sequence[Appearance | None]], lanes: int) -> list[Pack]:
     """Inputs that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
 
     What a look says is −log of how many of an argument's numbers have it. The distance is the one that says most in all arguments together:
     a leg has as many positions as velocities.
     """
-    count = [Counter((r, x) for look in looks.values() for r, x in enumerate(look)) for _, looks in appearances]
-    result: dict[int, Pack] = {}
+    left = [list(looks) for looks in arguments]
+    count = [Counter((r, x) for look in looks if look for r, x in enumerate(look[1])) for looks in arguments]
 
-    def worth(t: Pack, looks: dict[int, list[int]], count: Counter[tuple[int, int]]) -> float | None:
-        if any(k not in looks or k in result for k in t):
+    def worth(a: int, block: range) -> float | None:
+        looks = [left[a][k] for k in block]
+        if None in looks:
             return None
-        r = max(r for r in range(ROUNDS + 1) if len({looks[k][r] for k in t}) == 1)
-        return math.log(len(looks) / count[r, looks[t[0]][r]]) - DOUBT
+        rounds = [set(same) for same in zip(*(look[1] for look in looks if look), strict=True)]
+        last = max(r for r, same in enumerate(rounds) if len(same) == 1)
+        return math.log(len(left[a]) / count[a][last, rounds[last].pop()]) - DOUBT
 
-    def best_run(a: int, distance: int) -> tuple[float, list[Pack]]:
-        numbers, looks = appearances[a]
-        packs = [tuple(range(k, k + distance * lanes, distance)) for k in numbers[: max(len(numbers) - distance * (lanes - 1), 0)]]
-        each = [worth(t, looks, count[a]) for t in packs]
-        best: tuple[float, list[Pack]] = (0.0, [])
-        for first in range(len(packs)):
+    def best_run(a: int, distance: int) -> tuple[float, list[range]]:
+        blocks = [range(k, k + distance * lanes, distance) for k in range(len(left[a]) - distance * (lanes - 1))]
+        each = [worth(a, block) for block in blocks]
+        best: tuple[float, list[range]] = (0.0, [])
+        for first in range(len(blocks)):
             total = 0.0
             for last, x in enumerate(each[first : first + distance], first):
                 if x is None:
                     break
                 total += x
                 if total > best[0] and last > first:
-                    best = total, packs[first : last + 1]
+                    best = total, blocks[first : last + 1]
         return best
 
-    enough, longest = SURE, max((len(numbers) for numbers, _ in appearances), default=0)
+    equal: list[Pack] = []
+    enough, longest = SURE, max(map(len, arguments), default=0)
     while True:
-        tried = [[best_run(a, distance) for a in range(len(appearances))] for distance in range(2, longest // lanes + 1)]
+        tried = [[best_run(a, distance) for a in range(len(left))] for distance in range(2, longest // lanes + 1)]
         runs = max(tried, key=lambda runs: sum(total for total, _ in runs), default=[])
         total = sum(total for total, _ in runs)
         if total < enough:
-            return result
-        enough = max(enough, total / 4)
-        result |= {k: t for _, run in runs for t in run for k in t}
+            return equal
+        enough = max(enough, total / 4)                                        # what says much less says nothing
+        for a, (_, run) in enumerate(runs):
+            for block in run:
+                equal.append(tuple(look[0] for k in block if (look := left[a][k])))
+                for k in block:
+                    left[a][k] = None
 
 
 def colours(packs: Packs) -> Callable[[int, int], int]:
-    """What a node looks like after some rounds: a number that is equal for nodes with equal neighbours."""
+    """What a node looks like after some rounds (Weisfeiler and Leman): a number that is the same for nodes with the same neighbours."""
     names: dict[Any, int] = {}
     known: list[dict[int, int]] = [{} for _ in range(ROUNDS + 1)]
 
     def colour(i: int, rounds: int) -> int:
         if i not in known[rounds]:
-            below: Any = kind(packs.nodes[i][0])
+            look: Any = kind(packs.nodes[i][0])
             if rounds:
-                around = (sorted(colour(j, rounds - 1) for j in near[i]) for near in (packs.reads, packs.readers))
-                below = colour(i, rounds - 1), *map(tuple, around)
-            known[rounds][i] = names.setdefault(below, len(names))
+                around = (tuple(sorted(colour(j, rounds - 1) for j in near[i])) for near in (packs.reads, packs.readers))
+                look = colour(i, rounds - 1), *around
+            known[rounds][i] = names.setdefault(look, len(names))
         return known[rounds][i]
 
     return colour
