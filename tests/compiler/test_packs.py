@@ -12,7 +12,7 @@ from engine.compiler.operations import OPERATIONS
 from engine.compiler.packs import Packs
 from engine.compiler.program import size
 from engine.compiler.schedule import fused
-from tests.compiler.programs import bits, random_function
+from tests.compiler.programs import bits, limbs, random_function
 from tests.dynamics.support import robot
 
 
@@ -32,28 +32,6 @@ def of(program, most=4):
     """The program, fused, and in vectors."""
     nodes, outputs = fused(program)
     return Laned(nodes, outputs), laned(nodes, outputs, [size(s) for s in program.shapes_in], most)
-
-
-def limbs(mirror, lengths):
-    """Chains of these lengths on a common base, every other one a mirror image: speeds go out, and what they add up to comes back."""
-
-    def f(q, v):
-        total = start = 0.0
-        rates, k = [], 0
-        for limb, n in enumerate(lengths):
-            s = -1.0 if mirror and limb % 2 else 1.0
-            w, x, y = q[0] * v[0], q[0], v[0]
-            for j in range(n):
-                k += 1
-                c, d = np.cos(q[k]), s * np.sin(q[k])
-                x, y, w = c * x - d * y + s * 0.1 * (j + 1), d * x + c * y + 0.3, w + s * 1.5 * v[k] - x * y
-                rates.append(w * x - s * (0.2 + j) * y / (2.0 + c * c))
-            total = total + s * x * w
-            start = start + y
-        return np.array([total, start, *[r * total for r in rates]])
-
-    n = 1 + sum(lengths)
-    return f, [(n,), (n,)]
 
 
 @pytest.mark.parametrize(("mirror", "lengths", "lanes"), [(False, (3, 3), 2), (True, (5, 5), 2), (True, (3, 3, 3, 3), 4)])
