@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+import engine
 from engine import ops
 from engine.compiler import interpret, llvm, trace, verify
 from engine.compiler.gufunc import Gufunc
@@ -13,7 +14,8 @@ from engine.compiler.operations import operands
 from engine.compiler.program import Program
 from engine.compiler.schedule import STANDING, angles, fused, residence, segments
 from engine.compiler.trace import calling
-from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, limbs, loop, random_function
+from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
+from tests.dynamics.support import robot
 
 
 def fused_program(program):
@@ -127,14 +129,19 @@ def test_what_is_read_is_in_a_register_or_in_memory(seed, limit):
         assert not residence(nodes, outputs, parts, (), 1000)[0]
 
 
-@pytest.mark.parametrize("limit", [2, 7, 40, 10_000])
-@pytest.mark.parametrize("registers", [4, 8])
+@pytest.mark.parametrize(("limit", "registers"), [(2, 4), (40, 4), (250, 8), (250, 31)])
 def test_vectors_are_in_a_register_or_in_as_many_slots(limit, registers):
-    f, shapes = limbs(True, (5, 5, 5, 5))
-    made = laned(*fused(trace(f, shapes)), [21, 21], 4)
+    program = engine.compile(robot("a1", True)).aba.program
+    made = laned(*fused(program), [n for (n,) in program.shapes_in], 4)
     assert made.wide
     _, slot, size = loads(made.nodes, made.outputs, segments(made.nodes, limit), (), registers, made.wide)
     assert any(i in made.wide for i in slot) and len(slot) + 3 * sum(i in made.wide for i in slot) >= size
+
+
+def test_a_lane_is_loaded_without_its_vector():
+    """Which is loaded whole later, and keeps its place until then."""
+    nodes = [("input", 0), ("input", 1), ("pack", 0, 1), ("lane", 0, 2), ("pack", 3, 3), ("mul", 2, 2), ("add", 4, 5), ("lane", 0, 6)]
+    loads(nodes, [7], [range(3), range(3, 6), range(6, 8)], (), 8, dict.fromkeys((2, 4, 5, 6), 2))
 
 
 def test_placed_nodes_get_no_slot():
