@@ -5,7 +5,8 @@ vectors: input k of all W samples stands at ``in + k``; those of the next group 
 and work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is
 fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
 of calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.schedule` plans that, and LLVM follows. Sines and
-cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and none may be reordered, so lanes are
+cosines of inputs, the joints' angles, are made first and together. One sample's equal parts go in the lanes of vectors of their own, which
+stand in memory as numbers side by side (:mod:`engine.compiler.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes are
 independent bit for bit of W, of the batch and of the threads.
 """
 
@@ -256,7 +257,7 @@ class Body:
         return vector("double", self.wide[i]) if i in self.wide else self.module.D
 
     def load(self, base: str, k: int, i: int) -> str:
-        """The value of node i from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
         return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
 
     def store(self, value: str, base: str, k: int, i: int = -1) -> None:
