@@ -107,7 +107,8 @@ def immortal(*things: Any) -> None:
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    code = machine.Code(f"single{entry.HEADER}.{entry.ITEMS}|{strict}|{program.key}", lambda: entry.single(program, strict))
+    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}|{strict}|{program.key}"
+    code = machine.Code(key, lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -129,7 +130,8 @@ def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) 
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
     n = len(step.outputs)
     p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
-    code = machine.Code(f"rollout{width}.{inputs}|{step.key}|{observe.key}", lambda: rollout(step, observe, width, inputs))
+    key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, width, inputs))
     more = f",(r,{inputs})" * bool(inputs)
     return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
 

@@ -5,7 +5,8 @@ vectors: input k of all W samples stands at ``in + k``; those of the next group 
 and work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is
 fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
 of calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.schedule` plans that, and LLVM follows. Sines and
-cosines of inputs, the joints' angles, are made first and together. Only IEEE operations are emitted and none may be reordered, so lanes are
+cosines of inputs, the joints' angles, are made first and together. One sample's equal parts go in the lanes of vectors of their own, which
+stand in memory as numbers side by side (:mod:`engine.compiler.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes are
 independent bit for bit of W, of the batch and of the threads.
 """
 
@@ -16,9 +17,11 @@ from collections.abc import Sequence
 
 from engine.compiler import exponentials, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
+from engine.compiler.lanes import Laned, laned
+from engine.compiler.lowering import VECTORS
 from engine.compiler.operations import CALLS, OPERATIONS, operands
-from engine.compiler.program import Program, truth_values
-from engine.compiler.schedule import angles, fused, residence, segments
+from engine.compiler.program import Program, size, truth_values
+from engine.compiler.schedule import STANDING, angles, fused, residence, segments
 from engine.compiler.vecmath import literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
@@ -54,7 +57,8 @@ class Module:
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
-        self.constants: dict[str, int] = {}  # as LLVM writes them -> where they stand in their table
+        self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
+        self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
 
     def once(self, name: str, text: str) -> str:
@@ -71,6 +75,13 @@ class Module:
     def registers(self) -> int:
         """How many vector registers there are."""
         return machine.registers()
+
+    def constant(self, *c: str) -> int:
+        """Where constants stand side by side in their table."""
+        if c not in self.constants:
+            self.constants[c] = len(self.table)
+            self.table += c
+        return self.constants[c]
 
     def sincos(self) -> str:
         self.once("@far", vecmath.FAR)
@@ -132,10 +143,12 @@ end:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
-            self.functions[program.key] = self._emit(program, nodes, outputs, callees)
+            most = machine.width() if self.width == 1 else 1
+            self.functions[program.key] = self._emit(program, laned(nodes, outputs, [size(s) for s in program.shapes_in], most), callees)
         return self.functions[program.key]
 
-    def _emit(self, program, nodes, outputs, callees) -> tuple[str, int]:
+    def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
+        nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         place: dict[int, int] = {}  # node -> where in work it lies
         size = 0
@@ -144,13 +157,16 @@ end:
                 place[i], size = size, size + len(program.functions[node[1]].outputs)
             elif node[0] == "get":
                 place[i] = place[node[1]] + node[2]
-        turned = angles(nodes)
+        turned = angles(nodes, made.together)
         turn, at_once = self.angles() if turned else ("", 1)
         x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
         for i, node in enumerate(nodes):
             if node[0] in ("sin", "cos") and node[1] in turned:
                 place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE)
+        for i, node in enumerate(nodes):
+            if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
+                place[i] = place[node[1]]
+        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE, made.wide)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots
@@ -163,14 +179,14 @@ end:
         truths = truth_values(nodes)
         bodies = []
         if turned:
-            body = Body(self, nodes, slot, place, truths)
+            body = Body(self, made, slot, place, truths)
             for k in range(room):
                 body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
             places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
             body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, nodes, slot, place, truths)
+            body = Body(self, made, slot, place, truths)
             for i in part:
                 for j in leaving.get(i, ()):
                     body.have.pop(j, None)
@@ -197,17 +213,17 @@ end:
         return name, size
 
     def __str__(self) -> str:
-        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.constants)
-        table = f"@constants = internal constant [{len(self.constants)} x {self.D}] [{rows}]"
+        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
+        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
         return "\n".join([table, *self.text])
 
 
 class Body:
     """The instructions of one segment."""
 
-    def __init__(self, module: Module, nodes, slot, place, truths: set[int]) -> None:
-        self.module, self.nodes, self.slot, self.place, self.truths = module, nodes, slot, place, truths
-        self.width, self.D, self.B = module.width, module.D, module.B
+    def __init__(self, module: Module, made: Laned, slot, place, truths: set[int]) -> None:
+        self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
+        self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
         self.lines: list[str] = []
         self.have: dict[int, str] = {}
         self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
@@ -234,16 +250,20 @@ class Body:
     def at(self, base: str, k: int) -> str:
         if base in self.used:
             self.used[base].append(k)
-        return self.put(f"getelementptr inbounds {self.D}, ptr {base}, i64 {k}") if k else base
+        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
-    def load(self, base: str, k: int) -> str:
-        """A value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
-        return self.put(f"load volatile {self.D}, ptr {self.at(base, k)}")
+    def type(self, i: int) -> str:
+        """LLVM's type of a node that is a number, or a vector of numbers."""
+        return vector("double", self.wide[i]) if i in self.wide else self.module.D
 
-    def store(self, value: str, base: str, k: int) -> None:
+    def load(self, base: str, k: int, i: int) -> str:
+        """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
+
+    def store(self, value: str, base: str, k: int, i: int = -1) -> None:
         """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
         how = "store" if base == "%out" else "store volatile"
-        self.lines.append(f"  {how} {self.D} {value}, ptr {self.at(base, k)}")
+        self.lines.append(f"  {how} {self.type(i)} {value}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
 
     def value(self, i: int) -> str:
         """Operand for node i: what is in a register, or a load."""
@@ -252,15 +272,15 @@ class Body:
         op, *args = self.nodes[i]
         m = self.module
         if op == "neg":  # made where it is read: most are part of a fused multiply-add
-            return OPERATIONS[op].lower(self, i, self.value(args[0]))
+            return self.put(f"fneg {self.type(i)} {self.value(args[0])}")
         if op == "const" and i in self.truths:
             return splat("i1", m.width, str(int(args[0])))
-        if op == "const":  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
-            value = self.load("%constants", m.constants.setdefault(literal(args[0]), len(m.constants)))
+        if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
+            value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
         elif op == "input":
-            value = self.load("%in", args[0])
+            value = self.load("%in", args[0], i)
         else:
-            value = self.load("%work", self.place[i])
+            value = self.load("%work", self.place[i], i)
         if i in self.truths:
             value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
@@ -304,8 +324,14 @@ class Body:
                     f = self.module.loop(callees[node[1]][0], n)
                     self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
-        if op in ("input", "const", "neg") or (i in self.place and i not in self.slot):
+        if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
             return
-        self.have[i] = OPERATIONS[op].lower(self, i, *[self.value(j) for j in node[1:]])
+        if op == "lane" and node[2] in self.place and node[2] not in self.have:
+            self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
+        else:
+            x = [self.value(j) for j in operands(node)]
+            self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
+            self.have[i] = (OPERATIONS[op].lower or VECTORS[op])(self, i, *x)
+            self.width, self.D = self.module.width, self.module.D
         if i in self.slot:
-            self.store(self.number(i), "%work", self.slot[i])
+            self.store(self.number(i), "%work", self.slot[i], i)

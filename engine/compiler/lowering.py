@@ -66,3 +66,21 @@ def negated(body: Any, i: int, x: str) -> str:
 
 def unchanged(body: Any, i: int, x: str) -> str:
     return x
+
+
+def packed(body: Any, i: int, *x: str) -> str:
+    """A vector of numbers."""
+    v = "undef"
+    for k, number in enumerate(x[:1] if len(set(x)) == 1 else x):
+        v = body.put(f"insertelement {body.D} {v}, double {number}, i64 {k}")
+    return body.put(f"shufflevector {body.D} {v}, {body.D} undef, <{len(x)} x i32> zeroinitializer") if len(set(x)) == 1 else v
+
+
+def lane(body: Any, i: int, v: str) -> str:
+    """A number of a vector."""
+    _, k, of = body.nodes[i]
+    return body.put(f"extractelement {body.type(of)} {v}, i64 {k}")
+
+
+#: between numbers and vectors
+VECTORS: dict[str, Lowering] = {"pack": packed, "lane": lane}

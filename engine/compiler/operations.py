@@ -3,7 +3,8 @@
 A node of a program is a tuple ``(operation, *fields, *operands)``; operands are numbers of earlier nodes. Elementwise operations have no
 fields. The others are structure: ``input k``, ``const x`` (0.0 and truth values say in a further field which they are), ``call f args``
 and ``loop f limit args`` of the program's function f, ``root f args``, which is as many of the args as f has results, ``get c k``, which is
-result k of the call, loop or root c, and ``carry loop k``, which stands for what a loop's body is given while that body is traced.
+result k of the call, loop or root c, and ``carry loop k``, which stands for what a loop's body is given while that body is traced. Of
+vectors there are ``pack`` of numbers, ``consts x y…`` and ``lane k v``, which :mod:`engine.compiler.lanes` makes.
 """
 
 from __future__ import annotations
@@ -118,6 +119,9 @@ ROWS = (
     Operation("loop", operands=(3, END)),
     Operation("root", operands=(2, END)),
     Operation("get", operands=(1, 2)),
+    Operation("pack"),
+    Operation("lane", operands=(2, END)),
+    Operation("consts", operands=(END, END)),
 )
 
 OPERATIONS = {row.name: row for row in ROWS}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from engine.compiler.operations import CALLS, Node, operands, renumbered
@@ -13,8 +14,9 @@ from engine.compiler.program import Program, live
 def fused(program: Program) -> tuple[list[Node], list[int]]:
     """Nodes and outputs with ``x·y + z`` and ``z − x·y`` turned into ``fma``, wherever that adds no operation.
 
-    A product is fused into the sums that read it if nothing else does, so that it disappears. The choice is made here, in
-    the graph, and not by the code generator: a sample's result is then the same bits in every lane of every loop.
+    A product is fused into the sums that read it if nothing else does, so that it disappears; of two, the one that is read less, then the
+    later, in sums as in differences, so that what is the same but for signs stays the same. The choice is made here, in the graph, and not
+    by the code generator: a sample's result is then the same bits in every lane of every loop.
 
     >>> from engine.compiler.trace import trace
     >>> [n[0] for n in fused(trace(lambda x, y: x @ y, [(2,), (2,)]))[0] if n[0] != "input"]
@@ -44,7 +46,7 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
         op = node[0]
         if op in ("add", "sub") and node[1] != node[2]:
             a, b = node[1], node[2]
-            if b in absorbed and not (a in absorbed and uses[a] < uses[b]):
+            if b in absorbed and not (a in absorbed and (uses[a], -a) < (uses[b], -b)):
                 x, y = product(b)
                 new[i] = put("fma", put("neg", x) if op == "sub" else x, y, new[a])
                 continue
@@ -82,22 +84,31 @@ def segments(nodes: list[Node], limit: int) -> list[range]:
 MANY_ANGLES = 16
 
 
-def angles(nodes: list[Node]) -> dict[int, int]:
-    """Return the inputs whose sine or cosine is wanted, numbered; none if they are too few to be worth a way through memory."""
+def angles(nodes: list[Node], together: Iterable[Iterable[int]] = ()) -> dict[int, int]:
+    """Return the inputs whose sine or cosine is wanted, numbered, those that go together side by side; none if they are too few to be worth
+    a way through memory."""
     turned: dict[int, int] = {}
+    for i in itertools.chain(*together):
+        turned.setdefault(i, len(turned))
     for op, *args in nodes:
         if op in ("sin", "cos") and nodes[args[0]][0] == "input":
             turned.setdefault(args[0], len(turned))
-    return turned if len(turned) >= MANY_ANGLES else {}
+    return turned if together or len(turned) >= MANY_ANGLES else {}
 
 
-def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int
+#: what stands in memory from the beginning
+STANDING = ("const", "consts", "input")
+
+
+def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int,
+              wide: Mapping[int, int] = MappingProxyType({})
               ) -> tuple[dict[int, int], int, dict[int, list[int]]]:  # fmt: skip
     """Plan the registers: return which values stand in memory (node -> slot), how many slots there are, and what leaves before each node.
 
     Of all that is in a register, what is read again last leaves first (Belady's rule: no other choice loads less often); nothing stays
     there beyond its segment. What is loaded again later gets a slot when it is made, until its last load; inputs, constants and what is
-    ``placed`` stand in memory anyway. A ``neg`` is part of the operations that read it.
+    ``placed`` stand in memory anyway. A ``neg`` is part of the operations that read it. What is ``wide`` takes as many slots side by side;
+    a lane of what stands in memory is loaded alone.
     """
     final = set(outputs)
 
@@ -107,7 +118,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         return i
 
     def wanted(i: int) -> list[int]:
-        if nodes[i][0] in ("neg", "const", "input", "get") or (i in placed and nodes[i][0] not in CALLS):
+        if nodes[i][0] in ("neg", "get", *STANDING) or (i in placed and nodes[i][0] not in CALLS):
             return [source(i)] if i in final and nodes[i][0] != "const" else []
         return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
 
@@ -133,28 +144,30 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         for i in part:
             for j in wants[i]:
                 if j not in held:
-                    if nodes[i][0] not in CALLS:                    # whose arguments pass on to memory, one by one
+                    if nodes[i][0] not in CALLS and nodes[i][0] != "lane":     # whose arguments pass on to memory, one by one
                         make_room(i, wants[i])
                         held.add(j)
-                    if j != i and nodes[j][0] not in ("const", "input") and j not in placed:
+                    if j != i and nodes[j][0] not in STANDING and j not in placed:
                         loaded[j] = i
             for j in wants[i]:
                 readers[j].pop()
                 if not readers[j] or readers[j][-1] not in part:
                     held.discard(j)
-            if i in readers and readers[i] and readers[i][-1] in part and i not in placed and nodes[i][0] not in ("const", "input"):
+            if i in readers and readers[i] and readers[i][-1] in part and i not in placed and nodes[i][0] not in STANDING:
                 make_room(i + 1, [])
                 held.add(i)
     slot: dict[int, int] = {}
-    free: list[int] = []
+    free: dict[int, list[int]] = {}                                            # width -> slots
     ending: dict[int, list[int]] = {}
     total = 0
     for i in range(len(nodes)):
         if i in loaded:
-            if not free:
-                free.append(total)
-                total += 1
-            slot[i] = free.pop()
-            ending.setdefault(loaded[i], []).append(slot[i])
-        free += ending.pop(i, [])
+            n = wide.get(i, 1)
+            if not free.get(n):
+                free[n] = [total]
+                total += n
+            slot[i] = free[n].pop()
+            ending.setdefault(loaded[i], []).append(i)
+        for j in ending.pop(i, []):
+            free[wide.get(j, 1)].append(slot[j])
     return slot, total, leaving

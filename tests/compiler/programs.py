@@ -66,6 +66,30 @@ def random_function(seed: int, length: int, numbers: Sequence[Any] = ARITHMETIC,
     return f
 
 
+def limbs(mirror: bool, lengths: Sequence[int]) -> tuple[Callable[..., Any], list[tuple[int, ...]]]:
+    """Chains of these lengths on a common base, every other one a mirror image: speeds go out, and what they add up to comes back; and its
+    arguments' shapes."""
+
+    def f(q: Any, v: Any) -> Any:
+        total = start = 0.0
+        rates: list[Any] = []
+        k = 0
+        for limb, n in enumerate(lengths):
+            s = -1.0 if mirror and limb % 2 else 1.0
+            w, x, y = q[0] * v[0], q[0], v[0]
+            for j in range(n):
+                k += 1
+                c, d = np.cos(q[k]), s * np.sin(q[k])
+                x, y, w = c * x - d * y + s * 0.1 * (j + 1), d * x + c * y + 0.3, w + s * 1.5 * v[k] - x * y
+                rates.append(w * x - s * (0.2 + j) * y / (2.0 + c * c))
+            total = total + s * x * w
+            start = start + y
+        return np.array([total, start, *[r * total for r in rates]])
+
+    n = 1 + sum(lengths)
+    return f, [(n,), (n,)]
+
+
 EXACT: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "neg": operator.neg, "abs": abs,
     "fma": lambda a, b, c: a * b + c, "min": min, "max": max, "pow": lambda a, b: a ** int(b), "lt": operator.lt, "le": operator.le,

@@ -22,18 +22,20 @@ def f(x, A):
     c, done = ops.while_loop(lambda c: (0.5 * c, c @ c < 1.0), 50.0 * x, 40)
     return np.array([*y, ops.stumpff(x @ x)[3], ops.power(ops.norm(x), 1.7), *c, ops.where(done, 1.0, 0.0)])
 
-builder = engine.Builder("arm")
+builder = engine.Builder("arms")
 builder.add_link("l0")
-for k in (1, 2):
-    builder.add_link(f"l{k}", inertia=engine.spatial.inertia.from_mass(1.0, [0, 0, -0.5], 0.01 * np.eye(3)))
-    builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", axis=[0, 1, 0])
+for k in range(1, 7):                                                         # two arms of three joints, mirror images
+    s = 1 if k < 4 else -1
+    builder.add_link(f"l{k}", inertia=engine.spatial.inertia.from_mass(1.0, [0.2, s * 0.1, -0.5], np.diag([0.1, 0.2, 0.15])))
+    placement = engine.spatial.se3.pose(np.eye(3), np.array([0.1, s * 0.3, -0.2]))
+    builder.add_joint(f"j{k}", "revolute", f"l{k - 1 if k != 4 else 0}", f"l{k}", axis=np.eye(3)[k % 3], placement=placement)
 model = builder.model()
 rng, robot = np.random.default_rng(0), engine.compile(model)
 g = engine.gufunc(f, "(n),(n,n)->(m)", n=3)
 simulator = engine.Simulator(model, dt=1e-2)
 h = hashlib.sha256()
 for rows in (1, 2, 3, 7, 8, 9, 31, 70):
-    x, A, q, v, tau = (rng.standard_normal((rows, *s)) for s in ((3,), (3, 3), (2,), (2,), (2,)))
+    x, A, q, v, tau = (rng.standard_normal((rows, *s)) for s in ((3,), (3, 3), (6,), (6,), (6,)))
     x[0, 0] = 2.0**50                                                         # beyond the near range of sines
     batches = g(x, A), robot.aba(q, v, tau), simulator.run(q, v, 0.05).q
     alone = [g(*r) for r in zip(x, A)], [robot.aba(*r) for r in zip(q, v, tau)], [simulator.run(*r, 0.05).q for r in zip(q, v)]

@@ -1,16 +1,21 @@
 """Between tracing and lowering: fused multiply-adds, segments, and the memory that values cross borders in."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 
+import engine
 from engine import ops
 from engine.compiler import interpret, llvm, trace, verify
 from engine.compiler.gufunc import Gufunc
+from engine.compiler.lanes import laned
 from engine.compiler.operations import operands
 from engine.compiler.program import Program
-from engine.compiler.schedule import angles, fused, residence, segments
+from engine.compiler.schedule import STANDING, angles, fused, residence, segments
 from engine.compiler.trace import calling
 from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
+from tests.dynamics.support import robot
 
 
 def fused_program(program):
@@ -42,6 +47,7 @@ def test_fusing_is_exact_in_rational_arithmetic(seed):
     (lambda x, y, z: z - x * y, ["neg", "fma"]),
     (lambda x, y, z: x * y + y * z, ["mul", "fma"]),
     (lambda x, y, z: x * y - y * z, ["mul", "neg", "fma"]),
+    (lambda x, y, z: -(x * y) + y * z, ["mul", "neg", "fma"]),                # the later one, as in its mirror image
     (lambda x, y, z: x * y + x * y, ["mul", "add"]),                           # a double, not one product and another
     (lambda x, y, z: np.array([x * y + z, x * y - z]), ["fma", "neg", "fma"]),  # the product disappears twice
     (lambda x, y, z: np.array([x * y + z, x * y]), ["mul", "add"]),            # it is wanted itself
@@ -79,9 +85,9 @@ def source(nodes, i):
     return i
 
 
-def loads(nodes, outputs, parts, placed, registers):
+def loads(nodes, outputs, parts, placed, registers, wide=MappingProxyType({})):
     """Loads of a program that keeps to its plan; asserts that what is loaded is there, and that the registers suffice."""
-    slot, size, leaving = residence(nodes, outputs, parts, placed, registers)
+    slot, size, leaving = residence(nodes, outputs, parts, placed, registers, wide)
     memory, count = [None] * size, 0
     readers = {j: {i for i, node in enumerate(nodes) if node[0] != "neg" and j in [source(nodes, k) for k in operands(node)]}
                for j in range(len(nodes))}  # fmt: skip
@@ -90,18 +96,19 @@ def loads(nodes, outputs, parts, placed, registers):
         for i in part:
             held -= set(leaving.get(i, ()))
             op = nodes[i][0]
-            read = {source(nodes, j) for j in operands(nodes[i])} if op not in ("neg", "input", "const") else set()
+            read = {source(nodes, j) for j in operands(nodes[i])} if op not in ("neg", *STANDING) else set()
             if op in ("neg", "input") and i in outputs:
                 read = {source(nodes, i)}
             for j in read - held:
-                assert nodes[j][0] in ("const", "input") or j in placed or memory[slot[j]] == j
+                there = range(slot.get(j, 0), slot.get(j, 0) + wide.get(j, 1))
+                assert nodes[j][0] in STANDING or j in placed or all(memory[k] == j for k in there)
                 count += 1
-            held |= read
-            alive = {j for j in held if readers[j].intersection(range(i, part.stop))} | read
+            held |= read if op != "lane" else set()                            # of what is not held that alone is loaded
+            alive = {j for j in held if readers[j].intersection(range(i, part.stop))} | (read & held)
             assert len(alive) <= max(registers, len(read))
             if i in slot:
-                memory[slot[i]] = i
-            if op not in ("neg", "input", "const"):
+                memory[slot[i] : slot[i] + wide.get(i, 1)] = [i] * wide.get(i, 1)
+            if op not in ("neg", *STANDING):
                 held.add(i)
     return count, slot, size
 
@@ -120,6 +127,21 @@ def test_what_is_read_is_in_a_register_or_in_memory(seed, limit):
     assert crossed <= set(slot)
     if limit == 10_000:  # one segment, and registers for everything: inputs and constants are loaded once, and nothing else
         assert not residence(nodes, outputs, parts, (), 1000)[0]
+
+
+@pytest.mark.parametrize(("limit", "registers"), [(2, 4), (40, 4), (250, 8), (250, 31)])
+def test_vectors_are_in_a_register_or_in_as_many_slots(limit, registers):
+    program = engine.compile(robot("a1", True)).aba.program
+    made = laned(*fused(program), [n for (n,) in program.shapes_in], 4)
+    assert made.wide
+    _, slot, size = loads(made.nodes, made.outputs, segments(made.nodes, limit), (), registers, made.wide)
+    assert any(i in made.wide for i in slot) and len(slot) + 3 * sum(i in made.wide for i in slot) >= size
+
+
+def test_a_lane_is_loaded_without_its_vector():
+    """Which is loaded whole later, and keeps its place until then."""
+    nodes = [("input", 0), ("input", 1), ("pack", 0, 1), ("lane", 0, 2), ("pack", 3, 3), ("mul", 2, 2), ("add", 4, 5), ("lane", 0, 6)]
+    loads(nodes, [7], [range(3), range(3, 6), range(6, 8)], (), 8, dict.fromkeys((2, 4, 5, 6), 2))
 
 
 def test_placed_nodes_get_no_slot():

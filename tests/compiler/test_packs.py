@@ -1,0 +1,150 @@
+"""Equal parts of a program in the lanes of vectors: which are found, and the same bits as one by one."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ops
+from engine.compiler import gufunc, machine, trace
+from engine.compiler.lanes import Laned, Writer, count, laned, ordered
+from engine.compiler.llvm import Module
+from engine.compiler.operations import OPERATIONS
+from engine.compiler.packs import Packs
+from engine.compiler.program import size
+from engine.compiler.schedule import fused
+from tests.compiler.programs import bits, limbs, random_function
+from tests.dynamics.support import robot
+
+
+def values(nodes, outputs, x):
+    """Outputs of nodes that may be vectors."""
+    value = []
+    for op, *args in nodes:
+        given = [] if op in ("input", "const", "consts", "lane") else [value[i] for i in args]
+        with np.errstate(all="ignore"):
+            value.append(x[args[0]] if op == "input" else args[0] if op == "const" else np.array(args) if op == "consts"
+                         else np.array(given) if op == "pack" else value[args[1]][args[0]] if op == "lane"
+                         else OPERATIONS[op].numpy(*given))  # fmt: skip
+    return [value[i] for i in outputs]
+
+
+def of(program, most=4):
+    """The program, fused, and in vectors."""
+    nodes, outputs = fused(program)
+    return Laned(nodes, outputs), laned(nodes, outputs, [size(s) for s in program.shapes_in], most)
+
+
+@pytest.mark.parametrize(("mirror", "lengths", "lanes"), [(False, (3, 3), 2), (True, (5, 5), 2), (True, (3, 3, 3, 3), 4)])
+def test_equal_limbs_are_found_and_keep_their_bits(mirror, lengths, lanes):
+    f, shapes = limbs(mirror, lengths)
+    one, many = of(trace(f, shapes))
+    assert set(many.wide.values()) == {lanes}
+    assert count(many.nodes) < count(one.nodes) * (0.86 if lanes == 2 else 0.6)
+    x = np.random.default_rng(0).standard_normal((20, sum(map(size, shapes))))
+    x[:5, ::2] = 0.0                                                           # signs of zeros too
+    for row in x:
+        assert bits(values(one.nodes, one.outputs, row)) == bits(values(many.nodes, many.outputs, row))
+    g = gufunc(f, "(n),(n)->(m)", n=size(shapes[0]), m=len(one.outputs))
+    q, v = np.split(x, 2, axis=1)
+    assert bits([g(*row) for row in zip(q, v, strict=True)]) == bits(g(q, v))
+
+
+def test_fewer_lanes_where_the_processor_has_no_more():
+    f, shapes = limbs(True, (3, 3, 3, 3))
+    program = trace(f, shapes)
+    assert [set(of(program, most)[1].wide.values()) for most in (1, 2, 4, 8)] == [set(), {2}, {4}, {4}]
+    assert Module(8).function(program) and "extractelement" not in "".join(Module(8).text)
+
+
+TERMS = (
+    lambda a, b, c: a * b + c, lambda a, b, c: c - a * b, lambda a, b, c: a * b - c, lambda a, b, c: -(a * b) - c,
+    lambda a, b, c: a + b, lambda a, b, c: a - b, lambda a, b, c: b - a, lambda a, b, c: -(a + b), lambda a, b, c: a - 2.5,
+    lambda a, b, c: 2.5 - a, lambda a, b, c: -a * b, lambda a, b, c: a * -3.0, lambda a, b, c: a * 0.5 + b, lambda a, b, c: b - a * 0.5,
+    lambda a, b, c: 7.0 - a * b, lambda a, b, c: -a / b, lambda a, b, c: a / b, lambda a, b, c: ops.sqrt(a * a),
+    lambda a, b, c: a * 2.5 - 1.5,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", TERMS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_signs_may_differ(first, swapped):
+    """Any two of the same operation, whatever signs they have: all that sums, differences and fused multiply-adds can be in two lanes."""
+    packed = 0
+    for second in TERMS:
+        nodes, outputs = fused(trace(lambda x, y: np.array([first(*x), second(*(y[::-1] if swapped else y))]), [(3,), (3,)]))
+        node = {x[1]: i for i, x in enumerate(nodes) if x[0] == "input"}
+        packs = Packs(nodes)
+        packs.begin(2, [(node[k], node[k + 3]) for k in range(3) if k in node and k + 3 in node])
+        packs.down([tuple(packs.base[i] for i in outputs)])
+        packed += bool(packs.pack)
+        writer = Writer(packs, ordered(packs))
+        results = [writer.number(i) for i in outputs]
+        for x in ((1.25, -3.0, 0.7, 1.3, 0.11, -2.0), (0.0, 1.0, 0.0, -0.0, 1.0, 0.0), (1.0, 1.0, 1.0, -1.0, 1.0, 1.0), (2.5**0.5,) * 6):
+            assert bits(values(writer.nodes, results, x)) == bits(values(nodes, outputs, x))
+    assert packed
+
+
+def test_what_differs_is_computed_by_itself():
+    """The end of one limb has a spring of its own: the rest goes together all the same."""
+    f, shapes = limbs(False, (4, 4))
+
+    def sprung(q, v):
+        return f(q, v) + np.where(np.arange(10) == 5, ops.exp(q[4]) * ops.tanh(v[4]), 0.0)
+
+    one, many = of(trace(sprung, shapes))
+    assert many.wide and count(many.nodes) < 0.87 * count(one.nodes)
+    x = np.random.default_rng(1).standard_normal(18)
+    assert bits(values(one.nodes, one.outputs, x)) == bits(values(many.nodes, many.outputs, x))
+
+
+def test_a_chain_is_not_its_own_limb():
+    """Joints one after the other need each other: nothing goes together, and the program stays as it is."""
+    model = robot("panda")
+    one, many = of(engine.compile(model).aba.program)
+    assert not many.wide and many.nodes == one.nodes and many.outputs == one.outputs
+
+
+def test_packs_that_need_each_other_are_taken_apart():
+    def f(x):
+        a = x[0] * x[1] + 1.0
+        return np.array([a, (a * x[0]) * x[1] + 2.0])
+
+    nodes, outputs = fused(trace(f, [(2,)]))
+    packs = Packs(nodes)
+    packs.begin(2, [])
+    packs.down([tuple(outputs)])
+    assert packs.pack
+    writer = Writer(packs, ordered(packs))
+    assert not packs.pack
+    x = (0.3, 0.7)
+    assert values(writer.nodes, [writer.number(i) for i in outputs], x) == values(nodes, outputs, x)
+
+
+def test_two_of_the_same_random_function():
+    """With everything that a program may have: comparisons, choices, divisions."""
+    packed = 0
+    for seed in range(30):
+        f, x = random_function(seed, 60), np.random.default_rng(seed).standard_normal((3, 8))
+        one, many = of(trace(lambda x, y, f=f: np.concatenate([f(x), f(-1.0 * y)]), [(4,), (4,)]))
+        other = of(trace(lambda z, f=f: np.concatenate([f(z[:4]), f(z[4:])]), [(8,)]))
+        packed += bool(other[1].wide)
+        for row in x:
+            assert bits(values(one.nodes, one.outputs, row)) == bits(values(many.nodes, many.outputs, row))
+            assert bits(values(other[0].nodes, other[0].outputs, row)) == bits(values(other[1].nodes, other[1].outputs, row))
+    assert packed
+
+
+@pytest.mark.parametrize(("name", "floats", "lanes", "saved"), [("a1", True, 4, 0.5), ("baxter", False, 2, 0.4)])
+def test_robots_have_limbs(name, floats, lanes, saved):
+    """Legs of a quadruped and arms; a sample alone is the same bits as in a batch."""
+    model = robot(name, floats)
+    compiled, rng = engine.compile(model), np.random.default_rng(0)
+    states = [model.random(rng) for _ in range(3)]
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    tau = rng.standard_normal(v.shape)
+    for f in (compiled.rnea, compiled.aba):
+        one, many = of(f.program)
+        assert set(many.wide.values()) == {lanes} and count(many.nodes) < count(one.nodes) * (1 - saved)
+        assert bits([f(*row) for row in zip(q, v, tau, strict=True)]) == bits(f(q, v, tau))
+    assert bits([compiled.crba(row) for row in q]) == bits(compiled.crba(q))
+    assert machine.width() in (1, 2, 4, 8)
