@@ -6,8 +6,8 @@ and work. A long program is cut into segments, functions of a bounded number of 
 fetched once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results
 of calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.schedule` plans that, and LLVM follows. Sines and
 cosines of inputs, the joints' angles, are made first and together. One sample's equal parts go in the lanes of vectors of their own, which
-stand in memory as numbers side by side (:mod:`engine.compiler.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes are
-independent bit for bit of W, of the batch and of the threads.
+stand in memory as numbers side by side (:mod:`engine.compiler.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes
+are independent bit for bit of W, of the batch and of the threads.
 """
 
 from __future__ import annotations
