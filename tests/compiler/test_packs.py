@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import gufunc, machine, trace
+from engine.compiler import gufunc, trace
 from engine.compiler.lanes import Laned, Writer, count, laned, ordered
 from engine.compiler.llvm import Module
 from engine.compiler.operations import OPERATIONS
@@ -147,4 +147,3 @@ def test_robots_have_limbs(name, floats, lanes, saved):
         assert set(many.wide.values()) == {lanes} and count(many.nodes) < count(one.nodes) * (1 - saved)
         assert bits([f(*row) for row in zip(q, v, tau, strict=True)]) == bits(f(q, v, tau))
     assert bits([compiled.crba(row) for row in q]) == bits(compiled.crba(q))
-    assert machine.width() in (1, 2, 4, 8)
