@@ -15,6 +15,8 @@ from engine.compiler.operations import Node, operands, renumbered
 from engine.compiler.packs import PACKED, Pack, Packs, found, kind
 from engine.compiler.program import live
 
+#: nodes of a program that is looked through: what tangled packs cost grows as the square of its length
+LONGEST = 45_000
 #: packs must save this part of all operations: else the program stays as it is
 WORTH = 1 / 8
 #: packs that may need each other before all are given up
@@ -39,7 +41,7 @@ class Laned:
 
 def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Laned:
     """The program in vectors of up to ``most`` lanes, if that is worth it; arguments have these sizes."""
-    for packs in found(nodes, outputs, sizes, most) if most > 1 else ():
+    for packs in found(nodes, outputs, sizes, most) if most > 1 and len(nodes) <= LONGEST else ():
         writer = Writer(packs, ordered(packs))
         made, results = live(writer.nodes, [writer.number(i) for i in outputs])
         if count(made) < count(nodes) * (1 - WORTH):
