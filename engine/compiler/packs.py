@@ -9,6 +9,7 @@ alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import math
@@ -159,22 +160,24 @@ class Packs:
     def likely(self, outputs: Sequence[int]) -> list[Pack]:
         """Results that look alike down to packs and inputs, one of each lane."""
 
-        def look(i: int, depth: int) -> Any:
+        @functools.cache
+        def look(i: int, depth: int) -> tuple[int, frozenset[int]]:
+            """What a node looks like, and the lanes of what it reads."""
             what, lane = self.found(i)
-            if lane >= 0:
-                own.add(lane)
-            op = self.nodes[i][0]
+            own, op = frozenset({lane} - {-1}), self.nodes[i][0]
             if what[0] != "node" or not self.reads[i]:
-                return hash(what)
-            return hash(alike(op, [look(j, depth - 1) for j in self.reads[i]]) if depth else kind(op))
+                return hash(what), own
+            if not depth:
+                return hash(kind(op)), own
+            below = [look(j, depth - 1) for j in self.reads[i]]
+            return hash(alike(op, [h for h, _ in below])), own.union(*(lanes for _, lanes in below))
 
         groups: dict[int, list[list[int]]] = {}
         for i in dict.fromkeys(self.base[i] for i in outputs):
             if i not in self.pack:
-                own: set[int] = set()
-                what = look(i, DEPTH)
+                what, own = look(i, DEPTH)
                 if len(own) == 1:
-                    groups.setdefault(what, [[] for _ in range(self.lanes)])[own.pop()].append(i)
+                    groups.setdefault(what, [[] for _ in range(self.lanes)])[min(own)].append(i)
         return [t for rows in groups.values() for t in zip(*rows, strict=False)]
 
     def down(self, packs: Sequence[Pack]) -> None:
