@@ -15,7 +15,7 @@ from engine.compiler.operations import Node, operands, renumbered
 from engine.compiler.packs import PACKED, Pack, Packs, found, kind
 from engine.compiler.program import live
 
-#: nodes of a program that is looked through: what tangled packs cost grows as the square of its length
+#: nodes of a program that is looked through: longer ones (derivatives of humanoids) tangle, and looking is a fifth of making them
 LONGEST = 45_000
 #: packs must save this part of all operations: else the program stays as it is
 WORTH = 1 / 8
