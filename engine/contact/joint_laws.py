@@ -166,7 +166,7 @@ class Rub(NamedTuple):
 
 
 def there(x: Any) -> bool:
-    """Return whether a number may be other than zero."""
+    """Return whether a number, or an array of one, may be other than zero."""
     return ops.graph_of(x) is not None or bool(x)
 
 

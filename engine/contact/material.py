@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError, number
+from engine.model.parameters import split
 
 #: a slip at which static friction has fallen to 1/e of the way to kinetic friction (Stribeck), m/s
 STRIBECK = 1e-2
@@ -95,7 +96,7 @@ def harmonic(a: Any, b: Any) -> Any:
 
 def is_material(name: str) -> bool:
     """Return whether a parameter counts instead of a number of a surface."""
-    kind, _, link = name.partition(".")
+    kind, link = split(name)
     return kind in PARAMETERS and bool(link)
 
 

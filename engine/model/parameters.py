@@ -6,7 +6,7 @@ A program of such a model serves every robot of the same structure.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -116,6 +116,17 @@ def checked_names(model: Model, names: Iterable[Any], error: type[EngineError] =
                 raise error(f"parameters '{other}' and '{name}' are both given; expected one of them: one says the other")
         given.append(name)
     return given
+
+
+def unknown(name: Any, known: Collection[str], none: str, error: type[EngineError] = ModelError) -> EngineError:
+    """Return the error of a name that is none of the known ones; ``none`` says what is expected where there are none."""
+    return error(f"no parameter '{name}'{nearest(str(name), known)}; expected some of {', '.join(known) or f'(none: {none})'}")
+
+
+def require_trailing(name: str, a: Array, shape: tuple[int, ...], error: type[EngineError] = ModelError) -> None:
+    """Refuse values that are not (..., *shape)."""
+    if a.shape[a.ndim - len(shape) :] != shape:
+        raise error(f"parameter '{name}' has shape {a.shape}; expected (..., {', '.join(map(str, shape))})")
 
 
 def require_possible(name: str, a: Array, error: type[EngineError] = ModelError) -> None:

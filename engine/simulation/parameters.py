@@ -12,7 +12,17 @@ from engine.checks import nearest, numbers, shown
 from engine.contact import is_material, require_material
 from engine.contact.material import PARAMETERS
 from engine.model import Model
-from engine.model.parameters import NUMBERS, checked_names, checked_value, is_number, names_of, require_possible, split
+from engine.model.parameters import (
+    NUMBERS,
+    checked_names,
+    checked_value,
+    is_number,
+    names_of,
+    require_possible,
+    require_trailing,
+    split,
+    unknown,
+)
 from engine.simulation.component import SimulationError
 from engine.simulation.law import OFFERED, SEEDS
 from engine.spatial import inertia
@@ -32,8 +42,7 @@ class Read(dict[str, Any]):
         return super().__getitem__(name)
 
     def __missing__(self, name: str) -> Any:
-        raise SimulationError(f"no parameter '{name}'{nearest(name, self)}; expected some of "
-                              f"{', '.join(self) or '(none: give parameters to the Simulator)'}")  # fmt: skip
+        raise unknown(name, self, "give parameters to the Simulator", SimulationError)
 
     def get(self, name: str, default: Any = None) -> Any:
         self.names.add(name)
@@ -147,12 +156,9 @@ def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict
     found = {}
     for name, x in given.items():
         if name not in known:
-            raise SimulationError(f"no parameter '{name}'{nearest(str(name), known)}; expected some of "
-                                  f"{', '.join(known) or '(none: give parameters to the Simulator)'}")  # fmt: skip
+            raise unknown(name, known, "give parameters to the Simulator", SimulationError)
         found[name] = real(name, x)
-        shape = np.shape(known[name])
-        if found[name].shape[found[name].ndim - len(shape) :] != shape:
-            raise SimulationError(f"parameter '{name}' has shape {found[name].shape}; expected (..., {', '.join(map(str, shape))})")
+        require_trailing(name, found[name], np.shape(known[name]), SimulationError)
         require_own(name, found[name])
         require_whole(name, found[name])
     return found

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest, numbers, shown
+from engine.checks import numbers, shown
 from engine.compiler.autodiff import jacobian
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.model import Model, ModelError
-from engine.model.parameters import NUMBERS, checked_names, nominal, require_possible, split
+from engine.model.parameters import NUMBERS, checked_names, nominal, require_possible, require_trailing, split, unknown
 
 Array = np.ndarray
 
@@ -41,13 +41,10 @@ def other_values(known: Mapping[str, Array], given: Any) -> dict[str, Array]:
     found = dict(known)
     for name, x in given.items():
         if name not in known:
-            raise ModelError(f"no parameter '{name}'{nearest(str(name), known)}; expected some of "
-                             f"{', '.join(known) or '(none: compile the model with parameters)'}")  # fmt: skip
-        a, shape = numbers(f"parameter '{name}'", x, ModelError), NUMBERS[split(name)[0]].shape
-        if a.shape[a.ndim - len(shape) :] != shape:
-            raise ModelError(f"parameter '{name}' has shape {a.shape}; expected (..., {', '.join(map(str, shape))})")
+            raise unknown(name, known, "compile the model with parameters")
+        found[name] = a = numbers(f"parameter '{name}'", x, ModelError)
+        require_trailing(name, a, NUMBERS[split(name)[0]].shape)
         require_possible(name, a)
-        found[name] = a
     return found
 
 
@@ -85,7 +82,7 @@ class Parametrized:
     def by(self, name: str) -> Parametrized:
         """Return the derivative of the function by a parameter: of each result (..., *shape of it, *shape of the parameter)."""
         if name not in self.values:
-            raise ModelError(f"no parameter '{name}'{nearest(str(name), self.values)}; expected some of {', '.join(self.values)}")
+            raise unknown(name, self.values, "compile the model with parameters")
 
         def derivative(forced: bool) -> Gufunc:
             f = self.make(forced)

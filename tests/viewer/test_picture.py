@@ -123,8 +123,8 @@ def test_a_scene_stands_on_the_ground_or_above_it(model):
 @pytest.mark.parametrize(("options", "message"), [
     ({"t": "a"}, "t is 'a'; expected a time of the motion, s"), ({"t": np.nan}, "t is nan; expected a time"),
     ({"camera": "front"}, "camera is 'front'; expected a Camera, or view='front' for one of front, back"),
-    ({"shown": True}, "shown is True; expected a Shown"), ({"size": 160}, "size is 160; expected (width, height)"),
-    ({"size": (160, 0)}, "size is (160, 0); expected (width, height)"), ({"view": (np.nan, 0.0)}, "view holds NaN"),
+    ({"shown": True}, "shown is True; expected a Shown"), ({"size": 160}, "the size is 160; expected (width, height)"),
+    ({"size": (160, 0)}, "the size is (160, 0); expected (width, height)"), ({"view": (np.nan, 0.0)}, "view holds NaN"),
     ({"view": (1.0, 2.0, 3.0)}, "view is (1.0, 2.0, 3.0); expected one of front"),
 ])  # fmt: skip
 def test_what_is_no_picture(options, message):

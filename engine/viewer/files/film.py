@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, path_of, writing
+from engine.checks import number, path_of, shown, writing
 from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
@@ -79,9 +79,7 @@ def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | No
         raise ViewerError(f"there is no folder '{path.parent}' for '{path.name}'; expected one that is there")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ViewerError(f"'{path}' cannot be written; expected {'a file, not a folder' if path.is_dir() else 'permission to write it'}")
-    integers = len(size) == 2 and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in size)
-    if not integers or not all(2 <= n <= LARGEST for n in size):
-        raise ViewerError(f"the size is {size!r}; expected (width, height) in whole pixels, 2 … {LARGEST}")
+    require_size(size)
     most = f", at most {FASTEST[kind]:g} in a {kind}" if kind != ".png" else ""
     number("fps", fps, f"frames per second, at least 0.1{most}", least=0.1, most=FASTEST[kind], error=ViewerError)
     if count is not None and count < 1:
@@ -89,6 +87,13 @@ def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | No
     if kind == ".png":
         check_pattern(path, count)
     return path
+
+
+def require_size(size: Any) -> None:
+    """Refuse a size that no picture has."""
+    two = isinstance(size, (tuple, list)) and len(size) == 2
+    if not two or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 2 <= n <= LARGEST for n in size):
+        raise ViewerError(f"the size is {shown(size)}; expected (width, height) in whole pixels, 2 … {LARGEST}")
 
 
 def check_pattern(path: Path, count: int | None) -> None:

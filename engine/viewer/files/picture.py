@@ -13,7 +13,7 @@ from engine.checks import number, path_of
 from engine.checks import shown as shown_as
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.renderer import Renderer
-from engine.viewer.files.film import checked, write
+from engine.viewer.files.film import checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
@@ -63,8 +63,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     moving = file is not None and (file.suffix.lower() != ".png" or "%" in file.name or file.is_dir())
     if path is not None:
         checked(path, size, fps)
-    elif not (isinstance(size, (tuple, list)) and len(size) == 2 and all(isinstance(n, (int, np.integer)) and n > 0 for n in size)):
-        raise ViewerError(f"size is {shown_as(size)}; expected (width, height), whole numbers of pixels above zero")
+    else:
+        require_size(size)
     if t is not None:
         t = number("t", t, "a time of the motion, s", error=ViewerError)
     if camera is not None and not isinstance(camera, Camera):

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.model import Model
 from engine.model.parameters import is_number
-from engine.simulation import Crossing, Live, Trajectory, compile
+from engine.simulation import Crossing, Live, Robot, Trajectory, compile
 from engine.simulation.parameters import moves_shapes
 from engine.viewer.scene.errors import ViewerError
 
@@ -140,6 +140,7 @@ class Played(Source):
         super().__init__(trajectory.model.with_parameters(same) if same else trajectory.model, trajectory.gravity)
         self.trajectory = trajectory
         self.placed = {n: x for n, x in rows.items() if n not in same and moves_shapes(n)}      # where instances are made otherwise
+        self._robots: dict[tuple[Any, ...], Robot] = {}
         self._state: tuple[float, tuple[Array, Array]] | None = None
         self._now: dict[int, tuple[float, Trajectory]] = {}
         self._rollouts: dict[int, Trajectory] = {}
@@ -155,8 +156,10 @@ class Played(Source):
         if not self.placed:
             return super().links(q)
         ahead = (len(q), *[1] * (q.ndim - 2))
-        own = {n: x[first : first + len(q)].reshape(*ahead, *x.shape[1:]) for n, x in self.placed.items()}
-        return compile(self.model, self.gravity, [*own]).at(own).forward_kinematics(q)
+        if (first, ahead) not in self._robots:                                 # asked for in every picture
+            own = {n: x[first : first + len(q)].reshape(*ahead, *x.shape[1:]) for n, x in self.placed.items()}
+            self._robots[first, ahead] = compile(self.model, self.gravity, [*own]).at(own)
+        return self._robots[first, ahead].forward_kinematics(q)
 
     @property
     def events(self) -> tuple[Crossing, ...]:
