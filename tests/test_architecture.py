@@ -62,8 +62,8 @@ SIMULATION = (
     ("run_file", "compiled_system"), ("simulator", "compile"), ("live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
-PARTS = {"scene": set(), "draw": {"scene"}, "files": {"scene", "draw"}, "window": {"scene", "draw", "files"},
-         "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
+PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},
+         "window": {"scene", "draw", "display", "files"}, "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium"}  # fmt: skip

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
+from engine.viewer.display.facts import Card, Facts, Plot, decimals, figure
+from engine.viewer.display.hud import Hud, ticks, wrapped
 from engine.viewer.draw.canvas import Canvas
-from engine.viewer.window.facts import Card, Facts, Plot, decimals, figure
-from engine.viewer.window.hud import Hud, ticks, wrapped
 
 T = np.linspace(0.0, 12.0, 160)
 HELP = [(f"Key {k}", f"what the key number {k} does") for k in range(24)]

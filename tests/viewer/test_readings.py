@@ -9,9 +9,9 @@ import pytest
 from engine.model import Builder
 from engine.simulation import Simulator
 from engine.spatial import inertia, quaternion, so3
+from engine.viewer.display.facts import figure
+from engine.viewer.display.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
 from engine.viewer.scene import Actor, Running, ViewerError
-from engine.viewer.window.facts import figure
-from engine.viewer.window.readings import POINTS, RECENT, Readings, reduced, roll_pitch_yaw
 from tests.viewer.mechanism import SPEEDS, mechanism, motion
 
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.viewer.display.facts import Facts
+from engine.viewer.display.hud import Hud
+from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.renderer import Renderer
@@ -20,12 +23,9 @@ from engine.viewer.scene.marks import banded, mark
 from engine.viewer.scene.scene import ENVIRONMENTS, Actor, Scene
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Played, Running
-from engine.viewer.window.facts import Facts
 from engine.viewer.window.grip import Grip
-from engine.viewer.window.hud import Hud
 from engine.viewer.window.keys import KEYS, OURS, help_rows
 from engine.viewer.window.playback import Playback
-from engine.viewer.window.readings import Readings
 
 Array = np.ndarray
 #: pixels that the mouse may move within a click

@@ -15,10 +15,10 @@ from engine.checks import nearest
 from engine.model import Model
 from engine.simulation import Trajectory
 from engine.spatial import quaternion
+from engine.viewer.display.facts import Card, Plot, figure, settled
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Played
-from engine.viewer.window.facts import Card, Plot, figure, settled
 
 Array = np.ndarray
 #: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s

@@ -1,6 +1,6 @@
 """The heads-up display: what is said about a motion, the timeline, plots, a card of the picked link, keys, messages.
 
-It draws :class:`engine.viewer.window.facts.Facts`, plain data that :mod:`engine.viewer.window.readings` makes, as shapes on a
+It draws :class:`engine.viewer.display.facts.Facts`, plain data that :mod:`engine.viewer.display.readings` makes, as shapes on a
 :class:`engine.viewer.draw.canvas.Canvas`, and says what a click on a place of the picture asks.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.viewer.display.facts import Facts, Plot, decimals, figure
+from engine.viewer.display.icons import LOOP, MARK, RESET, pause, play
 from engine.viewer.draw.canvas import Box, Canvas, Color
-from engine.viewer.window.facts import Facts, Plot, decimals, figure
-from engine.viewer.window.icons import LOOP, MARK, RESET, pause, play
 
 Array = np.ndarray
 Action = tuple[Any, ...]
