@@ -16,6 +16,7 @@ from pyglet.window import key, mouse
 import engine
 from engine.simulation import Live
 from engine.viewer import Viewer
+from engine.viewer.scene import Actor
 from engine.viewer.window.keys import KEYS
 from tests.viewer import mechanism
 
@@ -67,6 +68,7 @@ def drag(viewer, x, y, dx, dy, button=mouse.LEFT, modifiers=0, release=True):
 
 def trajectory():
     """Look at a motion: play, scrub, turn, pick, press every key, resize, save, close."""
+    os.chdir(tempfile.mkdtemp())
     model = servicer()
     viewer = Viewer(motion(model), SIZE)
     viewer.frame()
@@ -156,7 +158,7 @@ def trajectory():
 
 
 def joints():
-    """A model at rest: Ctrl and drag move the joint above a link, within its limits, and the link follows the mouse."""
+    """A model at rest: Ctrl and drag move the joints above a link, within their limits, and the link follows the mouse; the base stays."""
     model = servicer()
     viewer = Viewer(model, SIZE)
     viewer.frame()
@@ -164,11 +166,170 @@ def joints():
     link = model.link_index("elbow_pitch_link")
     where = viewer.scene.actors[0].poses(0.0)[0, link, :3, 3]
     before = viewer.scene.actors[0].source.q.copy()
-    drag(viewer, *pixel(viewer, where), 24, 0, modifiers=key.MOD_CTRL)
+    x, y = pixel(viewer, where)
+    point = viewer.pick((x, SIZE[1] - 1 - y))[3]
+    drag(viewer, x, y, 12, 0, modifiers=key.MOD_CTRL)
     assert viewer.picked is not None
-    moved = np.flatnonzero(np.abs(viewer.scene.actors[0].source.q - before)[0] > 1e-6)
-    body, _ = model.carrier[model.link_index(viewer.picked[2])]
-    assert len(moved) and {*moved} <= {*range(model.nq)[model.bodies[body].q]}, (viewer.picked, moved)
+    q = viewer.scene.actors[0].source.q
+    assert np.abs(q - before)[0, 7:].max() > 1e-3 and np.array_equal(q[0, :7], before[0, :7]), q
+    assert np.array_equal(model.within_limits(q[0]), q[0])
+    T0, T1 = (viewer.scene.actors[0].source.robot.forward_kinematics(x)[link] for x in (before[0], q[0]))
+    now = T1[:3, :3] @ T0[:3, :3].T @ (point - T0[:3, 3]) + T1[:3, 3]
+    assert np.linalg.norm(np.subtract(pixel(viewer, now), (x + 12, y))) < 3.0
+    viewer.close()
+
+
+def handles():
+    """The picked link's handles: an arrow shifts it along its axis alone, an arc turns it about it alone."""
+    arm = mechanism.arm()
+    viewer = Viewer(Actor(arm, q=np.array([0.3, -0.6, 0.9, 0.5, 0.9, 0.2])), SIZE)
+    viewer.frame()
+    press(viewer, key.TAB)
+    viewer.camera.dolly(1.6)
+    link = arm.links[-1].name
+    actor = viewer.scene.actors[0]
+    viewer.choose(actor, 0, link)
+    viewer.frame()
+    for handle in range(6):
+        T0 = actor.poses(0.0)[0, -1]
+        line = viewer._gizmo(viewer.camera).lines()[handle]
+        begin, end = (line[-1], line[5]) if handle < 3 else (line[8], line[12])
+        x, y = pixel(viewer, begin)
+        assert viewer._gizmo(viewer.camera).hit((x, SIZE[1] - 1 - y), SIZE) == handle
+        dx, dy = np.subtract(pixel(viewer, end), (x, y)) // 4 * 4
+        drag(viewer, x, y, int(dx), int(dy))
+        assert viewer.grip is None and viewer.picked[2] == link
+        T1, axis = actor.poses(0.0)[0, -1], np.eye(3)[handle % 3]
+        shift, turn = T1[:3, 3] - T0[:3, 3], engine.spatial.so3.log(T1[:3, :3] @ T0[:3, :3].T)
+        own, other = (shift, turn) if handle < 3 else (turn, shift)
+        assert abs(own @ axis) > 0.01, (handle, own)
+        assert np.linalg.norm(own - (own @ axis) * axis) < 2e-3 and np.linalg.norm(other) < 2e-3, (handle, own, other)
+    viewer.close()
+
+
+def panel():
+    """The side panel: sliders, typed values, overlays, links hidden and found, views kept, four views, measuring."""
+    model = servicer()
+    viewer = Viewer(model, (900, 600))
+    viewer.frame()
+    source = viewer.scene.actors[0].source
+
+    def on(name, across=0.5):
+        x, y, w, h = viewer.hud.panel.boxes[name]
+        click(viewer, int(x + across * w), int(599 - (y + 0.5 * h)))
+
+    def write(text, end=key.RETURN):
+        for letter in text:
+            viewer.window.dispatch_event("on_text", letter)
+        press(viewer, end)
+
+    press(viewer, key.A)
+    assert viewer.tabs.open == "Joints"
+    k = model.labels("q").index("elbow_pitch")
+    viewer.hud.panel.scroll = 1e6                               # the last rows
+    viewer.frame()
+    limits = next(j for j in model.joints if j.name == "elbow_pitch").limits
+    on("elbow_pitch", 0.75)
+    slid = source.q[0, k]
+    assert 0.0 < slid < float(limits.upper)
+    on("value elbow_pitch")
+    write("−0.25")
+    assert source.q[0, k] == -0.25
+    on("value elbow_pitch")
+    write("0x2")
+    assert source.q[0, k] == -0.25 and "is no number" in viewer.toast
+    on("value elbow_pitch")
+    write("99")
+    assert source.q[0, k] == float(limits.upper) and "within" in viewer.toast
+    on("value elbow_pitch")
+    write("1", key.ESCAPE)
+    assert source.q[0, k] == float(limits.upper) and not viewer.closed
+    on("as at first")
+    assert np.array_equal(source.q, source.first)
+
+    on("tab Show")
+    before = viewer.picture()
+    on("centres of mass")
+    assert viewer.shown.centers is True and not np.array_equal(viewer.picture(), before)
+    on("tab Links")
+    on("find a link")
+    for letter in "elbow":
+        viewer.window.dispatch_event("on_text", letter)
+    viewer.frame()
+    assert [n for n in viewer.hud.panel.boxes if n.startswith("hide ")] == ["hide elbow_pitch_link"]
+    press(viewer, key.RETURN)
+    on("elbow_pitch_link")
+    assert viewer.picked[2] == "elbow_pitch_link"
+    on("only elbow_pitch_link")
+    assert "bus" in viewer.shown.hidden and "elbow_pitch_link" not in viewer.shown.hidden
+    bus = viewer.scene.actors[0].poses(0.0)[0, model.link_index("bus"), :3, 3]
+    assert viewer.pick(viewer.hands._point(*pixel(viewer, bus))) is None
+    on("show all")
+    assert not viewer.shown.hidden and viewer.pick(viewer.hands._point(*pixel(viewer, bus)))[2] == "bus"
+
+    on("tab Views")
+    on("keep this view")
+    kept = viewer.camera.eye
+    on("from the left")
+    assert not np.allclose(viewer.camera.eye, kept)
+    on("view 1")
+    assert np.allclose(viewer.camera.eye, kept)
+    on("remove view 1")
+    assert not viewer.tabs.kept
+    on("four views")
+    quarters = [part for half in np.split(viewer.picture(), 2) for part in np.split(half, 2, axis=1)]
+    assert len(viewer.cameras) == 4 and all(np.ptp(part) > 60 for part in quarters)
+    before = [camera.distance for camera in viewer.cameras]
+    viewer.window.dispatch_event("on_mouse_scroll", 700, 100, 0.0, 3.0)
+    viewer.frame()
+    assert [camera.distance < d for camera, d in zip(viewer.cameras, before, strict=True)] == [False, False, False, True]
+    press(viewer, key.Q)
+    assert len(viewer.cameras) == 1
+    press(viewer, key.A)
+    assert viewer.tabs.open == ""
+
+    press(viewer, key.ESCAPE)
+    press(viewer, key.D)
+    click(viewer, *pixel(viewer, bus))
+    click(viewer, *pixel(viewer, bus + 0.2 * viewer.camera.axes[:, 0]))
+    assert not viewer.measuring and len(viewer.measured) == 2
+    (label,) = viewer.drawing().labels
+    assert 0.1 < float(label[1].split(" m")[0]) < 0.4, label
+    press(viewer, key.D)
+    assert not viewer.measured
+    viewer.close()
+
+
+def files():
+    """A film of a run, with the run; files dropped on the window, whole and broken."""
+    os.chdir(tempfile.mkdtemp())
+    model = servicer()
+    viewer = Viewer(Live(engine.Simulator(model, dt=2e-3, gravity=(0, 0, 0)), model.neutral(), np.full(model.nv, 0.1)), SIZE)
+    viewer.frame()
+    press(viewer, key.R)
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < 1.5:
+        viewer.frame()
+    press(viewer, key.R)
+    assert "saved" in viewer.toast, viewer.toast
+    import av
+
+    with av.open(f"{model.name}-000.mp4") as film:
+        frames = sum(1 for _ in film.decode(video=0))
+    assert 30 <= frames < 150, frames
+    run = engine.load_trajectory(f"{model.name}-000.h5")
+    assert 0.5 < run.t[-1] - run.t[0] < 5.0
+    live = viewer.live
+    viewer.window.dispatch_event("on_file_drop", 10, 10, [f"{model.name}-000.h5"])
+    viewer.frame()
+    assert viewer.live is None and viewer.clock.playback.span == (run.t[0], run.t[-1]) and not live._thread.is_alive()
+    viewer.window.dispatch_event("on_file_drop", 10, 10, [str(engine.example("free_flyer"))])
+    viewer.frame()
+    assert viewer.scene.actors[0].model.nv == model.nv - 6 and viewer.clock.playback.span == (0.0, 0.0)
+    Path("broken.urdf").write_text("<robot name='x'><link")
+    viewer.window.dispatch_event("on_file_drop", 10, 10, ["broken.urdf"])
+    viewer.frame()
+    assert "broken.urdf" in viewer.toast and viewer.scene.actors[0].model.nv == model.nv - 6
     viewer.close()
 
 

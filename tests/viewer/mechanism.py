@@ -44,3 +44,20 @@ def motion(model: Model, first: float = 0.0, last: float = 1.0, scales: tuple[fl
     q = model.integrate(np.broadcast_to(model.neutral(), (*v.shape[:-1], len(t), model.nq)), v[..., None, :] * (t - first)[:, None])
     v = np.broadcast_to(v[..., None, :], (*q.shape[:-1], model.nv))
     return Trajectory(model, (0.0, 0.0, -9.81), t, q, v, np.zeros_like(v), np.zeros_like(v))
+
+
+def arm() -> Model:
+    """Six hinges in a row, the last three of which meet in a point: every pose of the hand can be reached."""
+    builder = Builder("arm")
+    builder.add_link("stand", visuals=(Geometry("cylinder", (0.08, 0.1)),))
+    parent = "stand"
+    hinges = [([0.0, 0.0, 0.1], [0, 0, 1]), ([0.0, 0.0, 0.2], [0, 1, 0]), ([0.0, 0.0, 0.5], [0, 1, 0]), ([0.0, 0.0, 0.4], [0, 0, 1]),
+              ([0.0, 0.0, 0.0], [0, 1, 0]), ([0.0, 0.0, 0.0], [0, 0, 1])]  # fmt: skip
+    for k, (at, axis) in enumerate(hinges):
+        child, long = f"link{k}", [0.1, 0.5, 0.4, 0.05, 0.05, 0.1][k]
+        shape = Geometry("box", (0.08, 0.08, long), se3.pose(np.eye(3), np.array([0.0, 0.0, 0.5 * long])))
+        builder.add_link(child, inertia=inertia.box(1.0, np.array([0.1, 0.1, long])), visuals=(shape,))
+        builder.add_joint(f"hinge{k}", "revolute", parent, child, placement=se3.pose(np.eye(3), np.array(at)),
+                          axis=np.array(axis, dtype=float))  # fmt: skip
+        parent = child
+    return builder.model()

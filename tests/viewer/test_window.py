@@ -16,7 +16,7 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenario", ["trajectory", "joints", "live", "pilot", "again", "playing"])
+@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "live", "pilot", "again", "playing"])
 def test_at_the_window(scenario):
     assert shutil.which("xvfb-run"), NEEDS
     status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 800x600x24")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,78 @@ class Card:
 
 
 @dataclass(frozen=True, eq=False)
+class Slider:
+    """A row of the side panel: a number between two others, which a pointer moves, or which is typed; None in place of ``set`` where it
+    can only be read."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    set: Callable[[float], None] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Switch:
+    """A row with something that is on or off."""
+
+    name: str
+    on: bool
+    press: Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Button:
+    """A row that does something, and another thing at its end, such as to forget it."""
+
+    name: str
+    press: Callable[[], None]
+    remove: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A row of a tree: so deep in it, picked or not, and seen or hidden."""
+
+    name: str
+    depth: int
+    picked: bool
+    seen: bool
+    press: Callable[[], None]
+    switch: Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A row to type a text into, which is handed over at every letter; ``empty`` is what stands there before."""
+
+    empty: str
+    text: str
+    set: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A row that says what those after it are."""
+
+    name: str
+
+
+Row = Slider | Switch | Button | Item | Field | Heading
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The side panel: names of its tabs, the one that is open ("": none), its rows, and the row and the text that is typed into it."""
+
+    tabs: tuple[str, ...]
+    open: str = ""
+    rows: Sequence[Row] = ()
+    typed: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Facts:
     """Facts that a display shows; what is empty is not shown.
 
@@ -45,6 +117,7 @@ class Facts:
     live : of a simulation that runs now: its span is what is remembered, and a button begins anew instead of looping
     events : marks on the timeline, (time, name)
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
+    panel : the side panel, over the plots
     toast, error : a message that passes, and a sentence that does not
     mouse : where the pointer is, px
     """
@@ -60,6 +133,7 @@ class Facts:
     events: Sequence[tuple[float, str]] = ()
     plots: Sequence[Plot] = ()
     card: Card | None = None
+    panel: Panel | None = None
     help: Sequence[tuple[str, str]] = ()
     toast: str = ""
     error: str = ""

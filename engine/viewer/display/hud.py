@@ -14,17 +14,33 @@ import numpy as np
 
 from engine.viewer.display.facts import Facts, Plot, decimals, figure
 from engine.viewer.display.icons import LOOP, MARK, RESET, pause, play
+from engine.viewer.display.panel import STRIP, SidePanel
+from engine.viewer.display.style import (
+    ACCENT,
+    ALARM,
+    BAR,
+    BRIGHT,
+    BUTTON,
+    DIM,
+    FAINT,
+    GAP,
+    GROUND,
+    MARGIN,
+    PAD,
+    PLOT,
+    ROUND,
+    ROW,
+    SIDE,
+    SMALL,
+    TEXT,
+    TITLE,
+    UNDER,
+    inside,
+)  # fmt: skip
 from engine.viewer.draw.canvas import Box, Canvas, Color
 
 Array = np.ndarray
 Action = tuple[Any, ...]
-PANEL, BUTTON = (0.050, 0.060, 0.075, 0.82), (1.0, 1.0, 1.0, 0.10)
-BRIGHT, DIM, FAINT = (0.95, 0.96, 0.98, 1.0), (0.66, 0.70, 0.75, 1.0), (1.0, 1.0, 1.0, 0.16)
-ACCENT, ALARM = (0.35, 0.71, 1.0, 1.0), (0.58, 0.10, 0.10, 0.94)
-MARGIN, GAP, PAD, ROUND = 12.0, 8.0, 11.0, 7.0                                 # px
-TITLE, TEXT, SMALL, ROW = 14, 12, 11, 17.0                                     # sizes of text, and the height of a row of it
-SIDE, PLOT, BAR = 212.0, 56.0, 46.0                                            # width of the panels; heights of a plot, of the timeline
-UNDER = 0.36                                                                   # from the middle of a line to its baseline, in sizes of text
 
 
 class Hud:
@@ -43,6 +59,7 @@ class Hud:
 
     def __init__(self) -> None:
         self.boxes: dict[str, Box] = {}
+        self.panel = SidePanel()
         self._buttons: list[tuple[Box, Action]] = []
         self._span, self._bar = (0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
 
@@ -52,12 +69,12 @@ class Hud:
         """Return what a click at a place asks for; None where it asks nothing of the display.
 
         ("toggle",), ("scrub", t), ("slower",), ("faster",), ("loop",), or ("reset",) of a live simulation; ("help",) closes the keys;
-        ("panel",) is on a panel, and so not meant for what is behind it.
+        ("panel",) is on a panel, and so not meant for what is behind it. What the side panel asks for it says itself.
         """
         for box, action in reversed(self._buttons):
             if inside(box, x, y):
                 return self.scrub(x) if action == ("scrub",) else action
-        return None
+        return self.panel.hit(x, y)
 
     def scrub(self, x: float) -> Action:
         """Return ("scrub", t) of a pointer at x that took hold of the timeline, wherever else it is; beyond the ends t is the end."""
@@ -84,14 +101,17 @@ class Hud:
             below = self._table(canvas, "info", (MARGIN, top, side, bottom - top), facts.title, facts.lines) + GAP
         if facts.card is not None:
             self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True)
+        beside, over = w - MARGIN - side, top
+        if facts.panel is not None and bottom - top > STRIP:
+            over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
-            self._plots(canvas, (w - MARGIN - side, top, side, bottom - top), facts)
+            self._plots(canvas, (beside, over, side, bottom - over), facts)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:
             self._help(canvas, size, facts.help)
 
-    def _panel(self, canvas: Canvas, name: str, box: Box, color: Color = PANEL) -> None:
+    def _panel(self, canvas: Canvas, name: str, box: Box, color: Color = GROUND) -> None:
         self.boxes[name] = box
         self._buttons.append((box, ("panel",)))
         canvas.rect(*box, color, ROUND)
@@ -244,7 +264,7 @@ class Hud:
         for t, _ in facts.events:
             canvas.rect(round(at(t)) - 1, along - 6, 2, 12, (0.0, 0.0, 0.0, 0.5))
             canvas.polygon(MARK, BRIGHT, (at(t), along))
-        canvas.disc(at(facts.t), along, 8.5 if pointed else 7.5, (*PANEL[:3], 0.9))
+        canvas.disc(at(facts.t), along, 8.5 if pointed else 7.5, (*GROUND[:3], 0.9))
         canvas.disc(at(facts.t), along, 6.5 if pointed else 5.5, BRIGHT)
         if pointed and facts.mouse is not None:
             self._tip(canvas, (x, y, w, h), facts, at)
@@ -262,7 +282,7 @@ class Hud:
         half = 0.5 * canvas.width(text, SMALL) + 8
         middle = min(max(at(t), x + half - 8), x + w - half + 8)
         canvas.rect(at(t), y + 10, 1, 16, (1.0, 1.0, 1.0, 0.5))
-        canvas.rect(middle - half, y - 26, 2 * half, 20, (*PANEL[:3], 0.95), 5.0)
+        canvas.rect(middle - half, y - 26, 2 * half, 20, (*GROUND[:3], 0.95), 5.0)
         canvas.text(middle, y - 16 + UNDER * SMALL, text, BRIGHT, SMALL, "center")
 
     # ------------------------------------------------------------ messages
@@ -301,7 +321,7 @@ class Hud:
         canvas.rect(0, 0, w, h, (0.0, 0.0, 0.0, 0.45))
         self._buttons.append(((0.0, 0.0, w, h), ("help",)))
         self.boxes["help"] = x, y, box_w, box_h
-        canvas.rect(x, y, box_w, box_h, (*PANEL[:3], 0.95), ROUND)
+        canvas.rect(x, y, box_w, box_h, (*GROUND[:3], 0.95), ROUND)
         canvas.rect(x, y, box_w, box_h, (1.0, 1.0, 1.0, 0.10), ROUND, outline=1.0)
         canvas.text(x + 20, y + 29, "Keys", BRIGHT, TITLE)
         for k, (key, meaning) in enumerate(rows):
@@ -311,11 +331,6 @@ class Hud:
 
 
 # ---------------------------------------------------------------- numbers and texts
-
-
-def inside(box: Box, x: float, y: float) -> bool:
-    """Return whether a point lies in a box."""
-    return box[0] <= x < box[0] + box[2] and box[1] <= y < box[1] + box[3]
 
 
 def ticks(start: float, end: float, width: float, measure: Callable[[str], float]) -> list[tuple[float, str]]:

@@ -33,3 +33,14 @@ def pause(canvas: Canvas, x: float, y: float, color: Color) -> None:
 #: from the end to the beginning, and back to the first state
 LOOP = arrow(math.radians(-40), math.radians(95)), arrow(math.radians(140), math.radians(275))
 RESET = (arrow(math.radians(-40), math.radians(240)),)
+CROSS = (((-4.0, -4.0), (4.0, 4.0)), ((-4.0, 4.0), (4.0, -4.0)))
+LID = tuple((-6.0 + k, -3.6 * math.sin(math.pi * k / 12)) for k in range(13))
+
+
+def eye(canvas: Canvas, x: float, y: float, color: Color, opened: bool) -> None:
+    """Draw an eye; one that is closed has a stroke through it."""
+    canvas.line(LID, color, 1.2, (x, y))
+    canvas.line(tuple((a, -b) for a, b in LID), color, 1.2, (x, y))
+    canvas.disc(x, y, 1.9, color)
+    if not opened:
+        canvas.line(CROSS[1], color, 1.2, (x, y))

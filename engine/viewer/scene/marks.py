@@ -35,6 +35,7 @@ CANCELLED = 1e-6
 AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
 TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
 LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
+TOLD = 8                                                                       # colours that the legend names
 TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35, 0.60), (0.98, 0.88, 0.25), (0.65, 0.50, 0.98))
 
 
@@ -47,17 +48,58 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     """
     check(scene, shown)
     drawing = replace(scene.drawing(t), wireframe=shown.wireframe)
+    if shown.colors:
+        drawing = colored(drawing, scene, shown.colors)
     if shown.transparent or picked is not None:
         colors = drawing.colors * [1.0, 1.0, 1.0, 0.3 if shown.transparent else 1.0]
         every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(a.instances) for p in a.parts] if picked else []
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
+    drawing = without(drawing, scene, shown.hidden)
     if not shown.marks:
         return drawing
     symbols = Symbols()
     for actor in scene.actors:
         explain(symbols, actor, t, shown)
     return symbols.onto(drawing)
+
+
+def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:
+    """Return the drawing of a scene without the surfaces of hidden links; the others keep their numbers."""
+    if not hidden:
+        return drawing
+    links = [np.tile([a.model.links[p.link].name in hidden for p in a.parts], a.instances) for a in scene.actors]
+    seen = ~np.concatenate(links).astype(bool)
+    return replace(drawing, **{name: getattr(drawing, name)[seen] for name in ("which", "poses", "colors", "numbers")})
+
+
+def colored(drawing: Drawing, scene: Scene, by: str) -> Drawing:
+    """Return the drawing of a scene with a colour for each of its robots, or their rollouts, which the legend names."""
+    counts = [1 if by == "robots" else a.instances for a in scene.actors]
+    tints = hues(sum(counts))
+    starts = np.cumsum([0, *counts])
+    own = [np.repeat(np.full(a.instances, k) if n == 1 else k + np.arange(n), len(a.parts))
+           for a, k, n in zip(scene.actors, starts, counts, strict=False)]  # fmt: skip
+    bare = np.array([s.color[:3] for s in drawing.surfaces])[drawing.which]
+    light = 0.45 + 0.55 * bare.max(axis=1, keepdims=True)                      # dark parts stay darker
+    colors = drawing.colors.copy()
+    colors[:, :3] = tints[np.concatenate(own)] * light / np.maximum(bare, 0.02)
+    names = [f"{a.name}{f', rollout {k}' if n > 1 else ''}" for a, n in zip(scene.actors, counts, strict=True) for k in range(n)]
+    told = range(len(names)) if len(names) <= TOLD else np.linspace(0, len(names) - 1, TOLD).astype(int)
+    return replace(drawing, colors=colors, legend=[*drawing.legend, *((names[k], (*tints[k], 1.0)) for k in told)])
+
+
+def hues(count: int) -> Array:
+    """Return so many colours (n, 3) that are told apart: a palette's, or for more of them a path from blue to red.
+
+    >>> hues(2).shape, hues(40).shape
+    ((2, 3), (40, 3))
+    """
+    if count <= len(TRAILS):
+        return np.array(TRAILS[:count])
+    stops = np.array([(0.13, 0.25, 0.75), (0.10, 0.62, 0.80), (0.35, 0.75, 0.30), (0.98, 0.80, 0.15), (0.85, 0.15, 0.12)])
+    x = np.linspace(0, len(stops) - 1, count)
+    return np.stack([np.interp(x, range(len(stops)), c) for c in stops.T], axis=1)
 
 
 def chosen(named: Names, names: Iterable[str]) -> list[int]:
@@ -233,6 +275,18 @@ def banded(drawing: Drawing, ends: Array, force: float) -> Drawing:
     segments, colors, widths = drawing.lines
     lines = np.concatenate([segments, ends[None]]), np.concatenate([colors, [FORCE]]), np.append(widths, 3.0)
     return replace(drawing, lines=lines, labels=[*drawing.labels, (ends[1], f"{force:.3g} N", LABEL)])
+
+
+def measured(drawing: Drawing, points: list[Array]) -> Drawing:
+    """Return the drawing with points (3) that were chosen, and between two of them how far apart they are."""
+    symbols = Symbols()
+    symbols.balls(np.array(points), np.full(len(points), 0.006 * drawing.extent[1]))
+    if len(points) == 2:
+        between = points[1] - points[0]
+        symbols.lines(np.array([points]), AXIS, 2.0)
+        along = "  ".join(f"{x:+.4g}" for x in between).replace("-", "−")
+        symbols.labels.append((0.5 * (points[0] + points[1]), f"{float(norms(between)):.4g} m  ({along})", LABEL))
+    return symbols.onto(drawing)
 
 
 # ---------------------------------------------------------------- trails

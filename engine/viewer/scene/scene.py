@@ -46,6 +46,7 @@ class Actor:
     geometry : "visual" or "collision"
     q : the configuration of a model at rest (..., nq); neutral by default
     color : red, green, blue, opacity for all of it, multiplied with its own
+    name : in legends; its model's by default
 
     Attributes
     ----------
@@ -58,9 +59,11 @@ class Actor:
     ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
     """
 
-    def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None) -> None:
+    def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
         self.source = source_of(source, q)
         self.model = self.source.model
+        self.name = self.model.name if name is None else name
         self.parts, self.missing = parts(self.model, geometry)
         self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
 

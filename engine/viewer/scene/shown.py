@@ -37,6 +37,8 @@ class Shown:
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
     wireframe, transparent : whether surfaces are drawn as lines, or let what is inside shine through
+    hidden : links whose surfaces are not drawn
+    colors : "robots" or "rollouts": every robot, or rollout of a batch, has a colour of its own, and the legend says which
     """
 
     joint_frames: Names = False
@@ -53,6 +55,8 @@ class Shown:
     trail_time: float = 2.0
     wireframe: bool = False
     transparent: bool = False
+    hidden: tuple[str, ...] = ()
+    colors: str = ""
 
     @property
     def marks(self) -> bool:
@@ -66,13 +70,15 @@ def check(scene: Scene, shown: Shown) -> None:
     links = {link.name for a in scene.actors for link in a.model.links}
     joints = {joint.name for a in scene.actors for joint in a.model.joints}
     for what, known in (("link_frames", links), ("centers", links), ("inertias", links), ("labels", links), ("trails", links),
-                        ("joint_frames", joints), ("joint_axes", joints), ("torques", joints)):  # fmt: skip
+                        ("hidden", links), ("joint_frames", joints), ("joint_axes", joints), ("torques", joints)):  # fmt: skip
         named = getattr(shown, what)
         for name in () if isinstance(named, bool) else named:
             name = spot(name)[0] if what == "trails" else name
             if name not in known:
                 kind = "link" if known is links else "joint"
                 raise ViewerError(f"{what}: no {kind} is named {name!r}{nearest(str(name), known)}; expected names of {kind}s")
+    if shown.colors not in ("", "robots", "rollouts"):
+        raise ViewerError(f"colors: got {shown.colors!r}; expected 'robots', 'rollouts', or '' for their own")
     if not shown.trail_time > 0:
         raise ViewerError(f"trail_time is {shown.trail_time!r}; expected seconds above zero")
     for component in shown.forces:

@@ -1,27 +1,38 @@
-"""Taking hold of a link with the mouse: one that runs is pulled, one at rest is turned about its joint."""
+"""Taking hold of a link with the mouse: one that runs is pulled, one at rest goes where the hand goes, and the joints above it follow."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.quantities import quantities_of
 from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Running, Still
+from engine.viewer.window.gizmo import Gizmo
+from engine.viewer.window.reach import reach
 
 Array = np.ndarray
+Pixel = tuple[int, int]
 
 
 class Grip:
-    """A hold on a point (3), m, world axes, of a link, taken at a time t, s."""
+    """A hold on a point (3), m, world axes, of a link, taken at a time t, s, with a camera that sees a picture of (width, height).
 
-    def __init__(self, actor: Actor, instance: int, link: str, point: Array, t: float) -> None:
+    Parameters
+    ----------
+    gizmo, hold : the link's handles, and which of them is held where (:meth:`Gizmo.holding`); None: the link itself is
+    """
+
+    def __init__(self, actor: Actor, instance: int, link: str, point: Array, t: float, camera: Camera, size: Pixel,
+                 gizmo: Gizmo | None = None, hold: tuple[int, float] | None = None) -> None:  # fmt: skip
         self.actor, self.instance, self.link, self.point = actor, instance, link, point
+        self.camera, self.size, self.gizmo, self.hold = camera, size, gizmo, hold
         T = actor.poses(t)[instance, actor.model.link_index(link)]
         self.local = T[:3, :3].T @ (point - T[:3, 3])                                       # in the link's frame
         self.target: Array | None = None                                                    # where it is pulled to
 
-    def drag(self, camera: Camera, size: tuple[int, int], to: tuple[int, int], by: tuple[int, int]) -> None:
-        """Move as the mouse does, to a pixel and by some pixels, in a picture of (width, height).
+    def drag(self, to: Pixel) -> None:
+        """Move as the mouse does, to a pixel.
 
         Raises
         ------
@@ -29,16 +40,25 @@ class Grip:
         """
         source = self.actor.source
         if isinstance(source, Running) and not source.live.paused:
-            self._pull(source, camera, size, to)
+            self.target = self._under(to)
+            source.live.pull(self.link, self.local, self.target)
         elif isinstance(source, Still):
-            self._turn(source, camera, size, by)
+            self._reach(source, to)
 
-    def _pull(self, source: Running, camera: Camera, size: tuple[int, int], to: tuple[int, int]) -> None:
-        """Pull the link to the point under the mouse, at its depth."""
-        origin, direction = camera.ray(*to, size)
-        back = camera.axes[:, 2]
-        self.target = origin + direction * float((self.point - origin) @ back / (direction @ back))
-        source.live.pull(self.link, self.local, self.target)
+    def _under(self, to: Pixel) -> Array:
+        """Return the point under a pixel, as deep in the picture as the point that was taken hold of."""
+        origin, direction = self.camera.ray(*to, self.size)
+        back = self.camera.axes[:, 2]
+        return origin + direction * float((self.point - origin) @ back / (direction @ back))
+
+    def _reach(self, source: Still, to: Pixel) -> None:
+        """Bring the point under the pixel, or the link where its handle is shifted or turned to."""
+        q, size = source.q[self.instance], quantities_of(self.actor).whole
+        if self.gizmo is None:
+            source.q[self.instance] = reach(source.robot, q, self.link, self.local, self._under(to), None, size)
+        elif self.hold is not None and (now := self.gizmo.measure(self.hold[0], to, self.size)) is not None:
+            T = self.gizmo.moved(self.hold[0], now - self.hold[1])
+            source.q[self.instance] = reach(source.robot, q, self.link, np.zeros(3), T[:3, 3], T[:3, :3], size)
 
     def band(self, t: float) -> tuple[Array, float] | None:
         """Return the ends (2, 3), m, of the spring that pulls at a time, and its force, N; None where nothing is pulled."""
@@ -48,19 +68,3 @@ class Grip:
         T = self.actor.poses(t)[self.instance, self.actor.model.link_index(self.link)]
         held = T[:3, :3] @ self.local + T[:3, 3]
         return np.array([held, self.target]), float(source.live.parameters["pull.stiffness"]) * float(np.linalg.norm(self.target - held))
-
-    def _turn(self, source: Still, camera: Camera, size: tuple[int, int], by: tuple[int, int]) -> None:
-        """Move the joint above the link so that the point follows the mouse: the smallest change of that joint's coordinates."""
-        model, q = source.model, source.q[self.instance]
-        T = source.robot.forward_kinematics(q)[model.link_index(self.link)]
-        J = source.robot.jacobian(q, self.link)
-        J = T[:3, :3] @ (J[3:] - np.cross(self.local, J[:3], axisb=0, axisc=0))             # the point's velocity, world axes
-        body, _ = model.carrier[model.link_index(self.link)]
-        if body < 0:
-            return
-        v = model.bodies[body].v
-        per_metre = 0.5 * size[1] / np.tan(0.5 * camera.fov) / max(float((camera.eye - T[:3, 3]) @ camera.axes[:, 2]), 1e-6)
-        A = per_metre * camera.axes[:, :2].T @ J[:, v]                                      # pixels to the joint's velocities
-        change = np.zeros(model.nv)
-        change[v] = np.linalg.lstsq(A.T @ A + 1e-9 * np.trace(A.T @ A) * np.eye(A.shape[1]), A.T @ by, rcond=None)[0]
-        source.q[self.instance] = model.within_limits(model.integrate(q, change, 1.0))

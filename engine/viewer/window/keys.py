@@ -6,15 +6,15 @@ from typing import Any
 
 #: what a key does: its meaning, and the method of Viewer it calls with what
 KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
-    "SPACE": ("play or pause", "toggle", ()),
-    "RIGHT": ("a frame further (Shift: a record)", "step", (1,)),
-    "LEFT": ("a frame back (Shift: a record)", "step", (-1,)),
-    "UP": ("faster", "faster", ()),
-    "DOWN": ("slower", "slower", ()),
-    "HOME": ("to the beginning", "scrub_to", (0.0,)),
-    "END": ("to the end", "scrub_to", (1.0,)),
-    "B": ("backwards or forwards", "reverse", ()),
-    "O": ("begin again at the end, or not", "loop", ()),
+    "SPACE": ("play or pause", "clock.toggle", ()),
+    "RIGHT": ("a frame further (Shift: a record)", "clock.step", (1,)),
+    "LEFT": ("a frame back (Shift: a record)", "clock.step", (-1,)),
+    "UP": ("faster", "clock.faster", ()),
+    "DOWN": ("slower", "clock.slower", ()),
+    "HOME": ("to the beginning", "clock.scrub_to", (0.0,)),
+    "END": ("to the end", "clock.scrub_to", (1.0,)),
+    "B": ("backwards or forwards", "clock.reverse", ()),
+    "O": ("begin again at the end, or not", "clock.loop", ()),
     "F": ("show everything", "fit", ()),
     "V": ("go along with the picked link, or not", "go_along", ()),
     "_1": ("view from the front", "look", ("front",)),
@@ -36,13 +36,18 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "T": ("see through the links", "switch", ("transparent",)),
     "C": ("collision shapes", "shapes", ()),
     "E": ("ground, space, plain", "surroundings", ()),
+    "A": ("side panel: joints, links, views", "panel", ()),
+    "Q": ("four views", "four_views", ()),
+    "D": ("measure between two points", "measure", ()),
     "S": ("save a picture", "save", ()),
+    "R": ("record a film, and the run", "record", ()),
+    "F11": ("whole screen", "fullscreen", ()),
     "TAB": ("display on or off", "switch_display", ()),
     "H": ("this help", "help", ()),
     "ESCAPE": ("let go; close", "escape", ()),
 }
 MOUSE = (("drag", "turn"), ("Shift + drag, right drag", "move"), ("wheel", "closer or farther"), ("click", "pick a link"),
-         ("double click", "look at it"), ("Ctrl + drag", "move a joint at rest; pull a link that runs"))  # fmt: skip
+         ("double click", "look at it"), ("Ctrl + drag", "move a link at rest; pull one that runs"))  # fmt: skip
 #: keys that are not a pilot's; and what the arrows do then
 OURS, PILOTED = ("H", "TAB", "ESCAPE"), {"arrows": "turn the camera", "others": "the pilot's"}
 

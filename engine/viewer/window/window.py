@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,32 +11,42 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
+from engine.io import load_urdf
+from engine.simulation import Live, load_trajectory
 from engine.viewer.display.facts import Facts
 from engine.viewer.display.hud import Hud
 from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
+from engine.viewer.draw.panes import Panes, Place, places
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import write
+from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.marks import banded, mark
+from engine.viewer.scene.marks import banded, mark, measured, without
 from engine.viewer.scene.scene import ENVIRONMENTS, Actor, Scene
 from engine.viewer.scene.shown import Shown
-from engine.viewer.scene.sources import Played, Running
+from engine.viewer.scene.sources import Still
+from engine.viewer.window.clock import Clock
+from engine.viewer.window.gizmo import Gizmo
 from engine.viewer.window.grip import Grip
-from engine.viewer.window.keys import KEYS, OURS, help_rows
+from engine.viewer.window.hands import Hands
+from engine.viewer.window.keys import help_rows
 from engine.viewer.window.playback import Playback
+from engine.viewer.window.recording import Recording
+from engine.viewer.window.tabs import Tabs
 
 Array = np.ndarray
-#: pixels that the mouse may move within a click
-STILL = 4
-#: rad for a pixel; s between two clicks of a double click
-TURN, DOUBLE = 0.006, 0.35
+Pixel = tuple[int, int]
 #: s that a message stays
 TOAST = 2.5
 #: rad/s that the arrow keys turn the camera by, where other keys belong to a pilot
 SWEEP = 1.5
+#: what is beside the first of four views
+BESIDE = ("front", "left", "top")
+RECORDED = (".h5", ".hdf5")
 
 
 class Viewer:
@@ -62,30 +73,47 @@ class Viewer:
                  view: str | tuple[float, float] | None = None, environment: str | None = None, geometry: str = "visual",
                  follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
                  title: str | None = None) -> None:  # fmt: skip
-        self.scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-        self.camera = self.scene.camera(size, view, follow=follow)
-        self.playback = Playback(self.scene.span, loop=True)
-        self.playback.playing = self.scene.span[1] > self.scene.span[0]
-        running = [(a, a.source) for a in self.scene.actors if isinstance(a.source, Running)]
-        self.live = running[0][1].live if running else None
-        self._running = [(actor, source) for actor, source in running if source.live is self.live]
-        self.pilot, self.shown, self.followed = keys, shown or Shown(), follow
-        self.picked: tuple[Actor, int, str] | None = None
-        self._particulars: Readings | None = None
-        self.toast, self.helping, self.display = "", False, True
-        name = title or ", ".join(dict.fromkeys(a.model.name for a in self.scene.actors))
-        self.window = open_window(True, width=size[0], height=size[1], caption=name, resizable=True)
+        scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
+        camera = scene.camera(size, view, follow=follow)
+        readings = Readings(scene.actors[0], 0, signals)
+        self.pilot, self.geometry, self.followed, self.shown = keys, geometry, follow, shown or Shown()
+        self.toast, self.helping, self.display, self.closed = "", False, True, False
+        self.window = open_window(True, width=size[0], height=size[1], caption=title or named(scene), resizable=True, file_drops=True)
         self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
         self.renderer.foot = 64.0                                              # the timeline's
-        self.readings = Readings(self.scene.actors[0], 0, signals)
-        self.window.push_handlers(self)
-        self.closed = False
-        self._geometry, self._held = geometry, set[str]()
-        self._pressed: str | None = None
-        self._moved, self._clicked, self._scrubbing = 0.0, -np.inf, False
-        self._grip: Grip | None = None
-        self._mouse: tuple[float, float] | None = None
+        self.panes, self.tabs, self.hands = Panes(self.renderer), Tabs(self), Hands(self)
+        self.grip: Grip | None = None
+        self.recording: Recording | None = None
         self._now, self._period, self._toasted = time.perf_counter(), 1 / 60, -np.inf
+        self._begin(scene, camera, readings)
+        self.window.push_handlers(self.hands)
+
+    def _begin(self, scene: Scene, camera: Camera, readings: Readings) -> None:
+        """Show a scene from its beginning."""
+        self.scene, self.cameras, self.readings, self.clock = scene, [camera], readings, Clock(scene)
+        self.picked: tuple[Actor, int, str] | None = None
+        self._particulars: Readings | None = None
+        self.measuring, self.measured = False, list[tuple[Actor, int, int, Array]]()
+
+    @property
+    def camera(self) -> Camera:
+        """The camera of the window, or of the first of several views."""
+        return self.cameras[0]
+
+    @property
+    def playback(self) -> Playback:
+        """The clock of a motion."""
+        return self.clock.playback
+
+    @property
+    def live(self) -> Live | None:
+        """The simulation that runs, if one does."""
+        return self.clock.live
+
+    @property
+    def t(self) -> float:
+        """The time that is shown, s."""
+        return self.clock.t
 
     # ------------------------------------------------------------ frames
 
@@ -110,18 +138,24 @@ class Viewer:
         if self.closed:
             return
         self._fly(elapsed)
-        self._clock(elapsed)
+        self.clock.advance(elapsed)
         drawing = self.drawing()
-        self._follow()
+        if self.followed is not None:
+            for camera in self.cameras:
+                camera.along(self.scene.place(self.followed, self.t))
         width, height = size = self.window.get_framebuffer_size()
-        if min(width, height) < 8:
+        if min(width, height) < 8 * len(self.cameras):
             return
-        target = self.renderer.draw(drawing, self.camera, size)
-        self.renderer.overlay(self._canvas(size))
-        target.copy_to(0)
+        self.panes.draw(drawing, self.cameras, size)
+        if self.recording is not None and self.recording.due > 0:
+            self.recording.add(self.panes.pixels())
+            if self.recording.error:
+                self.record()
+        self.panes.overlay(self._canvas(size))
+        self.panes.picture.copy_to(0)
         self.window.flip()
 
-    def _canvas(self, size: tuple[int, int]) -> Canvas:
+    def _canvas(self, size: Pixel) -> Canvas:
         """Return the canvas that lies flat on the picture."""
         scale = size[0] / self.window.get_size()[0]
         canvas = Canvas(scale)
@@ -131,193 +165,148 @@ class Viewer:
 
     def facts(self) -> Facts:
         """Return what the display says."""
-        live, t = self.live, self.t
-        running = live is not None and not self._looking_back
+        live, clock, t = self.live, self.clock, self.t
         lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")]
         if live is not None:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
+        if self.recording is not None:
+            lines.append(("records", self.recording.path.name))
         card = None if self.picked is None or self._particulars is None else self._particulars.card(self.picked[2], t)
-        events = self.scene.actors[0].source.events
-        rows = help_rows(self.pilot) if self.helping else ()
         return Facts(
-            title=self.window.caption, lines=lines, span=self.playback.span, t=t, speed=self.playback.speed * self.playback.direction,
-            playing=not live.paused if running and live is not None else self.playback.playing, loop=self.playback.loop, live=running,
-            events=[(e.t, e.name) for e in events], plots=self.readings.plots(t), card=card, help=rows,
-            toast=self.toast if time.perf_counter() - self._toasted < TOAST else "", error=(live.error or "") if live is not None else "",
-            mouse=self._mouse,
+            title=self.window.caption, lines=lines, span=clock.playback.span, t=t, speed=clock.playback.speed * clock.playback.direction,
+            playing=clock.playing, loop=clock.playback.loop, live=clock.runs, plots=self.readings.plots(t), card=card,
+            events=[(e.t, e.name) for e in self.scene.actors[0].source.events], help=help_rows(self.pilot) if self.helping else (),
+            panel=self.tabs.panel(self.hands.typed), toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
+            error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,
         )  # fmt: skip
-
-    @property
-    def t(self) -> float:
-        """The time that is shown, s."""
-        return float(self.live.state.t) if self.live is not None and not self._looking_back else self.playback.t
 
     def drawing(self) -> Drawing:
         """Return the drawing that is shown now."""
         drawing = mark(self.scene, self.t, self.shown, self.picked)
-        pulled = None if self._grip is None else self._grip.band(self.t)
+        if (gizmo := self._gizmo(self.camera)) is not None:
+            drawing = gizmo.onto(drawing, None if self.grip is None or self.grip.hold is None else self.grip.hold[0])
+        if self.measured:
+            drawing = measured(drawing, [self._placed(*spot) for spot in self.measured])
+        pulled = None if self.grip is None else self.grip.band(self.t)
         return drawing if pulled is None else banded(drawing, *pulled)
 
     def picture(self) -> Array:
         """Return the picture that is shown (h, w, 3), uint8, with the display."""
-        return self.renderer.pixels()
+        return self.panes.pixels()
 
     def close(self) -> None:
-        """Close the window, and end a live simulation."""
+        """Close the window, and end a recording and a live simulation."""
         if not self.closed or self.window.context is not None:
             self.closed = True
+            if self.recording is not None:
+                self.record()
             self.window.switch_to()
+            self.panes.delete()
             self.renderer.delete()
             self.window.close()
         if self.live is not None:
             self.live.close()
 
-    def _clock(self, elapsed: float) -> None:
-        if self.live is None:
-            self.playback.advance(elapsed)
-        elif not self._looking_back:
-            self.playback.span = (0.0, self.t)
-            self.playback.t = self.t
-
-    @property
-    def _looking_back(self) -> bool:
-        """Whether what is shown of a live simulation is over."""
-        return any(actor.source is not source for actor, source in self._running)
-
     def _fly(self, elapsed: float) -> None:
         if self.pilot is None:
             return
-        right = ("RIGHT" in self._held) - ("LEFT" in self._held)
-        up = ("UP" in self._held) - ("DOWN" in self._held)
+        held = self.hands.held
+        right, up = ("RIGHT" in held) - ("LEFT" in held), ("UP" in held) - ("DOWN" in held)
         self.camera.orbit(-SWEEP * elapsed * right, -SWEEP * elapsed * up)
-        pressed, self._pressed = self._pressed, None
-        self.pilot(frozenset(self._held), pressed)
+        pressed, self.hands.pressed = self.hands.pressed, None
+        self.pilot(frozenset(held), pressed)
 
-    def _follow(self) -> None:
-        if self.followed is not None:
-            self.camera.along(self.scene.place(self.followed, self.t))
+    # ------------------------------------------------------------ views
 
-    # ------------------------------------------------------------ what keys and buttons do
+    def _places(self) -> list[Place]:
+        """Return where the views are, px of the framebuffer."""
+        return places(len(self.cameras), self.window.get_framebuffer_size())
 
-    def toggle(self) -> None:
-        if self.live is None:
-            self.playback.toggle()
-        elif self._looking_back or self.live.paused:
-            self._back_to_now()
-            self.live.resume()
-        else:
-            self.live.pause()
-
-    def step(self, count: int, records: bool = False) -> None:
-        if self.live is not None and not self._looking_back and count > 0:
-            self.live.step(count)
-        else:
-            source = self.scene.actors[0].source
-            self.playback.step(count, source.trajectory.t if records and isinstance(source, Played) else None)
-
-    def faster(self) -> None:
-        self.playback.faster()
-        self._pace()
-
-    def slower(self) -> None:
-        self.playback.slower()
-        self._pace()
-
-    def _pace(self) -> None:
-        if self.live is not None:
-            self.live.speed = self.playback.speed
-        self.say(f"{self.playback.speed:g}×")
-
-    def reverse(self) -> None:
-        self.playback.reverse()
-
-    def loop(self) -> None:
-        self.playback.loop = not self.playback.loop
-        self.say("begins again at the end" if self.playback.loop else "stops at the end")
-
-    def reset(self) -> None:
-        """Start a live simulation again from its first state."""
-        if self.live is not None:
-            self._back_to_now()
-            self.live.reset()
-
-    def scrub(self, t: float) -> None:
-        """Show a time, s; of a live simulation the recent past, while it stands still."""
-        if self.live is not None and not self._looking_back:
-            self.live.pause()
-            past = Played(self.live.history)
-            for actor, _ in self._running:
-                actor.source = past
-            self.playback.span = past.span
-        self.playback.scrub(t)
-
-    def scrub_to(self, part: float) -> None:
-        start, end = self.playback.span
-        self.scrub(start + part * (end - start))
-
-    def _back_to_now(self) -> None:
-        for actor, source in self._running:
-            actor.source = source
+    def seeing(self, at: Pixel) -> tuple[Camera, Pixel, Pixel]:
+        """Return the camera whose view a pixel lies in, the pixel in that view, and the view's size."""
+        for camera, (x, y, w, h) in zip(self.cameras, self._places(), strict=True):
+            if x <= at[0] < x + w and y <= at[1] < y + h:
+                return camera, (at[0] - x, at[1] - y), (w, h)
+        return self.camera, at, self._places()[0][2:]
 
     def fit(self) -> None:
-        size = self.window.get_size()
-        self.camera.fit(self.scene.drawing(self.t).corners(), size[0] / size[1])
-        self.camera.anchor = None
+        """Show everything."""
+        corners = self.scene.drawing(self.t).corners()
+        for camera, (_, _, w, h) in zip(self.cameras, self._places(), strict=True):
+            camera.fit(corners, w / h)
+            camera.anchor = None
 
     def look(self, view: str) -> None:
+        """Look along an axis."""
         self.camera.look(view)
 
+    def four_views(self) -> None:
+        """Show the robot from the front, the left and above too, or no more."""
+        beside = [replace(self.camera, target=self.camera.target.copy()) for _ in BESIDE] if len(self.cameras) == 1 else []
+        for camera, view in zip(beside, BESIDE, strict=False):
+            camera.look(view)
+        self.cameras = [self.camera, *beside]
+        self.fit()
+
     def go_along(self) -> None:
+        """Let the camera go along with the picked link, or no more."""
         self.followed = self.picked[2] if self.picked is not None and self.followed != self.picked[2] else None
-        self.camera.anchor = None
+        for camera in self.cameras:
+            camera.anchor = None
         self.say(f"goes along with {self.followed}" if self.followed else "stands still")
 
+    def fullscreen(self) -> None:
+        """Fill the whole screen, or no more."""
+        self.window.set_fullscreen(not self.window.fullscreen)
+
+    # ------------------------------------------------------------ what is shown
+
     def switch(self, what: str) -> None:
+        """Show marks of a kind, or no more."""
         changed: dict[str, Any] = {what: not getattr(self.shown, what)}
         self.shown = replace(self.shown, **changed)
 
     def trail(self) -> None:
+        """Show the trail of the picked link, or no more."""
         if self.picked is None:
             self.say("click a link first, then L shows its trail")
             return
-        link = self.picked[2]
-        trails = self.shown.trails
+        link, trails = self.picked[2], self.shown.trails
         self.shown = replace(self.shown, trails=tuple(x for x in trails if x != link) if link in trails else (*trails, link))
 
     def shapes(self) -> None:
         """Show the other shapes, visual or collision."""
-        other = "collision" if self._geometry == "visual" else "visual"
+        other = "collision" if self.geometry == "visual" else "visual"
         try:
             self.scene.reshape(other)
         except ViewerError as e:
             self.say(str(e))
             return
-        self._geometry = other
+        self.geometry = other
         self.say(f"{other} shapes")
 
     def surroundings(self) -> None:
+        """Show the next surroundings."""
         self.scene.environment = ENVIRONMENTS[(ENVIRONMENTS.index(self.scene.environment) + 1) % len(ENVIRONMENTS)]
 
-    def save(self, path: str | Path | None = None) -> Path:
-        """Write the picture, without the display, as PNG; return its path."""
-        if path is None:
-            free = (Path(f"{self.scene.actors[0].model.name}-{k:03d}.png") for k in range(1000))
-            path = next(p for p in free if not p.exists())
-        size = self.window.get_framebuffer_size()
-        self.renderer.draw(self.drawing(), self.camera, size)
-        write(path, [self.renderer.pixels()], size)
-        self.say(f"saved {path}")
-        return Path(path)
-
     def switch_display(self) -> None:
+        """Show the display, or no more."""
         self.display = not self.display
 
+    def panel(self) -> None:
+        """Open the side panel, or close it."""
+        self.tabs.turn(self.tabs.open or "Joints")
+
     def help(self) -> None:
+        """Show the keys, or no more."""
         self.helping = not self.helping
 
     def escape(self) -> None:
+        """Let go of what is shown or picked last; then close."""
         if self.helping:
             self.helping = False
+        elif self.measuring or self.measured:
+            self.measuring, self.measured = False, []
         elif self.picked is not None:
             self.picked = None
         else:
@@ -327,120 +316,126 @@ class Viewer:
         """Show a text for a moment."""
         self.toast, self._toasted = text, time.perf_counter()
 
-    # ------------------------------------------------------------ the keyboard and the mouse, as pyglet tells of them
+    # ------------------------------------------------------------ files
 
-    def on_key_press(self, symbol: int, modifiers: int) -> bool:
-        from pyglet.window import key
+    def save(self, path: str | Path | None = None) -> Path:
+        """Write the picture, without the display, as PNG; return its path."""
+        path = self._free(".png") if path is None else path
+        size = self.window.get_framebuffer_size()
+        self.panes.draw(self.drawing(), self.cameras, size)
+        write(path, [self.panes.pixels()], size)
+        self.say(f"saved {path}")
+        return Path(path)
 
-        name = key.symbol_string(symbol)
-        self._held.add(name)
-        if self.pilot is not None and name not in OURS:
-            self._pressed = name
-            return True
-        if name in KEYS:
-            _, method, given = KEYS[name]
-            if method == "step" and modifiers & key.MOD_SHIFT:
-                self.step(given[0], records=True)
-            else:
-                getattr(self, method)(*given)
-        return True
-
-    def on_key_release(self, symbol: int, modifiers: int) -> None:
-        from pyglet.window import key
-
-        self._held.discard(key.symbol_string(symbol))
-
-    def on_deactivate(self) -> None:
-        self._held.clear()                                      # keys let go elsewhere are not told of
-
-    def on_mouse_press(self, x: int, y: int, button: int, modifiers: int) -> None:
-        from pyglet.window import key, mouse
-
-        self._moved = 0.0
-        action = self.hud.hit(x, self.window.get_size()[1] - 1 - y) if self.display else None
-        if action is not None:
-            self._scrubbing, self._moved = action[0] == "scrub", np.inf
-            if action[0] != "panel":
-                getattr(self, action[0])(*action[1:])
-        elif button == mouse.LEFT and modifiers & key.MOD_CTRL:
-            self._take_hold(*self._point(x, y))
-
-    def on_mouse_drag(self, x: int, y: int, dx: int, dy: int, buttons: int, modifiers: int) -> None:
-        from pyglet.window import key, mouse
-
-        self._moved += abs(dx) + abs(dy)
-        if self._scrubbing:
-            self.scrub(self.hud.scrub(x)[1])
-        elif self._grip is not None:
-            self._drag(*self._point(x, y), dx, dy)
-        elif self._moved == np.inf:
+    def record(self) -> None:
+        """Begin a film, and of a simulation that runs the run itself; or end both and write them."""
+        if self.recording is None:
+            self.recording = Recording(self._free(".mp4", ".h5"), self.window.get_framebuffer_size(), self.live)
+            self.say(f"records {self.recording.path}")
             return
-        elif buttons & (mouse.RIGHT | mouse.MIDDLE) or modifiers & key.MOD_SHIFT:
-            height = self.window.get_size()[1]
-            self.camera.pan(-dx / height, -dy / height)
-        elif buttons & mouse.LEFT:
-            self.camera.orbit(TURN * dx, TURN * dy)
+        ended, self.recording = self.recording, None
+        written = " and ".join(map(str, ended.end()))
+        self.say(ended.error or f"saved {written}")
 
-    def on_mouse_release(self, x: int, y: int, button: int, modifiers: int) -> None:
-        from pyglet.window import mouse
+    def _free(self, *suffixes: str) -> Path:
+        """Return a path for a file, named after the robot, that is not there with any of the suffixes; it has the first one."""
+        tried = (Path(f"{self.scene.actors[0].model.name}-{k:03d}") for k in itertools.count())
+        return next(p for p in tried if not any(p.with_suffix(x).exists() for x in suffixes)).with_suffix(suffixes[0])
 
-        if self._grip is not None and self.live is not None:
-            self.live.release()
-        if self._moved <= STILL and self._grip is None and button == mouse.LEFT:
-            self._click(*self._point(x, y))
-        self._grip, self._scrubbing = None, False
+    def open(self, paths: Sequence[str | Path]) -> None:
+        """Show a robot (.urdf) or a recording (.h5, .hdf5) instead; what cannot be read is said."""
+        path = Path(paths[0])
+        try:
+            scene = Scene(load_trajectory(path) if path.suffix.lower() in RECORDED else load_urdf(path), None, self.geometry)
+            readings = Readings(scene.actors[0])
+        except EngineError as e:
+            self.say(str(e))
+            return
+        if self.live is not None:
+            self.live.close()
+        self.followed, self.shown = None, Shown()
+        self._begin(scene, scene.camera(self.window.get_size()), readings)
+        self.window.set_caption(named(scene))
 
-    def on_mouse_motion(self, x: int, y: int, dx: int, dy: int) -> None:
-        self._mouse = (x, self.window.get_size()[1] - 1 - y)
+    # ------------------------------------------------------------ links
 
-    def on_mouse_leave(self, x: int, y: int) -> None:
-        self._mouse = None
-
-    def on_mouse_scroll(self, x: int, y: int, scroll_x: float, scroll_y: float) -> None:
-        self.camera.dolly(0.88**scroll_y)
-
-    def on_close(self) -> bool:
-        self.closed = True
-        return True
-
-    def _point(self, x: int, y: int) -> tuple[int, int]:
-        """Return pixels of the framebuffer from the upper left corner."""
-        (w, h), (width, height) = self.window.get_size(), self.window.get_framebuffer_size()
-        return int(np.clip(x * width / w, 0, width - 1)), int(np.clip((h - 1 - y) * height / h, 0, height - 1))
-
-    def pick(self, x: int, y: int) -> tuple[Actor, int, str, Array] | None:
+    def pick(self, at: Pixel) -> tuple[Actor, int, str, Array] | None:
         """Return the actor, its instance, the link and the point (3), m, at a pixel from the upper left corner."""
         self.window.switch_to()
-        number, point = self.renderer.pick(self.scene.drawing(self.t), self.camera, x, y, self.window.get_framebuffer_size())
+        camera, (x, y), size = self.seeing(at)
+        drawing = without(self.scene.drawing(self.t), self.scene, self.shown.hidden)
+        number, point = self.renderer.pick(drawing, camera, x, y, size)
         if not number:
             return None
         actor, instance, part = self.scene.found(number)
         return actor, instance, actor.model.links[part.link].name, point
 
-    def _choose(self, found: tuple[Actor, int, str, Array] | None) -> None:
-        self.picked = None if found is None else found[:3]
-        self._particulars = None if found is None else Readings(*found[:2])
+    def choose(self, actor: Actor, instance: int, link: str) -> None:
+        """Pick a link."""
+        self.picked, self._particulars = (actor, instance, link), Readings(actor, instance)
 
-    def _click(self, x: int, y: int) -> None:
-        found = self.pick(x, y)
-        now = time.perf_counter()
-        self._choose(found)
-        if found is not None and now - self._clicked < DOUBLE:
-            self.camera.target = found[3]
-        self._clicked = now
+    def click(self, at: Pixel, double: bool) -> None:
+        """Pick the link at a pixel, or measure from there; look at it, where it is clicked on twice."""
+        found = self.pick(at)
+        if self.measuring and found is not None:
+            actor, instance, link, point = found
+            i = actor.model.link_index(link)
+            T = actor.poses(self.t)[instance, i]
+            self.measured.append((actor, instance, i, T[:3, :3].T @ (point - T[:3, 3])))
+            self.measuring = len(self.measured) < 2
+        elif found is None:
+            self.picked = None
+        else:
+            self.choose(*found[:3])
+            if double:
+                self.seeing(at)[0].target = found[3]
 
-    # ------------------------------------------------------------ taking hold of links
+    def measure(self) -> None:
+        """Measure between the next two points that are clicked on; or take away what was measured."""
+        self.measuring = not (self.measuring or self.measured)
+        self.measured = []
+        if self.measuring:
+            self.say("click on two points")
 
-    def _take_hold(self, x: int, y: int) -> None:
-        found = self.pick(x, y)
-        if found is None:
-            return
-        self._choose(found)
-        self._grip = Grip(*found, self.t)
+    def _placed(self, actor: Actor, instance: int, link: int, local: Array) -> Array:
+        """Return where a point (3) of a link is now, m."""
+        T = actor.poses(self.t)[instance, link]
+        return T[:3, :3] @ local + T[:3, 3]
 
-    def _drag(self, x: int, y: int, dx: int, dy: int) -> None:
-        assert self._grip is not None
-        try:
-            self._grip.drag(self.camera, self.window.get_framebuffer_size(), (x, y), (dx, dy))
-        except ValueError as e:                                # a link that cannot move
-            self.say(str(e))
+    def _gizmo(self, camera: Camera) -> Gizmo | None:
+        """Return the handles at the picked link of a robot at rest."""
+        if self.picked is None or not isinstance(self.picked[0].source, Still) or self.measuring:
+            return None
+        actor, instance, link = self.picked
+        return Gizmo(actor.poses(self.t)[instance, actor.model.link_index(link)], camera, self.camera)
+
+    def take_hold(self, at: Pixel, free: bool) -> None:
+        """Take hold of the handle at a pixel, or with ``free`` of the link there."""
+        camera, own, size = self.seeing(at)
+        gizmo = self._gizmo(camera)
+        handle = None if gizmo is None or free else gizmo.hit(own, size)
+        if handle is not None and gizmo is not None and self.picked is not None:
+            self.grip = Grip(*self.picked, gizmo.T[:3, 3], self.t, camera, size, gizmo, gizmo.holding(handle, own, size))
+        elif free and (found := self.pick(at)) is not None:
+            self.choose(*found[:3])
+            self.grip = Grip(*found, self.t, camera, size)
+
+    def drag(self, at: Pixel) -> None:
+        """Move what is held to a pixel."""
+        if self.grip is not None:
+            cell = next(p for c, p in zip(self.cameras, self._places(), strict=True) if c is self.grip.camera)
+            try:
+                self.grip.drag((at[0] - cell[0], at[1] - cell[1]))
+            except EngineError as e:                           # a link that cannot move
+                self.say(str(e))
+
+    def let_go(self) -> None:
+        """Hold nothing any more."""
+        if self.grip is not None and self.live is not None:
+            self.live.release()
+        self.grip = None
+
+
+def named(scene: Scene) -> str:
+    """Return the names of a scene's robots."""
+    return ", ".join(dict.fromkeys(a.model.name for a in scene.actors))

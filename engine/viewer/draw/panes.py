@@ -1,0 +1,87 @@
+"""Several views side by side in one picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.objects import Framebuffer
+from engine.viewer.draw.passes import Pass
+from engine.viewer.draw.renderer import Renderer
+from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.drawing import Drawing
+
+Array = np.ndarray
+Place = tuple[int, int, int, int]
+
+
+class Panes:
+    """Draws a drawing as cameras see it, one camera over the whole picture or several in a grid.
+
+    Parameters
+    ----------
+    renderer : of all of them
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
+        self.whole: Framebuffer | None = None
+
+    def draw(self, drawing: Drawing, cameras: Sequence[Camera], size: tuple[int, int]) -> Framebuffer:
+        """Draw; return the framebuffer that holds the picture of (width, height) pixels."""
+        if len(cameras) == 1:
+            self.delete()
+            return self.renderer.draw(drawing, cameras[0], size)
+        if self.whole is None or self.whole.size != size:
+            self.delete()
+            self.whole = Framebuffer(size, gl.GL_RGBA8, depth=False)
+        cells = places(len(cameras), size)
+        for k, (camera, (x, y, w, h)) in enumerate(zip(cameras, cells, strict=True)):
+            told = k == max(range(len(cells)), key=lambda i: (cells[i][1], -cells[i][0]))     # the legend, in the lower left corner
+            drawn = self.renderer.draw(drawing if told else replace(drawing, legend=[]), camera, (w, h))
+            Pass().begin()                                                     # whatever the last one kept within
+            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, drawn.id)
+            gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self.whole.id)
+            bottom = size[1] - y - h
+            gl.glBlitFramebuffer(0, 0, w, h, x, bottom, x + w, bottom + h, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        return self.whole
+
+    @property
+    def picture(self) -> Framebuffer:
+        """The framebuffer that holds the last picture."""
+        found = self.renderer.picture if self.whole is None else self.whole
+        assert found is not None
+        return found
+
+    def overlay(self, canvas: Canvas) -> None:
+        """Draw a canvas over the last picture."""
+        self.picture.bind()
+        self.renderer.painter.draw(canvas, self.picture.size)
+
+    def pixels(self) -> Array:
+        """Return the last picture (height, width, 3) uint8, first row on top."""
+        return self.picture.pixels()[..., :3]
+
+    def delete(self) -> None:
+        """Free what it holds on the graphics card, but not the renderer."""
+        if self.whole is not None:
+            self.whole.delete()
+            self.whole = None
+
+
+def places(count: int, size: tuple[int, int]) -> list[Place]:
+    """Return left, top, width and height of so many panes in a picture of (width, height) pixels, row by row; no pixel is left over.
+
+    >>> places(3, (101, 80))
+    [(0, 0, 50, 40), (50, 0, 51, 40), (0, 40, 50, 40)]
+    """
+    columns = math.ceil(math.sqrt(count))
+    rows = math.ceil(count / columns)
+    x, y = ([n * k // m for k in range(m + 1)] for n, m in zip(size, (columns, rows), strict=True))
+    cells = [(x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]) for j in range(rows) for i in range(columns)]
+    return cells[:count]
