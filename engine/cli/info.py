@@ -7,7 +7,7 @@ import typer
 
 import engine
 from engine.cli.ending import Failure, refuse_unread
-from engine.cli.options import Floating, Packages, Shown
+from engine.cli.options import File, Floating, Packages
 from engine.cli.recordings import is_recording
 from engine.cli.tables import contents_lines, summary_lines, tree_lines
 from engine.io import model_from_text
@@ -18,7 +18,7 @@ SMALL = 40                # links of a robot whose tree is printed unasked
 
 
 def info(
-    file: Shown,
+    file: File,
     floating: Floating = False,
     tree: Annotated[bool, typer.Option("--tree", help=f"Print the tree also of a robot with more than {SMALL} links.")] = False,
     meshes: Annotated[bool, typer.Option("--meshes", help="Read each mesh, not only look for it.")] = False,

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from engine.checks import nearest
-from engine.viewer.scene import ENVIRONMENTS, VIEWS
+from engine.viewer.scene import ENVIRONMENTS, VIEWS, Shown
 
 Vector = tuple[float, float, float]
+#: overlays by the names they have here
+OVERLAYS = {name.replace("_", "-"): name for name, x in vars(Shown()).items() if x is False}
 
 
 def text_of(x: Any) -> str:
@@ -40,13 +42,19 @@ def chosen_gravity(gravity: Vector | None, zero: bool) -> Vector | None:
     return (0.0, 0.0, 0.0) if zero else gravity
 
 
+def overlaid(overlays: list[str] | None, trails: list[str] | None, hidden: list[str] | None, colors: str | None) -> Shown:
+    """Return what is drawn besides the robots."""
+    chosen: dict[str, Any] = {OVERLAYS[name]: True for name in overlays or ()}
+    return Shown(**chosen, trails=tuple(trails or ()), hidden=tuple(hidden or ()), colors=colors or "")
+
+
 seconds = expect(lambda x: 0 < x < math.inf, "seconds greater than zero")
 above_zero = expect(lambda x: 0 < x < math.inf, "a number greater than zero")
 finite = expect(lambda g: all(map(math.isfinite, g)), "three finite numbers, m/s²")
 
 Robot = Annotated[str, typer.Argument(metavar="ROBOT", help="A URDF file.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A recording (HDF5) that engine simulate, or Simulator.run(out=…), wrote.")]
-Shown = Annotated[str, typer.Argument(metavar="FILE", help="A URDF file, or a recording (HDF5).")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A URDF file, or a recording (HDF5).")]
 Floating = Annotated[bool, typer.Option("--floating", help="Let the root link move freely in the world.")]
 Packages = Annotated[list[str] | None, typer.Option(metavar="DIR", help="A package, or a folder of packages (repeatable).")]
 Gravity = Annotated[Vector | None, typer.Option(metavar="X Y Z", help="Gravity in world axes, m/s².", callback=finite)]
@@ -58,5 +66,12 @@ Environment = Annotated[str | None, typer.Option(metavar="NAME", callback=one_of
 View = Annotated[str | None, typer.Option("--view", metavar="SIDE", callback=one_of(VIEWS),
                                           help=f"Where the camera stands: {', '.join(VIEWS)}.")]  # fmt: skip
 Follow = Annotated[str | None, typer.Option(metavar="LINK", help="The camera goes along with a link.")]
+Overlays = Annotated[list[str] | None, typer.Option("--show", metavar="WHAT", callback=expect(
+    lambda xs: OVERLAYS.keys() >= {*xs}, f"some of {', '.join(OVERLAYS)}", lambda xs: f"there is no {', '.join({*xs} - OVERLAYS.keys())}"),
+    help=f"What is drawn besides (repeatable): {', '.join(OVERLAYS)}.")]  # fmt: skip
+Trails = Annotated[list[str] | None, typer.Option("--trail", metavar="LINK", help="A link that draws its path (repeatable).")]
+Hidden = Annotated[list[str] | None, typer.Option("--hide", metavar="LINK", help="A link that is not drawn (repeatable).")]
+Colors = Annotated[str | None, typer.Option("--colors", metavar="BY", callback=one_of(("robots", "rollouts")),
+                                            help="A colour for each of the robots, or rollouts.")]  # fmt: skip
 Rate = Annotated[float, typer.Option(metavar="N", help="Pictures per second.", callback=above_zero)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")]

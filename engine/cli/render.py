@@ -10,7 +10,25 @@ import typer
 import engine
 from engine.cli.ending import Failure, refuse_unread
 from engine.cli.files import require_ending, written
-from engine.cli.options import Collision, Environment, Floating, Follow, Overwrite, Packages, Rate, Rollout, Shown, View, above_zero, expect
+from engine.cli.options import (
+    Collision,
+    Colors,
+    Environment,
+    File,
+    Floating,
+    Follow,
+    Hidden,
+    Overlays,
+    Overwrite,
+    Packages,
+    Rate,
+    Rollout,
+    Trails,
+    View,
+    above_zero,
+    expect,
+    overlaid,
+)  # fmt: skip
 from engine.cli.recordings import shown
 from engine.viewer.files import film_times
 
@@ -21,7 +39,7 @@ Samples = Annotated[int | None, typer.Option(metavar="N", min=0, max=4, help="Of
 
 
 def render(
-    file: Shown,
+    file: File,
     out: Annotated[str, typer.Argument(metavar="OUT", help="A picture (.png) or a film (.mp4, .gif).")],
     size: Annotated[str, typer.Option(metavar="WxH", help="Of the picture, pixels.", callback=pixels)] = "1280x720",
     fps: Rate = 30.0,
@@ -34,6 +52,13 @@ def render(
     floating: Floating = False,
     rollout: Rollout = None,
     samples: Samples = None,
+    show: Overlays = None,
+    trail: Trails = None,
+    hide: Hidden = None,
+    colors: Colors = None,
+    caption: Annotated[str, typer.Option(metavar="TEXT", help="A line at the bottom.")] = "",
+    clock: Annotated[bool, typer.Option("--clock", help="Show the time.")] = False,
+    signal: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plot a signal, or an entry of q, v, tau (repeatable).")] = None,
     package_dir: Packages = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -49,6 +74,8 @@ def render(
     engine render run.h5 along.mp4 --follow base
     engine render batch.h5 all.png                     all rollouts together
     engine render run.h5 frame%04d.png                 each picture a file
+    engine render run.h5 told.mp4 --clock --caption "Capture" --signal q.elbow --show momentum
+    engine render batch.h5 runs.png --colors rollouts
 
     It needs no display. On Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card.
     """
@@ -67,6 +94,7 @@ def render(
     width, height = map(int, size.split("x"))
     with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path:
         engine.render(source, path, at, (width, height), fps, speed, side, follow=follow, environment=environment, samples=samples,
-                      geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty())  # fmt: skip
+                      geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty(),
+                      shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=signal or ())  # fmt: skip
     frames = len(film_times(span, fps / speed))
     print(f"{out}: {f'{frames} frames, {frames / fps:.3g} s' if moves else 'a picture'} of {width} × {height} pixels")

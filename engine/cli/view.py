@@ -1,18 +1,50 @@
 """``engine view``: a window on a robot or a recording."""
 
+from typing import Annotated
+
+import typer
+
 import engine
-from engine.cli.options import Collision, Environment, Floating, Follow, Packages, Rollout, Shown, View
+from engine.cli.ending import Failure
+from engine.dynamics import GRAVITY
+from engine.cli.options import (
+    Collision,
+    Colors,
+    Environment,
+    File,
+    Floating,
+    Follow,
+    Gravity,
+    Hidden,
+    Overlays,
+    Packages,
+    Rollout,
+    Trails,
+    View,
+    Weightless,
+    chosen_gravity,
+    overlaid,
+    seconds,
+)
 from engine.cli.recordings import shown
 
 
 def view(
-    file: Shown,
+    file: File,
     floating: Floating = False,
     collision: Collision = False,
     environment: Environment = None,
     side: View = None,
     follow: Follow = None,
     rollout: Rollout = None,
+    show: Overlays = None,
+    trail: Trails = None,
+    hide: Hidden = None,
+    colors: Colors = None,
+    live: Annotated[bool, typer.Option("--live", help="Let the robot move by itself, in real time; Ctrl + drag pulls it.")] = False,
+    dt: Annotated[float | None, typer.Option(metavar="S", help="With --live: the length of a step, s.", callback=seconds)] = None,
+    gravity: Gravity = None,
+    zero_gravity: Weightless = False,
     package_dir: Packages = None,
 ) -> None:
     """Open a window on a robot or a recording.
@@ -26,8 +58,18 @@ def view(
     engine view batch.h5                       all rollouts together
     engine view batch.h5 --rollout 3
     engine view run.h5 --follow base --environment plain
+    engine view run.h5 --show centers --show momentum --trail gripper
+    engine view robot.urdf --live              it moves by itself; Ctrl + drag pulls it
 
     A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a browser.
     """
     source = shown(file, floating, rollout, package_dir, follow)
-    engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)
+    chosen = overlaid(show, trail, hide, colors)
+    force = chosen_gravity(gravity, zero_gravity)
+    if not live and (dt is not None or force is not None):
+        raise Failure(f"{'--dt' if dt is not None else '--gravity'} is for --live; expected that too, or the option left out", 2)
+    if live:
+        if not isinstance(source, engine.Model):
+            raise Failure(f"--live: '{file}' is a recording, which plays; expected a URDF file", 2)
+        source = engine.Simulator(source, dt=dt or 1e-3, gravity=GRAVITY if force is None else force)
+    engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow, shown=chosen)

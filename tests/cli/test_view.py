@@ -4,6 +4,7 @@ import numpy as np
 
 import engine
 from engine import load_urdf
+from engine.viewer import Shown
 from tests.cli.commands import run, same, swung
 
 
@@ -11,11 +12,12 @@ def test_view_is_what_the_library_shows(here, monkeypatch):
     seen = []
     monkeypatch.setattr(engine, "view", lambda source, **options: seen.append((source, options)))
     trajectory = swung()
-    options = "--collision --environment plain --view left --follow fore"
+    options = "--collision --environment plain --view left --follow fore --show centers --trail fore --hide upper --colors robots"
     assert run("view", "robot.urdf", "--floating") == run("view", "run.h5", *options.split()) == 0
     (model, plain), (motion, chosen) = seen
-    assert model.nq == 9 and not any(value for name, value in plain.items() if name != "geometry") and plain["geometry"] == "visual"
-    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore"}
+    assert model.nq == 9 and plain.pop("geometry") == "visual" and plain.pop("shown") == Shown() and not any(plain.values())
+    shown = Shown(centers=True, trails=("fore",), hidden=("upper",), colors="robots")
+    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore", "shown": shown}
     assert same(motion, trajectory)
 
 
@@ -33,3 +35,18 @@ def test_a_long_recording_is_shown_thinned(here, monkeypatch):
     monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
     whole = swung()
     assert run("view", "run.h5") == 0 and same(seen[0], whole[::6])
+
+
+def test_a_robot_moves_by_itself(here, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
+    assert run("view", "robot.urdf", "--live", "--dt", 0.002, "--zero-gravity") == 0
+    assert isinstance(seen[0], engine.Simulator) and seen[0].dt == 0.002 and not any(seen[0].gravity)
+
+
+def test_what_belongs_to_a_simulation_is_refused_without_one(here, capsys):
+    swung()
+    for arguments, said in ((("robot.urdf", "--dt", 0.1), "--dt is for --live"), (("run.h5", "--live"), "is a recording, which plays"),
+                            (("robot.urdf", "--show", "centres"), "there is no centres; expected some of")):  # fmt: skip
+        assert run("view", *arguments) == 2
+        assert said in " ".join(capsys.readouterr().err.replace("\u2502", " ").split())

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.viewer import Actor, Camera, Scene
+from engine.viewer import Actor, Camera, Scene, Shown
 from engine.viewer.files.picture import film_times
+from engine.viewer.scene.marks import mark
 
 SMALL = (96, 64)
 
@@ -143,3 +144,49 @@ def test_a_rate_that_is_no_number_is_named():
     v[5, 2] = np.nan
     with pytest.raises(engine.ViewerError, match=r"holds v that are not finite, first at t = 0.05 s \(state 5\)"):
         engine.render(replace(motion, v=v), t=0.055, size=(64, 48))
+
+
+# ---------------------------------------------------------------- what is told over a picture
+
+
+def test_a_caption_the_time_and_plots_lie_over_the_picture(swing):
+    size = (480, 320)
+    bare = engine.render(swing, size=size, samples=0).astype(int)
+    for told, where in (({"caption": "a swing"}, np.s_[270:, 150:330]), ({"clock": True}, np.s_[:60, :240]),
+                        ({"signals": ["q.hinge"]}, np.s_[:100, 240:])):  # fmt: skip
+        picture = engine.render(swing, size=size, samples=0, **told)
+        changed = np.abs(picture - bare).max(axis=-1) > 8
+        assert changed[where].sum() > 0.9 * changed.sum() > 0, told
+    with pytest.raises(engine.ViewerError, match=r"no signal 'q.hinges'"):
+        engine.render(swing, size=size, signals=["q.hinges"])
+
+
+def test_views_lie_side_by_side(model):
+    size = (240, 160)
+    both = engine.render(model, size=size, view=["front", "top"], samples=0)
+    for half, view in ((both[:, :120], "front"), (both[:, 120:], "top")):
+        assert np.array_equal(half, engine.render(model, size=(120, 160), view=view, samples=0))
+    with pytest.raises(engine.ViewerError, match="camera and 2 views are given; expected one of them"):
+        engine.render(model, size=size, view=["front", "top"], camera=Camera())
+
+
+def test_colours_of_their_own_are_in_the_legend(model, swing):
+    pair = [Actor(swing, name="one"), Actor(model, q=[-0.5], name="other")]
+    drawing = mark(Scene(pair), 0.0, Shown(colors="robots"))
+    assert [text for text, _ in drawing.legend] == ["one", "other"]
+    own = np.array([s.color[:3] for s in drawing.surfaces])[drawing.which] * drawing.colors[:, :3]
+    hue = own / own.max(axis=1, keepdims=True)
+    assert np.allclose(hue[:2], hue[0]) and np.allclose(hue[2:], hue[2]) and np.abs(hue[0] - hue[2]).max() > 0.3
+    batch = engine.Simulator(model, dt=0.01).run(np.zeros((20, 1)), np.linspace(0, 2, 20)[:, None], 0.1)
+    drawing = mark(Scene(batch), 0.1, Shown(colors="rollouts"))
+    assert len(drawing.legend) == 8 and drawing.legend[0][0] == "arm, rollout 0" and drawing.legend[-1][0] == "arm, rollout 19"
+    with pytest.raises(engine.ViewerError, match="colors: got 'robot'; expected 'robots', 'rollouts'"):
+        mark(Scene(model), 0.0, Shown(colors="robot"))
+
+
+def test_hidden_links_are_not_drawn_and_the_others_keep_their_numbers(model):
+    whole, part = (mark(Scene([model, model]), 0.0, Shown(hidden=hidden)) for hidden in ((), ("base",)))
+    assert whole.numbers.tolist() == [1, 2, 3, 4] and part.numbers.tolist() == [2, 4]
+    assert engine.render(model, size=SMALL, shown=Shown(hidden=("base", "rod"))).shape == (64, 96, 3)
+    with pytest.raises(engine.ViewerError, match="hidden: no link is named 'bse'"):
+        mark(Scene(model), 0.0, Shown(hidden=("bse",)))

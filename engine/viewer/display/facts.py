@@ -118,7 +118,7 @@ class Facts:
     events : marks on the timeline, (time, name)
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
     panel : the side panel, over the plots
-    toast, error : a message that passes, and a sentence that does not
+    caption, toast, error : a line at the bottom, a message that passes, and a sentence that does not
     mouse : where the pointer is, px
     """
 
@@ -135,6 +135,7 @@ class Facts:
     card: Card | None = None
     panel: Panel | None = None
     help: Sequence[tuple[str, str]] = ()
+    caption: str = ""
     toast: str = ""
     error: str = ""
     mouse: tuple[float, float] | None = None

@@ -106,6 +106,8 @@ class Hud:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
             self._plots(canvas, (beside, over, side, bottom - over), facts)
+        if facts.caption:
+            self._toast(canvas, bottom, w, w - 2 * MARGIN, facts.caption)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:

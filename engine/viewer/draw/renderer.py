@@ -313,7 +313,7 @@ class Renderer:
         assert self.target is not None and self.picture is not None
         w, h = self.target.size
         at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
-        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() else at
+        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() or not len(at) else at
         low, high = np.clip(np.floor(at.min(axis=0)), 0, (w, h)), np.clip(np.ceil(at.max(axis=0)), 0, (w, h))
         self.picture.bind()
         Pass(None, within=(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))).begin()
@@ -405,7 +405,7 @@ def far(drawing: Drawing, camera: Camera) -> float:
 
 def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
     """Return the bounds (2), (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
-    points = drawing.corners()
+    points = drawing.corners() if len(drawing.which) else drawing.extent[0][None]
     drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
     spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
     low, high = spread.min(axis=0), spread.max(axis=0)
