@@ -6,7 +6,6 @@ import typer
 
 import engine
 from engine.cli.ending import Failure
-from engine.dynamics import GRAVITY
 from engine.cli.options import (
     Collision,
     Colors,
@@ -27,6 +26,7 @@ from engine.cli.options import (
     seconds,
 )
 from engine.cli.recordings import shown
+from engine.dynamics import GRAVITY
 
 
 def view(
