@@ -6,7 +6,8 @@ import pytest
 
 import engine
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.actor import Actor
+from engine.viewer.scene.scene import Scene
 from tests.cli.commands import run
 
 BOX = '<visual><geometry><box size="0.2 0.1 0.1"/></geometry></visual>'

@@ -16,8 +16,8 @@ from engine.model import Model
 from engine.simulation import Trajectory
 from engine.spatial import quaternion
 from engine.viewer.display.facts import Card, Plot, figure, settled
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Played
 
 Array = np.ndarray

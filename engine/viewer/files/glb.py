@@ -11,9 +11,10 @@ import numpy as np
 
 from engine.spatial import quaternion
 from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.scene.actor import Actor, Part
 from engine.viewer.scene.drawing import measure
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Actor, Part, Scene
+from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.surface import Surface
 
 Array = np.ndarray

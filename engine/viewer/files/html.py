@@ -14,10 +14,11 @@ import numpy as np
 from engine.viewer.draw.objects import SHADERS
 from engine.viewer.files.glb import downward, png, see_through, tinted, unit
 from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.heavens import AIR, DIP, STARS, pattern, stars
 from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES
 from engine.viewer.scene.lod import decimated
-from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.surface import Surface
 
 Array = np.ndarray

@@ -9,8 +9,9 @@ import numpy as np
 from engine.checks import number
 from engine.model import Model
 from engine.spatial import quaternion, se3
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.scene import Scene
 
 Array = np.ndarray
 MAX_POSES = 5_000_000                                                        # of links, of one actor: half a gigabyte at work

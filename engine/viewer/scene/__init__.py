@@ -1,10 +1,11 @@
 """The scene: robots and where they are, their surfaces, marks that explain them, the light around them, and a camera."""
 
+from engine.viewer.scene.actor import Actor, Part
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
-from engine.viewer.scene.scene import ENVIRONMENTS, Actor, Part, Scene
+from engine.viewer.scene.scene import ENVIRONMENTS, Scene
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Played, Running, Source, Still
 from engine.viewer.scene.surface import Surface, surfaces

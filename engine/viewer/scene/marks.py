@@ -19,14 +19,16 @@ import numpy as np
 from engine.checks import nearest
 from engine.model import Model
 from engine.simulation.forces import PointForce
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
-from engine.viewer.scene.scene import Actor, Scene
+from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
 from engine.viewer.scene.surface import sphere
 from engine.viewer.scene.symbols import Symbols, norms, turned
+from engine.viewer.scene.things import Thing
 
 Array = np.ndarray
 #: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
@@ -75,15 +77,15 @@ def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:
 
 def colored(drawing: Drawing, scene: Scene, by: str) -> Drawing:
     """Return the drawing of a scene with a colour for each of its robots, or their rollouts, which the legend names."""
-    counts = [1 if by == "robots" else a.instances for a in scene.actors]
+    counts = [0 if isinstance(a, Thing) else 1 if by == "robots" else a.instances for a in scene.actors]
     tints = hues(sum(counts))
     starts = np.cumsum([0, *counts])
-    own = [np.repeat(np.full(a.instances, k) if n == 1 else k + np.arange(n), len(a.parts))
-           for a, k, n in zip(scene.actors, starts, counts, strict=False)]  # fmt: skip
+    own = np.concatenate([np.repeat(k + np.arange(n) if n > 1 else np.full(a.instances, k if n else -1), len(a.parts))
+                          for a, k, n in zip(scene.actors, starts, counts, strict=False)])  # fmt: skip
     bare = np.array([s.color[:3] for s in drawing.surfaces])[drawing.which]
     light = 0.45 + 0.55 * bare.max(axis=1, keepdims=True)                      # dark parts stay darker
     colors = drawing.colors.copy()
-    colors[:, :3] = tints[np.concatenate(own)] * light / np.maximum(bare, 0.02)
+    colors[own >= 0, :3] = (tints[own] * light / np.maximum(bare, 0.02))[own >= 0]
     names = [f"{a.name}{f', rollout {k}' if n > 1 else ''}" for a, n in zip(scene.actors, counts, strict=True) for k in range(n)]
     told = range(len(names)) if len(names) <= TOLD else np.linspace(0, len(names) - 1, TOLD).astype(int)
     return replace(drawing, colors=colors, legend=[*drawing.legend, *((names[k], (*tints[k], 1.0)) for k in told)])

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from engine.spatial import inertia
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import measure
-from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Played, Source, States, gathered
 
 Array = np.ndarray

@@ -3,78 +3,25 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from engine.checks import numbers, shown
-from engine.io import RobotFileError, RobotFileWarning
-from engine.model import Model
-from engine.simulation import Live, Trajectory
+from engine.viewer.scene.actor import Actor, Part, tell_missing
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.sources import Source, source_of
-from engine.viewer.scene.surface import Surface, surfaces
+from engine.viewer.scene.surface import Surface
+from engine.viewer.scene.things import Moving, Thing, made, thing
 
 Array = np.ndarray
 ENVIRONMENTS = ("ground", "space", "plain")
 #: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
 LOOKS, MANY = 24, 50_000
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A surface on a link: ``placement`` (4, 4) is its pose in the link's frame, and a scale with it where it has one."""
-
-    surface: Surface
-    link: int
-    placement: Array
-
-
-class Actor:
-    """A robot in a scene, or several of one model: where they are, and what is drawn of them.
-
-    Parameters
-    ----------
-    source : a :class:`engine.Model` at rest, a :class:`engine.Trajectory` (of a batch all rollouts are drawn together), a
-        :class:`engine.simulation.Live` simulation, or a :class:`Source` of one of them
-    geometry : "visual" or "collision"
-    q : the configuration of a model at rest (..., nq); neutral by default
-    color : red, green, blue, opacity for all of it, multiplied with its own
-    name : in legends; its model's by default
-
-    Attributes
-    ----------
-    source : :class:`Still`, :class:`Played` or :class:`Running`; another of the same model may be set
-    model; parts : what is drawn, on which links
-    missing : why shapes of it are not drawn, a sentence each
-
-    Raises
-    ------
-    ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
-    """
-
-    def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None,
-                 name: str | None = None) -> None:  # fmt: skip
-        self.source = source_of(source, q)
-        self.model = self.source.model
-        self.name = self.model.name if name is None else name
-        self.parts, self.missing = parts(self.model, geometry)
-        self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
-
-    @property
-    def instances(self) -> int:
-        """Number of robots it stands for."""
-        return self.source.instances
-
-    def poses(self, t: float) -> Array:
-        """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
-        return self.source.poses(t)
 
 
 class Scene:
@@ -107,9 +54,47 @@ class Scene:
         if self.environment not in ENVIRONMENTS:
             raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}")
 
+    def add(self, *, points: Any = None, arrows: Any = None, mesh: Any = None, frame: Any = None, target: Any = None, moving: Moving = None,
+            size: float | None = None, color: Any = None, name: str | None = None) -> Thing:  # fmt: skip
+        """Add something that no robot has: one of points, arrows, a mesh, a frame, or a target; return it, an actor like the robots.
+
+        >>> import engine
+        >>> scene = engine.Scene(engine.load_urdf(engine.example("free_flyer")))
+        >>> _ = scene.add(target=(2.0, 0.0, 1.0)), scene.add(frame=np.eye(4), moving="gripper_base", size=0.2)
+        >>> [actor.name for actor in scene.actors]
+        ['free_flyer', 'target', 'frame']
+
+        Parameters
+        ----------
+        points : (n, 3), m; arrows : their tails and vectors, (n, 3) each, m
+        mesh : a file's path (STL, OBJ, COLLADA, …), or vertices (n, 3), m, and triangles (m, 3)
+        frame, target : a pose (4, 4), or a point (3), m; in the window both can be shifted and turned by hand, where nothing moves them
+        moving : a link's name, with which it goes along, given in the link's frame; or a function of time, s, that returns the pose (4, 4)
+            of the frame in which it is given; by default it stands still, given in the world
+        size : radius of points and of arrows' shafts, and of a target, length of a frame's axes, m; times of a mesh. Of the scene's size
+            by default
+        color : red, green, blue, and opacity if less than one, 0 … 1
+        name : by default what it is
+
+        Raises
+        ------
+        ViewerError : not one of them is given, or what it is given as is none
+        ModelError : there is no such link
+        """
+        kinds = {"points": points, "arrows": arrows, "mesh": mesh, "frame": frame, "target": target}
+        given = [kind for kind, x in kinds.items() if x is not None]
+        if len(given) != 1:
+            raise ViewerError(f"{' and '.join(given) or 'nothing'} is to be added; expected one of {', '.join(kinds)}")
+        (kind,) = given
+        shapes, pose = made(kind, kinds[kind], size, color, self.extent[1])
+        self.actors.append(added := thing(name or kind, shapes, moving, pose, self.carrier))
+        for known in ("times", "points", "floor", "extent"):                   # of the robots alone until now
+            self.__dict__.pop(known, None)
+        return added
+
     def reshape(self, geometry: str) -> None:
         """Show other shapes of the links: "visual" or "collision"."""
-        found = [parts(a.model, geometry) for a in self.actors]
+        found = [a.shapes(geometry) for a in self.actors]
         tell_missing([(a.model, *own) for a, own in zip(self.actors, found, strict=True)], "the links", geometry)
         for actor, (own, missing) in zip(self.actors, found, strict=True):
             actor.parts, actor.missing = own, missing
@@ -117,7 +102,8 @@ class Scene:
     @property
     def span(self) -> tuple[float, float]:
         """First and last time of all, s."""
-        return min(a.source.span[0] for a in self.actors), max(a.source.span[1] for a in self.actors)
+        spans = [a.source.span for a in self.actors if a.source.moves] or [(0.0, 0.0)]
+        return min(start for start, _ in spans), max(end for _, end in spans)
 
     @cached_property
     def times(self) -> list[float]:
@@ -225,34 +211,3 @@ class Scene:
                 return actor, number // len(actor.parts), actor.parts[number % len(actor.parts)]
             number -= count
         raise ViewerError(f"there is no part {number + 1}; expected a number of a drawing of this scene")
-
-
-def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """Return every surface of a model's links, and what is wrong with the shapes that have none, a sentence each."""
-    if geometry not in ("visual", "collision"):
-        raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
-    found, missing = [], []
-    for i, link in enumerate(model.links):
-        for shape in link.visuals if geometry == "visual" else link.collisions:
-            try:
-                drawn = surfaces(shape)
-            except RobotFileError as problem:
-                missing.append(str(problem))
-                continue
-            found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
-    return tuple(found), tuple(missing)
-
-
-def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:
-    """Warn of shapes that are not drawn, a warning for each model; where nothing is left, that is an error."""
-    lacking = {model.name: missing for model, _, missing in found if missing}
-    told = {name: f"{'; '.join(all[:3])}{f'; and {len(all) - 3} more' if len(all) > 3 else ''}" for name, all in lacking.items()}
-    if not any(drawn for _, drawn, _ in found):
-        other = geometry == "visual" and any(link.collisions for model, *_ in found for link in model.links)
-        expected = "; expected some to show" + (", or geometry='collision' for those they touch with" if other else "")
-        why = f" that can be drawn: {next(iter(told.values()))}" if told else expected
-        raise ViewerError(f"{whose} have no {geometry} shapes{why}")
-    for name, text in told.items():
-        count = len(lacking[name])
-        warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
-                      RobotFileWarning, stacklevel=4)  # fmt: skip

@@ -30,13 +30,13 @@ class Symbols:
     def __init__(self) -> None:
         self.labels: list[tuple[Array, str, tuple[float, float, float, float]]] = []
         self.legend: list[tuple[str, tuple[float, float, float, float]]] = []
-        self._placed: list[tuple[Surface, Array, Array]] = []
+        self.placed_surfaces: list[tuple[Surface, Array, Array]] = []
         self._lines: list[tuple[Array, Array, Array]] = []
 
     def place(self, surface: Surface, poses: Array, color: Any) -> None:
         """Add instances of a surface: poses with their scales (n, 4, 4), a colour (4) or one for each (n, 4)."""
         if len(poses):
-            self._placed.append((surface, poses, np.broadcast_to(color, (len(poses), 4))))
+            self.placed_surfaces.append((surface, poses, np.broadcast_to(color, (len(poses), 4))))
 
     def lines(self, segments: Array, colors: Any, width: float) -> None:
         """Add segments (m, 2, 3) in colours (4) or (m, 4), of a width in pixels."""
@@ -99,15 +99,15 @@ class Symbols:
     def onto(self, drawing: Drawing) -> Drawing:
         """Return the drawing with the marks; they cannot be picked."""
         surfaces = {s: k for k, s in enumerate(drawing.surfaces)}
-        which = [np.full(len(poses), surfaces.setdefault(surface, len(surfaces))) for surface, poses, _ in self._placed]
+        which = [np.full(len(poses), surfaces.setdefault(surface, len(surfaces))) for surface, poses, _ in self.placed_surfaces]
         marked = sum(map(len, which))
         a, b, c = (np.concatenate(x) for x in zip(drawing.lines, *self._lines, strict=True))
         return replace(
             drawing,
             surfaces=list(surfaces),
             which=np.concatenate([drawing.which, *which]).astype(int),
-            poses=np.concatenate([drawing.poses, *(poses for _, poses, _ in self._placed)]),
-            colors=np.concatenate([drawing.colors, *(colors for _, _, colors in self._placed)]),
+            poses=np.concatenate([drawing.poses, *(poses for _, poses, _ in self.placed_surfaces)]),
+            colors=np.concatenate([drawing.colors, *(colors for _, _, colors in self.placed_surfaces)]),
             numbers=np.concatenate([drawing.numbers, np.zeros(marked, drawing.numbers.dtype)]),
             lines=(a, b, c),
             labels=[*drawing.labels, *self.labels],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.quantities import quantities_of
-from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Running, Still
 from engine.viewer.window.gizmo import Gizmo
 from engine.viewer.window.reach import reach

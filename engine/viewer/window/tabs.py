@@ -14,8 +14,8 @@ from engine.model import Model
 from engine.spatial import quaternion, so3
 from engine.viewer.display.facts import Button, Field, Heading, Item, Panel, Row, Slider, Switch
 from engine.viewer.display.readings import roll_pitch_yaw
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.camera import VIEWS, Camera
-from engine.viewer.scene.scene import Actor
 from engine.viewer.scene.sources import Running, Still
 from engine.viewer.window.keys import KEYS
 

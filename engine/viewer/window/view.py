@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.simulation import Live, Simulator, Trajectory
-from engine.viewer.scene.scene import Actor
+from engine.viewer.scene.actor import Actor
 from engine.viewer.window.window import Viewer
 
 

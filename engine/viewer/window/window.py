@@ -22,11 +22,12 @@ from engine.viewer.draw.context import open_window
 from engine.viewer.draw.panes import Panes, Place, places
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import write
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import banded, mark, measured, without
-from engine.viewer.scene.scene import ENVIRONMENTS, Actor, Scene
+from engine.viewer.scene.scene import ENVIRONMENTS, Scene
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Still
 from engine.viewer.window.clock import Clock

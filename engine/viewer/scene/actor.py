@@ -1,0 +1,103 @@
+"""Actors: robots in a scene, where they are, and what is drawn of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.io import RobotFileError, RobotFileWarning
+from engine.model import Model
+from engine.simulation import Live, Trajectory
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.sources import Source, source_of
+from engine.viewer.scene.surface import Surface, surfaces
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A surface on a link: ``placement`` (4, 4) is its pose in the link's frame, and a scale with it where it has one."""
+
+    surface: Surface
+    link: int
+    placement: Array
+
+
+class Actor:
+    """A robot in a scene, or several of one model: where they are, and what is drawn of them.
+
+    Parameters
+    ----------
+    source : a :class:`engine.Model` at rest, a :class:`engine.Trajectory` (of a batch all rollouts are drawn together), a
+        :class:`engine.simulation.Live` simulation, or a :class:`Source` of one of them
+    geometry : "visual" or "collision"
+    q : the configuration of a model at rest (..., nq); neutral by default
+    color : red, green, blue, opacity for all of it, multiplied with its own
+    name : in legends; its model's by default
+
+    Attributes
+    ----------
+    source : :class:`Still`, :class:`Played` or :class:`Running`; another of the same model may be set
+    model; parts : what is drawn, on which links
+    missing : why shapes of it are not drawn, a sentence each
+
+    Raises
+    ------
+    ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
+    """
+
+    def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
+        self.source = source_of(source, q)
+        self.model = self.source.model
+        self.name = self.model.name if name is None else name
+        self.parts, self.missing = self.shapes(geometry)
+        self.color = (1.0, 1.0, 1.0, 1.0) if color is None else (*(float(c) for c in color), 1.0)[:4]
+
+    @property
+    def instances(self) -> int:
+        """Number of robots it stands for."""
+        return self.source.instances
+
+    def shapes(self, geometry: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+        """Return what is drawn of its visual or collision shapes, and what is wrong with those that are not, a sentence each."""
+        return parts(self.model, geometry)
+
+    def poses(self, t: float) -> Array:
+        """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
+        return self.source.poses(t)
+
+
+def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    """Return every surface of a model's links, and what is wrong with the shapes that have none, a sentence each."""
+    if geometry not in ("visual", "collision"):
+        raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
+    found, missing = [], []
+    for i, link in enumerate(model.links):
+        for shape in link.visuals if geometry == "visual" else link.collisions:
+            try:
+                drawn = surfaces(shape)
+            except RobotFileError as problem:
+                missing.append(str(problem))
+                continue
+            found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
+    return tuple(found), tuple(missing)
+
+
+def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:
+    """Warn of shapes that are not drawn, a warning for each model; where nothing is left, that is an error."""
+    lacking = {model.name: missing for model, _, missing in found if missing}
+    told = {name: f"{'; '.join(all[:3])}{f'; and {len(all) - 3} more' if len(all) > 3 else ''}" for name, all in lacking.items()}
+    if not any(drawn for _, drawn, _ in found):
+        other = geometry == "visual" and any(link.collisions for model, *_ in found for link in model.links)
+        expected = "; expected some to show" + (", or geometry='collision' for those they touch with" if other else "")
+        why = f" that can be drawn: {next(iter(told.values()))}" if told else expected
+        raise ViewerError(f"{whose} have no {geometry} shapes{why}")
+    for name, text in told.items():
+        count = len(lacking[name])
+        warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
+                      RobotFileWarning, stacklevel=4)  # fmt: skip
