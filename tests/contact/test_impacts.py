@@ -9,15 +9,15 @@ from tests.contact.scenes import UPRIGHT, ball, block
 GROUND = engine.Contacts(engine.HalfSpace())
 
 
-@pytest.mark.parametrize(("dt", "compiled"), [(1e-3, True), (1e-2, True), (0.05, False)])
+@pytest.mark.parametrize(("dt", "e", "end", "bounces"), [(1e-3, 0.8, 4.063713, 60), (1e-2, 0.8, 4.063713, 60), (0.05, 0.3, 0.838544, 8)])
 @pytest.mark.filterwarnings("ignore:.*comes to rest on another:engine.SimulationWarning")
-def test_a_ball_let_fall_from_a_metre_comes_to_rest(dt, compiled):
-    """After √(2h/g) (1 + e)/(1 − e) = 4.063713 s: some seventy bounces, most of which are shorter than a step."""
-    bounce = engine.impact(ball(), GROUND, 0.8)
-    run = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=compiled).run([*UPRIGHT, 0, 0, 1.05], np.zeros(6), 6.0)
-    assert abs(run.t[-1] - 4.063713) < 1e-6 and len(run.events) > 60
-    speeds = np.array([e.v[5] for e in run.events])
-    assert np.abs(speeds[1:20] / speeds[:19] - 0.8).max() < 1e-9 and run.q[:, 6].min() > 0.05 - 1e-9
+def test_a_ball_let_fall_from_a_metre_comes_to_rest(dt, e, end, bounces):
+    """After √(2h/g) (1 + e)/(1 − e): some seventy bounces, most of which are shorter than a step; and fewer as plain Python."""
+    bounce = engine.impact(ball(), GROUND, e)
+    run = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=e == 0.8).run([*UPRIGHT, 0, 0, 1.05], np.zeros(6), 6.0)
+    assert abs(run.t[-1] - end) < 1e-6 and len(run.events) > bounces
+    speeds = np.array([event.v[5] for event in run.events])[:bounces]
+    assert np.abs(speeds[1:20] / speeds[:-1][:19] - e).max() < 1e-9 and run.q[:, 6].min() > 0.05 - 1e-9
 
 
 def test_balls_that_meet_exchange_what_newton_says():
