@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from engine.viewer.display.facts import Card, Facts, Plot, decimals, figure
+from engine.viewer.display.facts import Button, Card, Facts, Field, Item, Panel, Plot, Slider, Switch, decimals, figure
 from engine.viewer.display.hud import Hud, ticks, wrapped
 from engine.viewer.draw.canvas import Canvas
 
@@ -257,3 +257,49 @@ def test_a_whole_display_is_quickly_drawn():
         canvas.vertices()
         best = min(best, time.process_time() - start)
     assert best < 0.008
+
+
+# ---------------------------------------------------------------- the side panel
+
+
+def asked(hud, name, across=0.5):
+    x, y, w, h = hud.panel.boxes[name]
+    return hud.hit(x + across * w, y + 0.5 * h)
+
+
+def test_the_side_panel_says_what_its_places_ask_for():
+    hud, canvas, done = Hud(), Canvas(), []
+    rows = [Slider("elbow", 0.5, -1.0, 3.0, "rad", done.append), Switch("frames", True, lambda: done.append("frames")),
+            Button("a view", lambda: done.append("go"), lambda: done.append("forget")),
+            Item("hand", 2, False, True, lambda: done.append("pick"), lambda: done.append("hide")),
+            Field("find", "", done.append)]  # fmt: skip
+    hud.draw(canvas, (800, 600), Facts(panel=Panel(("Joints", "Show"), "Joints", rows)))
+    assert asked(hud, "tab Show") == ("tab", "Show") and asked(hud, "find")[:3] == ("type", "find", "")
+    assert asked(hud, "value elbow")[:2] == ("type", "elbow")
+    assert asked(hud, "elbow") == ("slide", "elbow")
+    left, _, width, _ = hud.panel.boxes["elbow"]
+    hud.panel.slide("elbow", left + 6 + 0.25 * (width - 12))
+    hud.panel.slide("elbow", -1e4)
+    for name in ("frames", "a view", "remove a view", "hand", "hide hand"):
+        kind, press = asked(hud, name, 0.3)
+        press()
+        assert kind == "do"
+    assert done == [pytest.approx(0.0), -1.0, "frames", "go", "forget", "pick", "hide"]
+
+
+def test_rows_that_have_no_room_are_scrolled():
+    hud, canvas = Hud(), Canvas()
+    facts = Facts(panel=Panel(("Show",), "Show", [Switch(f"row {k}", False, lambda: None) for k in range(60)]))
+    hud.draw(canvas, (800, 400), facts)
+    assert "row 0" in hud.panel.boxes and "row 59" not in hud.panel.boxes
+    x, y, *_ = hud.panel.boxes["row 3"]
+    assert hud.panel.wheel(x + 1, y + 1, -100.0) and not hud.panel.wheel(10, 10, -1.0)
+    hud.draw(canvas, (800, 400), facts)
+    assert "row 0" not in hud.panel.boxes and "row 59" in hud.panel.boxes
+    assert all(top >= 0 and top + tall <= 400 for _, top, _, tall in hud.panel.boxes.values())
+
+
+def test_a_slider_that_can_only_be_read_asks_for_nothing():
+    hud = Hud()
+    hud.draw(Canvas(), (800, 400), Facts(panel=Panel(("Joints",), "Joints", [Slider("elbow", 0.5, -1.0, 3.0, "rad", None)])))
+    assert "elbow" not in hud.panel.boxes

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.actor import Actor
+from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
 from tests.cli.commands import run
 

@@ -60,7 +60,7 @@ class Scene:
 
         >>> import engine
         >>> scene = engine.Scene(engine.load_urdf(engine.example("free_flyer")))
-        >>> _ = scene.add(target=(2.0, 0.0, 1.0)), scene.add(frame=np.eye(4), moving="gripper_base", size=0.2)
+        >>> _ = scene.add(target=(2.0, 0.0, 1.0)), scene.add(frame=np.eye(4), moving="gripper", size=0.2)
         >>> [actor.name for actor in scene.actors]
         ['free_flyer', 'target', 'frame']
 

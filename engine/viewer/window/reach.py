@@ -12,6 +12,10 @@ from engine.spatial import so3
 Array = np.ndarray
 #: steps of a reach, and what a joint's motion costs beside what is left to go (of the robot's size squared)
 STEPS, DAMPING = 12, 1e-4
+#: how far a step goes, at most, of the robot's size: what is far is not reached in one, and may never be
+FARTHEST = 0.1
+#: how far a joint goes in a step, at most, rad or m: near stretched arms a little of the way takes much of a turn
+WIDEST = 0.3
 
 
 def reach(robot: Any, q: Array, link: str, local: Array, goal: Array, turned: Array | None, size: float) -> Array:
@@ -41,8 +45,10 @@ def reach(robot: Any, q: Array, link: str, local: Array, goal: Array, turned: Ar
             A, e = np.concatenate([size * J[0], J[1]])[:, own], np.concatenate([size * so3.log(turned @ R.T), e])
         if not A.any() or np.linalg.norm(e) < 1e-9 * size:
             break
+        e *= min(1.0, FARTHEST * size / float(np.linalg.norm(e)))
         change = np.zeros(model.nv)
         change[own] = A.T @ np.linalg.solve(A @ A.T + DAMPING * size * size * np.eye(len(e)), e)
+        change *= min(1.0, WIDEST / float(np.abs(change).max()))
         q = model.within_limits(model.integrate(q, change))
     return q
 
