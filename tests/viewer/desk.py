@@ -5,6 +5,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -417,6 +418,71 @@ def playing():
             sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     viewer.close()
     assert sizes[-1] - sizes[1] < 3e6, np.diff(sizes)
+
+
+def real():
+    """The X server's own events, as a keyboard and a mouse make them: every kind of control once."""
+    model = servicer()
+    viewer = Viewer(model, (900, 600))
+
+    def x(*words):
+        subprocess.run(["xdotool", *map(str, words)], check=True)
+
+    def until(what, happened):
+        begun = time.perf_counter()
+        while not happened():
+            assert time.perf_counter() - begun < 20, what
+            viewer.frame()
+            time.sleep(0.01)
+
+    def point(name, across=0.5):
+        left, top, w, h = viewer.hud.panel.boxes[name]
+        x("mousemove", int(left + across * w), int(top + 0.5 * h))
+
+    for _ in range(5):
+        viewer.frame()
+    x("windowfocus", viewer.window._window)                      # there is no window manager to do that
+    x("mousemove", 450, 300)
+    until("the pointer", lambda: viewer.hands.mouse == (450, 300))
+    x("key", "a")
+    until("a key", lambda: viewer.tabs.open == "Joints")
+    azimuth, distance, target = viewer.camera.azimuth, viewer.camera.distance, viewer.camera.target
+    x("mousemove", 300, 400, "mousedown", 1, "mousemove", 360, 400, "mouseup", 1)
+    until("a drag", lambda: viewer.camera.azimuth != azimuth)
+    x("click", 4)
+    until("the wheel", lambda: viewer.camera.distance < distance)
+    x("mousemove", 300, 400, "mousedown", 3, "mousemove", 330, 420, "mouseup", 3)
+    until("the right button", lambda: not np.array_equal(viewer.camera.target, target))
+    source = viewer.scene.actors[0].source
+    point(next(n for n in viewer.hud.panel.boxes if n.endswith(" y")))
+    x("mousedown", 1)
+    x("mousemove_relative", 30, 0, "mouseup", 1)
+    until("a slider", lambda: source.q[0, 5] > 0.0)
+    value = next(n for n in viewer.hud.panel.boxes if n.startswith("value") and n.endswith(" z"))
+    point(value)
+    x("click", 1)
+    until("a number's place", lambda: viewer.hands.typed is not None)
+    x("key", "minus", "1", "period", "9", "BackSpace", "5", "Return")
+    until("a typed number", lambda: source.q[0, 6] == -1.5)
+    distance = viewer.camera.distance
+    x("key", "f")
+    until("all of it", lambda: viewer.camera.distance != distance)
+    bus = viewer.scene.actors[0].poses(0.0)[0, model.link_index("bus"), :3, 3]
+    across, up = pixel(viewer, bus)
+    x("mousemove", across, 599 - up, "click", 1)
+    until("a click", lambda: viewer.picked is not None and viewer.picked[2] == "bus")
+    before = source.q.copy()
+    x("keydown", "ctrl", "mousemove", across, 599 - up, "mousedown", 1)
+    until("a hold", lambda: viewer.grip is not None)
+    x("mousemove_relative", 40, 0, "mouseup", 1, "keyup", "ctrl")
+    until("a pull", lambda: viewer.grip is None and not np.array_equal(source.q, before))
+    x("key", "h")
+    until("help", lambda: viewer.helping)
+    x("key", "Escape")
+    until("an end of help", lambda: not viewer.helping)
+    x("key", "Escape", "Escape")
+    until("the end", lambda: viewer.closed)
+    viewer.close()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-NEEDS = "expected Xvfb and Mesa's software OpenGL: apt install xvfb libegl1 libgl1-mesa-dri libglx-mesa0"
+NEEDS = "expected Xvfb, xdotool and Mesa's software OpenGL: apt install xvfb xdotool libegl1 libgl1-mesa-dri libglx-mesa0"
 
 
 def run(code, *command, **variables):
@@ -16,10 +16,10 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "live", "pilot", "again", "playing"])
+@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "real", "live", "pilot", "again", "playing"])
 def test_at_the_window(scenario):
-    assert shutil.which("xvfb-run"), NEEDS
-    status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 800x600x24")
+    assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
+    status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
     assert status == 0 and out.strip().endswith("done"), error
 
 
