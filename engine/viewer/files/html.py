@@ -116,7 +116,7 @@ class Pack:
 
     def add(self, x: Array) -> int:
         """Add an array; return where its bytes begin."""
-        self.block += bytes(-len(self.block) % 4)
+        self.block += bytes(-len(self.block) % 8)
         start = len(self.block)
         self.block += np.ascontiguousarray(x).tobytes()
         return start
@@ -161,14 +161,17 @@ class Pack:
         return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
 
     def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
-        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any."""
+        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any.
+
+        Positions keep their 64 bits: an orbit's are of 10⁷ m, of which single precision knows no less than a metre.
+        """
         parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
                   "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
         moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
         rest = np.concatenate([motion.positions[0], motion.rotations[0]], axis=-1)
         return {"name": actor.model.name, "links": [link.name for link in actor.model.links], "parents": motion.parents,
-                "instances": motion.positions.shape[1], "parts": parts, "rest": self.add(rest.astype(np.float32)),
-                "moves": moves.tolist(), "positions": self.add(motion.positions[:, :, moves].astype(np.float32)),
+                "instances": motion.positions.shape[1], "parts": parts, "rest": self.add(rest),
+                "moves": moves.tolist(), "positions": self.add(motion.positions[:, :, moves]),
                 "turns": turns.tolist(), "rotations": self.add(motion.rotations[:, :, turns].astype(np.float32))}  # fmt: skip
 
 

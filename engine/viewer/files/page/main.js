@@ -19,6 +19,7 @@ class Page {
     this.loop = true;
     this.followed = null;
     this.camera = new Camera();
+    this.camera.floor = scene.environment === "ground" ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
     this.fit();
@@ -77,10 +78,15 @@ class Page {
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
     if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
     this.follow();
-    if (!this.lost) this.renderer.draw(this.camera, this.scene.drawing(this.t, this.camera.eye));
+    if (!this.lost) this.draw();
     this.show_time();
     document.body.dataset.shown = this.t;
     if (this.playing) this.refresh();
+  }
+
+  draw() {
+    const origin = this.scene.origin(this.camera), camera = this.camera.about(origin);
+    this.renderer.draw(camera, this.scene.drawing(this.t, origin, camera));
   }
 
   show_time() {

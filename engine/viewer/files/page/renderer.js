@@ -163,7 +163,7 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    if (scene.environment === "ground") this.floor(camera, light, drawing.bounds, shade);
+    if (scene.environment === "ground") this.floor(camera, light, drawing, shade);
     this.surfaces(drawing.solid, shade);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
@@ -255,11 +255,9 @@ class Renderer {
   }
 
   // The ground: a wide square without shadows, and over it a smaller one with them.
-  floor(camera, light, {middle, radius}, shade) {
-    const gl = this.gl, floor = this.scene.floor;
-    const [around, wide] = this.scene.extent;             // of the whole motion
+  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade) {
+    const gl = this.gl, {side, extent: [, wide]} = this.scene;                              // of the whole motion
     const reach = 14 * Math.max(wide, 0.5 * camera.distance);
-    const side = 10 ** Math.floor(Math.log10(Math.max(wide, 1e-6)));
     const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
     const shadow = [0, 1].map(i => middle[i] - light.key[i] * fall);
     const low = [0, 1].map(i => Math.min(middle[i] - radius, shadow[i] - long)), high = [0, 1].map(i => Math.max(middle[i] + radius, shadow[i] + long));
