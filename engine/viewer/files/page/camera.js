@@ -53,6 +53,13 @@ class Camera {
     return [...x.map(a => a * up * aspect), 0, ...y.map(a => a * up), 0, ...z.map(a => -a), 0, 0, 0, 0, 1];
   }
 
+  // The unit vector along the line of sight through a place in the picture, from −1 at the left and below to 1.
+  ray(x, y, aspect) {
+    const up = Math.tan(0.5 * this.fov), [right, above, back] = this.axes;
+    const d = right.map((a, i) => a * x * up * aspect + above[i] * y * up - back[i]), length = Math.hypot(...d);
+    return d.map(a => a / length);
+  }
+
   orbit(right, up) {
     this.azimuth -= right;
     this.elevation = Math.min(Math.max(this.elevation - up, -0.5 * Math.PI), 0.5 * Math.PI);

@@ -28,6 +28,7 @@ class Renderer {
     if (scene.environment === "space") this.open_space();
     this.rows = this.texture(gl.NEAREST, gl.CLAMP_TO_EDGE);
     this.shelf = scene.surfaces.map(s => this.shelved(s));
+    this.coarse = scene.surfaces.map((s, k) => s.coarse ? this.shelved(s.coarse) : this.shelf[k]);
     this.images = scene.images.map(image => {
       const texture = this.texture(gl.LINEAR_MIPMAP_LINEAR, gl.REPEAT);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, gl.RGBA, gl.UNSIGNED_BYTE, image);
@@ -138,7 +139,7 @@ class Renderer {
 
   // ---------------------------------------------------------------- a picture
 
-  draw(camera, drawing) {
+  draw(camera, drawing, shelf = this.shelf) {
     const {gl, canvas, scene} = this, light = scene.light, aspect = canvas.width / canvas.height;
     const [key_map, sky_map] = this.shadows(light, drawing);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
@@ -164,11 +165,11 @@ class Renderer {
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     if (scene.environment === "ground") this.floor(camera, light, drawing, shade);
-    this.surfaces(drawing.solid, shade);
+    this.surfaces(drawing.solid, shade, shelf);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    this.surfaces(drawing.clear, shade);
+    this.surfaces(drawing.clear, shade, shelf);
   }
 
   // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
@@ -195,7 +196,7 @@ class Renderer {
       this.aim(target);
       gl.clear(target === this.shadow_map ? gl.DEPTH_BUFFER_BIT : gl.DEPTH_BUFFER_BIT | gl.COLOR_BUFFER_BIT);
       this.use(program, {matrix, rows: 0});
-      for (const run of drawing.casting) this.run(program, run);
+      for (const run of drawing.casting) this.run(program, run, this.coarse);
     }
     gl.disable(gl.DEPTH_TEST);
     gl.bindVertexArray(this.empty);
@@ -272,7 +273,7 @@ class Renderer {
     gl.depthFunc(gl.LEQUAL);
   }
 
-  surfaces(runs, shade) {
+  surfaces(runs, shade, shelf) {
     const gl = this.gl;
     let current = null;
     for (const run of runs) {
@@ -282,12 +283,12 @@ class Renderer {
         gl.activeTexture(gl.TEXTURE3);
         gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
       }
-      this.run(program, run);
+      this.run(program, run, shelf);
     }
   }
 
-  run(program, {surface, first, count}) {
-    const gl = this.gl, shelved = this.shelf[surface];
+  run(program, {surface, first, count}, shelf) {
+    const gl = this.gl, shelved = shelf[surface];
     gl.bindVertexArray(shelved.array);
     gl.vertexAttrib4f(2, 1, 1, 1, 1);                     // of surfaces without colours of their vertices
     gl.uniform1i(program.places.first.at, first);

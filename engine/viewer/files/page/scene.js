@@ -4,14 +4,14 @@ class Scene {
   constructor(header, buffer, images) {
     Object.assign(this, header);                          // play, times, environment, light, floor, extent, points, space, shaders
     this.images = images;
-    this.surfaces = header.surfaces.map(s => ({
-      ...s,
+    const shape = s => ({
       positions: new Uint16Array(buffer, s.positions, 4 * s.vertices),
       normals: new Uint32Array(buffer, s.normals, s.vertices),
       colors: s.colors === null ? null : new Uint8Array(buffer, s.colors, 4 * s.vertices),
       uv: s.uv === null ? null : new Float32Array(buffer, s.uv, 2 * s.vertices),
       faces: new (s.vertices <= 0xFFFF ? Uint16Array : Uint32Array)(buffer, s.faces, 3 * s.triangles),
-    }));
+    });
+    this.surfaces = header.surfaces.map(s => ({...s, ...shape(s), coarse: s.coarse && shape(s.coarse)}));
     this.actors = header.actors.map(a => new Actor(a, buffer, header.times));
     this.order = this.actors.flatMap((actor, k) => actor.parts.map(part => this.ordered(actor, k, part)));
     this.order.sort((a, b) => a.clear - b.clear || a.surface - b.surface);
