@@ -103,7 +103,7 @@ class Page {
 
   rest() {
     if (this.waiting) return;                             // the next picture is late
-    if (this.level) this.draw(0);
+    if (this.level || this.renderer.software) this.draw(this.renderer.software ? -1 : 0);
     this.pictures = 0;
   }
 
@@ -120,13 +120,14 @@ class Page {
     if (took < QUICK && this.level) this.level--;
   }
 
+  // At a level of SHARES; −1 smooths edges by many pixels.
   draw(level) {
     if (this.lost) return;
-    const ratio = SHARES[level] * Math.min(window.devicePixelRatio || 1, MAX_PIXELS);
+    const ratio = level < 0 ? MAX_PIXELS : SHARES[level] * Math.min(window.devicePixelRatio || 1, MAX_PIXELS);
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
     if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
     const origin = this.scene.origin(this.camera), camera = this.camera.about(origin);
-    this.renderer.draw(camera, this.scene.drawing(this.t, origin, camera), level ? this.renderer.coarse : this.renderer.shelf);
+    this.renderer.draw(camera, this.scene.drawing(this.t, origin, camera), level > 0);
   }
 
   show_time() {

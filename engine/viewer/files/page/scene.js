@@ -65,7 +65,7 @@ class Scene {
     clear.sort((a, b) => far(b) - far(a));
     return {
       rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
-      around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
+      origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
     };
   }
 }
