@@ -1,6 +1,12 @@
 """``engine view``: a window on a robot or a recording."""
 
+import contextlib
+from typing import Annotated
+
+import typer
+
 import engine
+from engine.cli.ending import refuse_unread
 from engine.cli.options import Collision, Environment, Floating, Follow, Packages, Rollout, Shown, View
 from engine.cli.recordings import shown
 
@@ -14,6 +20,7 @@ def view(
     follow: Follow = None,
     rollout: Rollout = None,
     package_dir: Packages = None,
+    web: Annotated[bool, typer.Option("--web", help="Serve a page for browsers instead, until Ctrl-C, and print its address.")] = False,
 ) -> None:
     """Open a window on a robot or a recording.
 
@@ -26,8 +33,18 @@ def view(
     engine view batch.h5                       all rollouts together
     engine view batch.h5 --rollout 3
     engine view run.h5 --follow base --environment plain
+    engine view robot.urdf --web               in a browser, with sliders for its joints
 
-    A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a browser.
+    A window takes a display; where there is none, --web serves a page for a browser, engine render draws the same into a file, and engine
+    export makes a page that needs no server.
     """
+    if web:
+        refuse_unread("is for a window; expected none with --web, where the mouse turns the view", view=side, follow=follow)
     source = shown(file, floating, rollout, package_dir, follow)
-    engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)
+    geometry = "collision" if collision else "visual"
+    if not web:
+        engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow)
+        return
+    with engine.serve(source, environment=environment, geometry=geometry) as server, contextlib.suppress(KeyboardInterrupt):
+        print(server.url, flush=True)
+        server.wait()

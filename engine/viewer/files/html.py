@@ -29,7 +29,7 @@ SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert"
 
 #: triangles that a page keeps, and that it draws at a time, at most
 DIFFERENT, DRAWN = 1_000_000, 1_000_000
-#: of a surface's triangles, how many a coarse stand-in has, which casts shadows, and is drawn where a browser is slow; and how few are whole
+#: of a surface's triangles, how many a stand-in has, which casts shadows, and is drawn where a browser is slow; and how few need none
 COARSE, WHOLE = 1 / 24, 120
 #: pixels along the side of the Earth's pattern
 EARTH = 384

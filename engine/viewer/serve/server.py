@@ -11,6 +11,7 @@ import re
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,8 +27,8 @@ from engine.viewer.window.view import begun
 PORT = 8123
 #: frames in a second, at most, and how many a watcher may not have seen yet: a slow one gets fewer, and always the newest
 RATE, AHEAD = 60.0, 4
-#: s that a browser has to say goodbye
-PATIENCE = 1.0
+#: s that a browser has to say what it wants, and to say goodbye
+PATIENCE = 2.0
 #: nothing beside the page itself: not even its address is told to anybody
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Connection": "close",
            "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
@@ -56,10 +57,10 @@ class Server:
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._watchers: set[Any] = set()
         self._holder: Any = None                                               # who pulls a link
-        self._loop = asyncio.new_event_loop()
-        self._closing, self._closed = asyncio.Event(), threading.Event()
+        self._ready, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"serve {self.port}", daemon=True)
         self._thread.start()
+        self._ready.wait()
 
     def __enter__(self) -> Server:
         return self
@@ -95,17 +96,18 @@ class Server:
 
     def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._serve())
+            asyncio.run(self._serve())
         finally:
-            self._loop.close()
             self._socket.close()
             self._closed.set()
 
     async def _serve(self) -> None:
         from websockets.asyncio.server import serve
 
+        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()
         async with serve(self._watch, sock=self._socket, process_request=self._answer, max_size=MESSAGE, compression=None,
-                         close_timeout=PATIENCE, logger=LOG):  # fmt: skip
+                         open_timeout=PATIENCE, close_timeout=PATIENCE, logger=LOG):  # fmt: skip
             await self._closing.wait()
 
     def _answer(self, connection: Any, request: Any) -> Any:
@@ -140,8 +142,9 @@ class Server:
             async for message in connection:
                 try:
                     self._obey(watcher, message)
-                except EngineError as problem:
-                    await connection.send(json.dumps({"error": str(problem)}))
+                except Exception as problem:                                   # whatever it is, it stops nothing
+                    text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
+                    await connection.send(json.dumps({"error": text}))
         except ConnectionClosed:
             pass
         finally:
@@ -181,20 +184,26 @@ class Watcher:
         """Send the newest state, whenever it is another and the browser keeps up; now and then what controls and plots show."""
         from websockets.exceptions import ConnectionClosed
 
-        clock = asyncio.get_running_loop().time
+        try:
+            await self._show(asyncio.get_running_loop().time)
+        except ConnectionClosed:
+            pass
+        except Exception as problem:                                           # told where it can be seen; orders are still obeyed
+            await self.connection.send(json.dumps({"error": f"nothing more can be shown: {problem or type(problem).__name__}"}))
+
+    async def _show(self, clock: Callable[[], float]) -> None:
         due, read = clock(), -READ
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                state = self.stage.state
-                if state is not self._state and self.unseen < AHEAD:
-                    self._state, frame = self.stage.frame()
-                    self.unseen += 1
-                    await self.connection.send(frame)
-                if (self.asked or clock() - read >= READ) and self.unseen < AHEAD:
-                    self.asked, read = False, clock()
-                    await self._tell(self.stage.status(), self.stage.plots())
-                due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
-                await asyncio.sleep(max(due - clock(), 0.0))
+        while True:
+            state = self.stage.state
+            if state is not self._state and self.unseen < AHEAD:
+                self._state, frame = self.stage.frame()
+                self.unseen += 1
+                await self.connection.send(frame)
+            if (self.asked or clock() - read >= READ) and self.unseen < AHEAD:
+                self.asked, read = False, clock()
+                await self._tell(self.stage.status(), self.stage.plots())
+            due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
+            await asyncio.sleep(max(due - clock(), 0.0))
 
     async def _tell(self, *texts: str) -> None:
         """Send texts but those that were sent the last time."""

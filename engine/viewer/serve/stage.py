@@ -48,8 +48,8 @@ class Stage:
         first = scene.actors[0]
         labels = [f"q.{first.model.labels('q')[b.q.start]}" for b in first.model.bodies if b.kind.nq == 1 and not b.mimics]
         self.readings = Readings(first, 0, labels[:JOINTS])
-        self._turns = 0
-        self._frame: tuple[Any, bytes] = None, b""
+        self._turned = object()                                               # another one after each turn of a joint
+        self._frame: tuple[Any, bytes] = None, b""                             # the last one, which several watchers may ask for
         self._plots = -np.inf, ""
 
     def page(self) -> str:
@@ -74,8 +74,8 @@ class Stage:
 
     @property
     def state(self) -> Any:
-        """What is another thing whenever there is something else to be seen."""
-        return self._turns if self.live is None else self.live.state
+        """What is another thing whenever there is something else to be seen; None where the page has all of it."""
+        return None if self.kind == "motion" else self._turned if self.live is None else self.live.state
 
     def frame(self) -> tuple[Any, bytes]:
         """Return the state, and as bytes its time, s, an origin (3), m, for each actor, all float64, and the poses of what moves there.
@@ -146,7 +146,7 @@ class Stage:
         q = source.q[0].copy()
         q[self.joints[actor][joint].q] = value
         source.q = source.model.within_limits(q)[None]
-        self._turns += 1
+        self._turned = object()
 
 
 def moving(actor: Actor) -> list[int]:

@@ -41,6 +41,7 @@ class Scene {
   // What is drawn at a time, seen from an origin by a camera near it: rows of instances, runs of equal surfaces in them, a sphere about all.
   drawing(t, origin, {eye}) {
     for (const actor of this.actors) actor.poses(t);
+    this.seen_from = origin;
     const runs = [];
     let row = 0;
     for (const part of this.order) {

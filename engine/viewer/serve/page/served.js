@@ -132,6 +132,17 @@ class Served extends Page {
     if (this.served.kind === "motion") this.draw_plots();
   }
 
+  // What is there now, not where it began.
+  fit() {
+    const {spheres, seen_from} = this.scene, points = [];
+    if (!this.status || this.served.kind === "motion" || !seen_from) return super.fit();
+    for (let k = 0; k < spheres.length; k += 4) {
+      const middle = seen_from.map((x, i) => x + spheres[k + i]);
+      for (let i = 0; i < 6; i++) points.push(middle.map((x, r) => r === i >> 1 ? x + (i & 1 ? 1 : -1) * spheres[k + 3] : x));
+    }
+    this.camera.fit(points, this.aspect);
+  }
+
   // ---------------------------------------------------------------- hands
 
   press(event) {
@@ -193,7 +204,7 @@ class Served extends Page {
       does(value);
     };
     range.oninput = () => set(range.valueAsNumber, number);
-    number.onchange = () => set(number.valueAsNumber, range);
+    number.onchange = () => { set(number.valueAsNumber, range); number.blur(); };           // keys are the page's again
     made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
     element("sliders").append(made);
     this.controls.set(key, value => {
