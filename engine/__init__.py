@@ -64,6 +64,7 @@ from engine.simulation import (
     policy,
 )
 from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
+from engine.viewer.serve import Server, serve
 
 if TYPE_CHECKING:                                                              # at run time the package itself, which is called like it
     from engine.inverse_kinematics import inverse_kinematics
@@ -75,11 +76,11 @@ __all__ = [
     "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning",
     "Event", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification", "IdentificationError",
     "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted",
-    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Shown", "SimulationError",
+    "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server", "Shown", "SimulationError",
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
     "Viewer", "ViewerError", "Weld", "base_parameters", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
     "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc",
     "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh", "load_trajectory",
-    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "set_threads", "simulation",
-    "spatial", "view", "viewer",
+    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "serve", "set_threads",
+    "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

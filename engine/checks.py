@@ -142,12 +142,13 @@ def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     >>> numbers("point", (1, 2))
     array([1., 2.])
     """
-    if np.iscomplexobj(x):
-        raise error(f"{what} is {shown(x)}; expected real numbers")
     try:
-        a = np.array(x, dtype=float)
+        real = not np.iscomplexobj(x)
+        a = np.array(x if real else np.nan, dtype=float)
     except (TypeError, ValueError):
         raise error(f"{what} is {shown(x)}; expected numbers") from None
+    if not real:
+        raise error(f"{what} is {shown(x)}; expected real numbers")
     if not np.isfinite(a).all():
         raise error(f"{what} holds NaN or infinity; expected finite numbers")
     return a

@@ -42,7 +42,7 @@ ROOMS = {
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
-               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib"}),
+               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
@@ -63,10 +63,11 @@ SIMULATION = (
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},
-         "window": {"scene", "draw", "display", "files"}, "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
+         "window": {"scene", "draw", "display", "files"},
+         "serve": {"scene", "draw", "display", "files", "window"}, "__init__": {"scene", "draw", "files", "window"}}  # fmt: skip
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
-         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium"}  # fmt: skip
+         "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

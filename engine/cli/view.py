@@ -1,11 +1,12 @@
 """``engine view``: a window on a robot or a recording."""
 
+import contextlib
 from typing import Annotated
 
 import typer
 
 import engine
-from engine.cli.ending import Failure
+from engine.cli.ending import Failure, refuse_unread
 from engine.cli.options import (
     Collision,
     Colors,
@@ -46,6 +47,7 @@ def view(
     gravity: Gravity = None,
     zero_gravity: Weightless = False,
     package_dir: Packages = None,
+    web: Annotated[bool, typer.Option("--web", help="Serve a page for browsers instead, until Ctrl-C, and print its address.")] = False,
 ) -> None:
     """Open a window on a robot or a recording.
 
@@ -60,9 +62,14 @@ def view(
     engine view run.h5 --follow base --environment plain
     engine view run.h5 --show centers --show momentum --trail gripper
     engine view robot.urdf --live              it moves by itself; Ctrl + drag pulls it
+    engine view robot.urdf --web               in a browser, with sliders for its joints
 
-    A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a browser.
+    A window takes a display; where there is none, --web serves a page for a browser, engine render draws the same into a file, and engine
+    export makes a page that needs no server.
     """
+    if web:
+        refuse_unread("is for a window; expected none with --web, where the mouse turns the view", view=side, follow=follow,
+                      show=show, trail=trail, hide=hide, colors=colors)  # fmt: skip
     source = shown(file, floating, rollout, package_dir, follow)
     chosen = overlaid(show, trail, hide, colors)
     force = chosen_gravity(gravity, zero_gravity)
@@ -72,4 +79,10 @@ def view(
         if not isinstance(source, engine.Model):
             raise Failure(f"--live: '{file}' is a recording, which plays; expected a URDF file", 2)
         source = engine.Simulator(source, dt=dt or 1e-3, gravity=GRAVITY if force is None else force)
-    engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow, shown=chosen)
+    geometry = "collision" if collision else "visual"
+    if not web:
+        engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow, shown=chosen)
+        return
+    with engine.serve(source, environment=environment, geometry=geometry) as server, contextlib.suppress(KeyboardInterrupt):
+        print(server.url, flush=True)
+        server.wait()

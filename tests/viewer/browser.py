@@ -90,10 +90,10 @@ class Browser:
             assert time.monotonic() < end, f"{code} did not become true; {self.faults}"
             time.sleep(0.02)
 
-    def open(self, page: Path, address: str = "") -> None:
-        """Open a file, and wait for its first picture, or for what it says instead."""
+    def open(self, page: Path | str, address: str = "") -> None:
+        """Open a file or a server's address, and wait for its first picture, or for what it says instead."""
         self("Page.navigate", url="about:blank")
-        self("Page.navigate", url=page.resolve().as_uri() + address)
+        self("Page.navigate", url=(page if isinstance(page, str) else page.resolve().as_uri()) + address)
         self.wait("document.body && (document.body.dataset.shown !== undefined || document.body.classList.contains('broken'))")
 
     def picture(self) -> np.ndarray:

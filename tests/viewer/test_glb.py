@@ -139,6 +139,23 @@ def test_trimesh_sees_the_robot_where_it_is(tmp_path):
                                                     np.pi * 0.04**2 * 0.5, 4 / 3 * np.pi * 0.08**3]), rel=0.01)  # fmt: skip
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_far_from_the_origin_the_robot_is_whole_in_single_precision(tmp_path, together):
+    moved = motion(engine.combine(a=MODEL) if together else MODEL)
+    moved.q[..., 4:7] += [6.778e6, -2.4e5, 30.0]
+    scene = Scene(moved)
+    file = Gltf(export(scene, tmp_path / "far.glb"))
+    (top,) = file.document["scenes"][0]["nodes"]
+    origin = np.array(file.nodes[top]["extras"]["origin"])
+    assert np.abs(origin - scene.extent[0]).max() <= 0.5
+    for t in (0.0, 0.5):
+        for i, node in enumerate(file.nodes):
+            assert np.abs(file.value(i, "translation", t)).max() < 10 or not node.get("children")
+        for ours, theirs in zip(expected(scene, t), file.points(t), strict=True):
+            assert np.abs(theirs + origin - ours).max() < 1e-4
+    assert not any("extras" in node for node in Gltf(export(motion(MODEL), tmp_path / "near.glb")).nodes)
+
+
 @pytest.mark.parametrize("t", [2.0, 2.31, 2.5123, 3.0])
 def test_links_are_where_the_trajectory_is(tmp_path, t):
     scene = Scene(motion(MODEL, 2.0, 3.0))

@@ -118,6 +118,33 @@ def test_the_page_looks_as_the_window_does(browser, tmp_path):
     assert (difference > 24).mean() < 0.02
 
 
+@pytest.mark.parametrize("environment", ["plain", "ground", "space"])
+def test_far_from_the_origin_it_looks_the_same(browser, tmp_path, environment):
+    pictures, away = [], np.array([6.778e6, -2.4e5, 0.0])
+    for offset in (np.zeros(3), away):
+        moved = motion(MODEL)
+        moved.q[..., 4:7] += offset
+        place = ",".join(map(str, CAMERA.target + offset))
+        browser.open(export(Scene(moved, environment), tmp_path / "page.html"), f"#t=0.6&camera=50,25,1.8,{place}")
+        pictures.append(browser.picture().astype(int))
+    difference = np.abs(pictures[1] - pictures[0]).max(axis=2)
+    assert difference.mean() < 0.2
+    assert (difference > 24).mean() < 1e-3
+    world = np.reshape(browser.evaluate("Array.from(page.scene.actors[0].world)"), (-1, 3, 4))
+    assert np.abs(world - Scene(moved).actors[0].poses(0.6)[0, :, :3]).max() < 2e-4
+
+
+@pytest.mark.parametrize("distance", [4.0, 60.0])
+def test_the_ground_is_whole_from_near_and_far(browser, tmp_path, distance):
+    scene = Scene(motion(MODEL), "ground")
+    camera = Camera(np.array([0.1, 0.0, 0.0]), distance, np.radians(30), np.radians(4))
+    camera.radius, camera.floor = scene.extent[1], scene.floor
+    browser.open(export(scene, tmp_path / "page.html"), f"#t=0&camera=30,4,{distance},0.1,0,0")
+    theirs, ours = browser.picture().astype(int), render(scene, t=0.0, camera=camera, size=SIZE).astype(int)
+    assert (np.abs(theirs - ours).max(axis=2)[45:-55] > 12).mean() < 0.01
+    assert browser.evaluate("page.camera.planes") == pytest.approx(camera.planes, rel=0.05)
+
+
 def card(colors=None, texture=None, color=(1.0, 1.0, 1.0, 1.0)):
     """A square of two metres that stands before a camera on the x axis, its left side at y = −1."""
     positions = np.float32([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1]])

@@ -23,21 +23,26 @@ FLOAT, UINT32, UINT16 = 5126, 5125, 5123
 VERTICES, INDICES = 34962, 34963
 #: glTF's up is y; ours is z: a turn of −90° about x, scalar last
 UPRIGHT = (-(0.5**0.5), 0.0, 0.0, 0.5**0.5)
+#: radii of a motion, by which it is away from the world's origin before glTF's single precision is seen
+AWAY = 1e3
 
 
 def glb(scene: Scene, fps: float) -> bytes:
     """Return the scene as a binary glTF file: for every actor a node, in it one for every instance, in these the links as a tree.
 
-    Surfaces hang on nodes of their own below their link, which carry their scale. The animation starts at zero.
+    Surfaces hang on nodes of their own below their link, which carry their scale. The animation starts at zero. Of a motion far from the
+    world's origin all positions are seen from its middle, to the metre, which stands as ``origin`` in the actors' ``extras``: no node has
+    it as its translation, because readers with matrices in single precision, such as Blender, would tear the robot.
 
     Raises
     ------
     ViewerError : there are too many poses, or the file would be too large
     """
     times = sample_times(scene, fps)
-    file = File()
+    file, (middle, radius) = File(), scene.extent
+    origin = np.round(middle) if np.linalg.norm(middle) > AWAY * radius else np.zeros(3)
     for actor in scene.actors:
-        file.add_actor(actor, sampled(actor, times), times - times[0])
+        file.add_actor(actor, sampled(actor, times, origin), times - times[0], origin)
     return file.data()
 
 
@@ -121,12 +126,13 @@ class File:
 
     # ------------------------------------------------------------ nodes
 
-    def add_actor(self, actor: Actor, motion: Motion, times: Array) -> None:
-        """Add the nodes of an actor, and their channels in the animation."""
+    def add_actor(self, actor: Actor, motion: Motion, times: Array, origin: Array) -> None:
+        """Add the nodes of an actor, and their channels in the animation; its motion is seen from an origin (3), m."""
         instances = range(motion.positions.shape[1])
         name = actor.model.name
         children = [self.instance(actor, motion, times, i, name if len(instances) == 1 else f"{name} {i}") for i in instances]
-        self.document["scenes"][0]["nodes"].append(self.add("nodes", name=name, rotation=list(UPRIGHT), children=children))
+        extras = {"extras": {"origin": origin.tolist()}} if origin.any() else {}
+        self.document["scenes"][0]["nodes"].append(self.add("nodes", name=name, rotation=list(UPRIGHT), children=children, **extras))
 
     def instance(self, actor: Actor, motion: Motion, times: Array, i: int, name: str) -> int:
         """Add the nodes of one instance; return the index of the one that holds them all."""

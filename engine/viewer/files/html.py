@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert"
 
 #: triangles that a page keeps, and that it draws at a time, at most
 DIFFERENT, DRAWN = 1_000_000, 1_000_000
+#: of a surface's triangles, how many a stand-in has, which casts shadows, and is drawn where a browser is slow; and how few need none
+COARSE, WHOLE = 1 / 24, 120
 #: pixels along the side of the Earth's pattern
 EARTH = 384
 
@@ -49,7 +52,12 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     ------
     ViewerError : there are too many poses
     """
-    times = sample_times(scene, fps)
+    return document(scene, sample_times(scene, fps), different, {"play": play})
+
+
+def document(scene: Scene, times: Array, different: int, header: dict[str, Any], scripts: Sequence[Path] = (),
+             styles: Sequence[Path] = ()) -> str:  # fmt: skip
+    """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own."""
     motions = [sampled(actor, times) for actor in scene.actors]
     pack = Pack(lightened(scene, different, DRAWN))
     actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
@@ -58,10 +66,11 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     space = pack.space() if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
-    header = {"play": play, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
+    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
               "floor": scene.floor, "extent": extent, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
               "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
-    filled = {"title": html.escape(title), "style": text(PAGE / "page.css"), "script": "".join(text(PAGE / name) for name in SCRIPTS),
+    filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),
+              "script": "".join(text(path) for path in (*(PAGE / name for name in SCRIPTS), *scripts)),
               "scene": json.dumps(header, separators=(",", ":")).replace("<", "\\u003c"), "data": pack.data()}  # fmt: skip
     pieces = text(PAGE / "page.html").split("@")
     return "".join(filled[piece] if i % 2 else piece for i, piece in enumerate(pieces))
@@ -117,32 +126,36 @@ class Pack:
 
     def add(self, x: Array) -> int:
         """Add an array; return where its bytes begin."""
-        self.block += bytes(-len(self.block) % 4)
+        self.block += bytes(-len(self.block) % 8)
         start = len(self.block)
         self.block += np.ascontiguousarray(x).tobytes()
         return start
 
     def surface(self, surface: Surface) -> int:
-        """Add a surface; return its number. Positions are 16-bit fractions of its longest side, normals have 10 bits."""
+        """Add a surface, and its coarse stand-in; return its number."""
         if surface not in self.numbers:
             low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
             scale = float((high - low).max()) or 1.0
-            grid = np.zeros((len(surface.positions), 4), np.uint16)                        # the fourth keeps rows aligned
-            grid[:, :3] = np.rint((surface.positions - low) / scale * 0xFFFF)
-            textured = surface.texture is not None and surface.uv is not None
+            few = max(int(COARSE * len(surface.faces)), WHOLE)
+            coarse = self.shape(decimated(surface, few), low, scale) if few < len(surface.faces) else None
             self.numbers[surface] = len(self.surfaces)
             self.surfaces.append({
-                "vertices": len(surface.positions), "triangles": len(surface.faces),
-                "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
+                **self.shape(surface, low, scale), "coarse": coarse, "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
+                "texture": self.texture(surface.texture) if surface.texture is not None and surface.uv is not None else None,
+                "metallic": surface.metallic, "roughness": surface.roughness,
+            })  # fmt: skip
+        return self.numbers[surface]
+
+    def shape(self, surface: Surface, low: Array, scale: float) -> dict[str, Any]:
+        """Add a surface's vertices and triangles; positions are 16-bit fractions of a scale from the lowest on, normals have 10 bits."""
+        grid = np.zeros((len(surface.positions), 4), np.uint16)                            # the fourth keeps rows aligned
+        grid[:, :3] = np.rint(np.clip((surface.positions - low) / scale, 0.0, 1.0) * 0xFFFF)
+        return {"vertices": len(surface.positions), "triangles": len(surface.faces),
                 "positions": self.add(grid),
                 "normals": self.add(ten_bits(unit(surface.normals))),
                 "faces": self.add(surface.faces.astype(np.uint16 if len(surface.positions) <= 0xFFFF else np.uint32)),
                 "colors": None if surface.colors is None else self.add(surface.colors.astype(np.uint8)),
-                "uv": self.add(downward(surface.uv)) if textured and surface.uv is not None else None,
-                "texture": self.texture(surface.texture) if textured and surface.texture is not None else None,
-                "metallic": surface.metallic, "roughness": surface.roughness,
-            })  # fmt: skip
-        return self.numbers[surface]
+                "uv": None if surface.texture is None or surface.uv is None else self.add(downward(surface.uv))}  # fmt: skip
 
     def image(self, pixels: Array) -> int:
         """Add a picture; return its number."""
@@ -162,14 +175,17 @@ class Pack:
         return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
 
     def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
-        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any."""
+        """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any.
+
+        Positions keep their 64 bits: an orbit's are of 10⁷ m, of which single precision knows no less than a metre.
+        """
         parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
                   "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
         moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
         rest = np.concatenate([motion.positions[0], motion.rotations[0]], axis=-1)
         return {"name": actor.model.name, "links": [link.name for link in actor.model.links], "parents": motion.parents,
-                "instances": motion.positions.shape[1], "parts": parts, "rest": self.add(rest.astype(np.float32)),
-                "moves": moves.tolist(), "positions": self.add(motion.positions[:, :, moves].astype(np.float32)),
+                "instances": motion.positions.shape[1], "parts": parts, "rest": self.add(rest),
+                "moves": moves.tolist(), "positions": self.add(motion.positions[:, :, moves]),
                 "turns": turns.tolist(), "rotations": self.add(motion.rotations[:, :, turns].astype(np.float32))}  # fmt: skip
 
 

@@ -20,13 +20,13 @@ STILL = 1e-7                                                                  # 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Motion:
-    """An actor's links at the times of :func:`sample_times`, each relative to its parent link (the root link: to the world).
+    """An actor's links at the times of :func:`sample_times`, each relative to its parent link (the root link: to an origin in the world).
 
     Relative poses make a turning joint a turn alone, which linear interpolation of quaternions follows along the arc.
 
     Attributes
     ----------
-    parents : for each link its parent's index, −1 for the root; parents come before their children
+    parents : for each link its parent's index, −1 for the root and for what is not carried; parents come before their children
     positions (T, instances, nlinks, 3) : m
     rotations (T, instances, nlinks, 4) : unit quaternions, scalar first, without jumps of sign in time
     moves, turns (nlinks) : whether the position and the rotation change at all, in any instance
@@ -52,14 +52,18 @@ def sample_times(scene: Scene, fps: float) -> Array:
     return np.linspace(first, last, steps + 1)
 
 
-def sampled(actor: Actor, times: Array) -> Motion:
+def sampled(actor: Actor, times: Array, origin: Array | None = None) -> Motion:
     """Return the motion of an actor at times (T), s; before its first time it is at its first state, after its last at its last.
+
+    What floats is not carried by the world's link: seen from an ``origin`` (3), m, near it, the world's may be far away.
 
     Raises
     ------
     ViewerError : the trajectory holds numbers that are not finite
     """
     poses = actor.source.links(actor.source.configurations(times))
+    if origin is not None:
+        poses = poses - np.pad(origin[:, None], ((0, 1), (3, 0)))
     parents = parent_links(actor.model)
     local = np.array(poses)
     for i, parent in enumerate(parents):
@@ -73,8 +77,8 @@ def sampled(actor: Actor, times: Array) -> Motion:
 
 
 def parent_links(model: Model) -> tuple[int, ...]:
-    """Return for each link the index of the link that carries it, −1 for the root."""
-    above = {j.child: j.parent for j in model.joints if j.parent}
+    """Return for each link the index of the link that carries it, −1 for the root and for what floats."""
+    above = {j.child: j.parent for j in model.joints if j.parent and not j.type.floats}
     index = {link.name: i for i, link in enumerate(model.links)}
     return tuple(index[above[link.name]] if link.name in above else -1 for link in model.links)
 

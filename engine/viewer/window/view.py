@@ -24,14 +24,18 @@ def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
     ------
     ViewerError : there is no display or no OpenGL, or nothing to show
     """
-    begins: Live | None = None
-    if isinstance(source, Simulator):
-        model = source.model
-        begins = source = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
-    elif q0 is not None and not isinstance(source, (Trajectory, Live)):
-        source = Actor(source, q=q0)
+    source, begins = begun(source, q0, v0)
     viewer = Viewer(source, **options)
     if begins is not None:                                                     # when there is something to see
         viewer.frame()
         begins.resume()
     viewer.run()
+
+
+def begun(source: Any, q0: Any, v0: Any) -> tuple[Any, Live | None]:
+    """Return what a scene takes, of a simulator a simulation that stands at its beginning, and that simulation, if it is one."""
+    if isinstance(source, Simulator):
+        model = source.model
+        live = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
+        return live, live
+    return Actor(source, q=q0) if q0 is not None and not isinstance(source, (Trajectory, Live)) else source, None

@@ -8,6 +8,7 @@ class Camera {
     this.elevation = 0.35;
     this.fov = 0.65;                                      // rad, from bottom to top
     this.radius = 1;                                      // m, of what is looked at
+    this.floor = null;                                    // m, the height of the ground, where there is one
   }
 
   get axes() {                                            // right, up, back
@@ -20,9 +21,24 @@ class Camera {
     return this.target.map((x, i) => x + this.distance * back[i]);
   }
 
+  // Distances of the near and the far plane, m.
+  get planes() {
+    const height = this.floor === null ? 0 : this.eye[2] - this.floor;
+    const near = this.distance - 3 * this.radius;         // no ground is nearer than 0.6 of the height in any corner of a picture
+    return [
+      Math.max(height > 0 ? Math.min(near, 0.6 * height) : near, 0.02 * Math.min(this.distance, this.radius)),
+      this.distance + Math.max(60 * this.radius, 16 * this.distance),
+    ];
+  }
+
+  // The same camera for who counts from an origin.
+  about(origin) {
+    const target = this.target.map((x, i) => x - origin[i]), floor = this.floor === null ? null : this.floor - origin[2];
+    return Object.assign(new Camera(), this, {target, floor});
+  }
+
   projection(aspect) {
-    const near = Math.max(this.distance - 3 * this.radius, 0.02 * Math.min(this.distance, this.radius));
-    const far = this.distance + 60 * this.radius;
+    const [near, far] = this.planes;
     const f = 1 / Math.tan(0.5 * this.fov);
     return [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0];
   }
@@ -35,6 +51,13 @@ class Camera {
   rays(aspect) {
     const up = Math.tan(0.5 * this.fov), [x, y, z] = this.axes;
     return [...x.map(a => a * up * aspect), 0, ...y.map(a => a * up), 0, ...z.map(a => -a), 0, 0, 0, 0, 1];
+  }
+
+  // The unit vector along the line of sight through a place in the picture, from −1 at the left and below to 1.
+  ray(x, y, aspect) {
+    const up = Math.tan(0.5 * this.fov), [right, above, back] = this.axes;
+    const d = right.map((a, i) => a * x * up * aspect + above[i] * y * up - back[i]), length = Math.hypot(...d);
+    return d.map(a => a / length);
   }
 
   orbit(right, up) {

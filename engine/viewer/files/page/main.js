@@ -6,6 +6,9 @@
 const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
 const STEP = 1 / 60;                                      // s, of the arrow keys, at speed 1
 const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
+// Where a browser is slow, what moves is drawn with fewer pixels and coarse surfaces: shares of the pixels along a side, from fine on.
+const SHARES = [1, 1, 0.7, 0.5], SLOW = 30, QUICK = 10;   // ms that a picture takes, above and below which there are fewer and more
+const LOOKS = 4, REST = 300;                              // of so many pictures one is timed; ms after the last one, it is drawn fine
 const element = id => document.getElementById(id);
 
 class Page {
@@ -17,8 +20,10 @@ class Page {
     this.speed = 1;
     this.clock = null;                                    // ms, when the last frame was shown
     this.loop = true;
+    this.level = this.pictures = 0;                       // of SHARES; those in a row that something moves in
     this.followed = null;
     this.camera = new Camera();
+    this.camera.floor = scene.environment === "ground" ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
     this.fit();
@@ -45,10 +50,23 @@ class Page {
     this.refresh();
   }
 
+  toggle() { this.play(!this.playing); }
+
+  step(steps) {
+    this.play(false);
+    this.seek(this.t + steps * STEP * Math.max(this.speed, 0.01));
+  }
+
+  begin_again() { this.seek(this.first); }
+
+  pace(speed) {
+    this.speed = speed;
+    this.refresh();
+  }
+
   faster(rungs) {
     const now = SPEEDS.findIndex(s => s >= this.speed * 0.999);
-    this.speed = SPEEDS[Math.min(Math.max((now < 0 ? SPEEDS.length - 1 : now) + rungs, 0), SPEEDS.length - 1)];
-    this.refresh();
+    this.pace(SPEEDS[Math.min(Math.max((now < 0 ? SPEEDS.length - 1 : now) + rungs, 0), SPEEDS.length - 1)]);
   }
 
   advance(now) {
@@ -73,14 +91,43 @@ class Page {
   frame(now) {
     this.waiting = false;
     if (this.playing) this.advance(now);
-    const ratio = Math.min(window.devicePixelRatio || 1, MAX_PIXELS);
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
-    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
     this.follow();
-    if (!this.lost) this.renderer.draw(this.camera, this.scene.drawing(this.t, this.camera.eye));
+    if (++this.pictures % LOOKS === 0) this.adapt(this.timed(() => this.draw(this.level)));
+    else this.draw(this.level);
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.rest(), REST);
     this.show_time();
     document.body.dataset.shown = this.t;
     if (this.playing) this.refresh();
+  }
+
+  rest() {
+    if (this.waiting) return;                             // the next picture is late
+    if (this.level || this.renderer.software) this.draw(this.renderer.software ? -1 : 0);
+    this.pictures = 0;
+  }
+
+  // The milliseconds until a picture is there.
+  timed(draw) {
+    const {gl} = this.renderer, began = performance.now();
+    draw();
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+    return performance.now() - began;
+  }
+
+  adapt(took) {
+    if (took > SLOW && this.level < SHARES.length - 1) this.level++;
+    if (took < QUICK && this.level) this.level--;
+  }
+
+  // At a level of SHARES; −1 smooths edges by many pixels.
+  draw(level) {
+    if (this.lost) return;
+    const ratio = level < 0 ? MAX_PIXELS : SHARES[level] * Math.min(window.devicePixelRatio || 1, MAX_PIXELS);
+    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
+    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    const origin = this.scene.origin(this.camera), camera = this.camera.about(origin);
+    this.renderer.draw(camera, this.scene.drawing(this.t, origin, camera), level > 0);
   }
 
   show_time() {
@@ -132,10 +179,10 @@ class Page {
   // ---------------------------------------------------------------- hands
 
   listen() {
-    element("play").onclick = () => this.play(!this.playing);
+    element("play").onclick = () => this.toggle();
     element("slower").onclick = () => this.faster(-1);
     element("faster").onclick = () => this.faster(1);
-    element("speed").onclick = () => { this.speed = 1; this.refresh(); };
+    element("speed").onclick = () => this.pace(1);
     element("loop").onclick = () => { this.loop = !this.loop; this.refresh(); };
     element("fit").onclick = () => { this.fit(); this.refresh(); };
     element("scrub").oninput = event => { this.play(false); this.seek(this.first + event.target.value * (this.last - this.first)); };
@@ -155,10 +202,14 @@ class Page {
       this.canvas.focus();
       this.canvas.setPointerCapture(event.pointerId);
       held.set(event.pointerId, [event.clientX, event.clientY]);
+      this.press(event);
     });
     this.canvas.addEventListener("pointermove", event => held.has(event.pointerId) && this.drag(event, held));
-    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, event => held.delete(event.pointerId));
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, event => { held.delete(event.pointerId); this.lift(event); });
   }
+
+  press(event) {}
+  lift(event) {}
 
   // One finger or the left button turns, the other buttons (or shift) pan; two fingers pan and pinch.
   drag(event, held) {
@@ -184,17 +235,16 @@ class Page {
   }
 
   key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const step = STEP * Math.max(this.speed, 0.01);
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.type === "number") return;
     const does = {
-      " ": () => this.play(!this.playing),
-      ArrowLeft: () => { this.play(false); this.seek(this.t - step); },
-      ArrowRight: () => { this.play(false); this.seek(this.t + step); },
+      " ": () => this.toggle(),
+      ArrowLeft: () => this.step(-1),
+      ArrowRight: () => this.step(1),
       ArrowUp: () => this.faster(1),
       ArrowDown: () => this.faster(-1),
       Home: () => this.seek(this.first),
       End: () => { this.play(false); this.seek(this.last); },
-      r: () => this.seek(this.first),
+      r: () => this.begin_again(),
       o: () => { this.loop = !this.loop; this.refresh(); },
       f: () => { this.fit(); this.refresh(); },
       1: () => this.look(0, 0), 2: () => this.look(180, 0), 3: () => this.look(90, 0), 4: () => this.look(-90, 0),
@@ -239,7 +289,8 @@ async function start() {
   const buffer = await unpacked(element("data").textContent.trim());
   const image = ([at, length]) => createImageBitmap(new Blob([new Uint8Array(buffer, at, length)], {type: "image/png"}),
     {premultiplyAlpha: "none", colorSpaceConversion: "none"});
-  window.page = new Page(new Scene(header, buffer, await Promise.all(header.images.map(image))));
+  const scene = new Scene(header, buffer, await Promise.all(header.images.map(image)));
+  window.page = header.served ? new Served(scene) : new Page(scene);
 }
 
 start().catch(error => {

@@ -39,10 +39,9 @@ class Actor {
     Object.assign(this, data);
     this.times = times;                                   // first, last, how many
     const n = this.instances * this.links.length;
-    const floats = (at, count) => new Float32Array(buffer, at, count);
-    this.position_samples = floats(this.positions, times[2] * this.instances * this.moves.length * 3);
-    this.rotation_samples = floats(this.rotations, times[2] * this.instances * this.turns.length * 4);
-    const rest = floats(this.rest, n * 7);
+    this.position_samples = new Float64Array(buffer, this.positions, times[2] * this.instances * this.moves.length * 3);
+    this.rotation_samples = new Float32Array(buffer, this.rotations, times[2] * this.instances * this.turns.length * 4);
+    const rest = new Float64Array(buffer, this.rest, n * 7);
     this.local = new Float64Array(n * 12);
     this.world = new Float64Array(n * 12);
     for (let i = 0; i < n; i++) {

@@ -8,7 +8,8 @@ class Renderer {
   constructor(canvas, scene) {
     this.canvas = canvas;
     this.scene = scene;
-    const gl = this.gl = canvas.getContext("webgl2", {antialias: true, alpha: false});
+    this.software = software();
+    const gl = this.gl = canvas.getContext("webgl2", {antialias: !this.software, alpha: false});
     if (!gl) throw new Error("This page draws with WebGL 2, which this browser does not offer here; expected a current browser with it switched on.");
     gl.getExtension("EXT_color_buffer_float");
     const sized = {SHADOW_SIZE: `${SHADOW}.0`}, surface = ["rows.vert", "surface.vert"], lit = ["light.frag", "surface.frag"];
@@ -24,10 +25,13 @@ class Renderer {
     this.shadow_map = this.shadow_target();
     this.sky_map = this.moment_target(true);
     this.sky_blurred = this.moment_target(false);
+    this.spheres = [];                                    // that the two maps are about, in the world
+    this.latest = 0;                                      // of the two, which was drawn last
     this.empty = gl.createVertexArray();
     if (scene.environment === "space") this.open_space();
     this.rows = this.texture(gl.NEAREST, gl.CLAMP_TO_EDGE);
     this.shelf = scene.surfaces.map(s => this.shelved(s));
+    this.coarse = scene.surfaces.map((s, k) => s.coarse ? this.shelved(s.coarse) : this.shelf[k]);
     this.images = scene.images.map(image => {
       const texture = this.texture(gl.LINEAR_MIPMAP_LINEAR, gl.REPEAT);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, gl.RGBA, gl.UNSIGNED_BYTE, image);
@@ -138,9 +142,10 @@ class Renderer {
 
   // ---------------------------------------------------------------- a picture
 
-  draw(camera, drawing) {
-    const {gl, canvas, scene} = this, light = scene.light, aspect = canvas.width / canvas.height;
-    const [key_map, sky_map] = this.shadows(light, drawing);
+  // Quickly: with coarse surfaces, and only one of the maps anew.
+  draw(camera, drawing, quickly = false) {
+    const {gl, canvas, scene} = this, light = scene.light, aspect = canvas.width / canvas.height, shelf = quickly ? this.coarse : this.shelf;
+    const [key_map, sky_map] = this.shadows(light, drawing, quickly);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.depthMask(true);
@@ -163,12 +168,12 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    if (scene.environment === "ground") this.floor(camera, light, drawing.bounds, shade);
-    this.surfaces(drawing.solid, shade);
+    if (scene.environment === "ground") this.floor(camera, light, drawing, shade);
+    this.surfaces(drawing.solid, shade, shelf);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    this.surfaces(drawing.clear, shade);
+    this.surfaces(drawing.clear, shade, shelf);
   }
 
   // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
@@ -181,34 +186,40 @@ class Renderer {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.FLOAT, rows);
   }
 
-  shadows(light, drawing) {
-    const {gl} = this, {middle, radius} = drawing.bounds;
-    const key = orthographic(light.key, middle, radius), above = orthographic([0, 0, 1], middle, radius);
+  shadows(light, drawing, quickly) {
+    const {gl} = this, {bounds: {middle, radius}, origin} = drawing, half = [0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0.5, 0.5, 0.5, 1];
+    this.latest = 1 - this.latest;
     this.fill(drawing.rows, drawing.count);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     gl.depthMask(true);
     gl.disable(gl.BLEND);
     gl.clearColor(1, 1, 1, 1);
-    for (const [program, target, matrix] of [[this.depth, this.shadow_map, key], [this.moments, this.sky_map, above]]) {
-      if (!target.frame) continue;
-      this.aim(target);
-      gl.clear(target === this.shadow_map ? gl.DEPTH_BUFFER_BIT : gl.DEPTH_BUFFER_BIT | gl.COLOR_BUFFER_BIT);
-      this.use(program, {matrix, rows: 0});
-      for (const run of drawing.casting) this.run(program, run);
-    }
+    return [[light.key, this.depth, this.shadow_map], [[0, 0, 1], this.moments, this.sky_map]].map(([towards, program, target], k) => {
+      const anew = !quickly || k === this.latest || !this.spheres[k];
+      if (anew) this.spheres[k] = {middle: middle.map((x, i) => x + origin[i]), radius};
+      const sphere = this.spheres[k], matrix = orthographic(towards, sphere.middle.map((x, i) => x - origin[i]), sphere.radius);
+      if (anew && target.frame) this.cast(program, target, matrix, drawing.casting);
+      return product(half, matrix);
+    });
+  }
+
+  cast(program, target, matrix, casting) {
+    const {gl} = this;
+    this.aim(target);
+    gl.clear(target === this.shadow_map ? gl.DEPTH_BUFFER_BIT : gl.DEPTH_BUFFER_BIT | gl.COLOR_BUFFER_BIT);
+    this.use(program, {matrix, rows: 0});
+    for (const run of casting) this.run(program, run, this.coarse);
+    if (target === this.shadow_map) return;
     gl.disable(gl.DEPTH_TEST);
     gl.bindVertexArray(this.empty);
     for (const [from, to, along] of [[this.sky_map, this.sky_blurred, [1 / SKY, 0]], [this.sky_blurred, this.sky_map, [0, 1 / SKY]]]) {
-      if (!to.frame) continue;
       this.aim(to);
       gl.activeTexture(gl.TEXTURE3);
       gl.bindTexture(gl.TEXTURE_2D, from.texture);
       this.use(this.blur, {image: 3, along});
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
-    const half = [0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0.5, 0.5, 0.5, 1];
-    return [product(half, key), product(half, above)];
   }
 
   // Draw into a map, which must not be read from meanwhile.
@@ -255,11 +266,9 @@ class Renderer {
   }
 
   // The ground: a wide square without shadows, and over it a smaller one with them.
-  floor(camera, light, {middle, radius}, shade) {
-    const gl = this.gl, floor = this.scene.floor;
-    const [around, wide] = this.scene.extent;             // of the whole motion
+  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade) {
+    const gl = this.gl, {side, extent: [, wide]} = this.scene;                              // of the whole motion
     const reach = 14 * Math.max(wide, 0.5 * camera.distance);
-    const side = 10 ** Math.floor(Math.log10(Math.max(wide, 1e-6)));
     const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
     const shadow = [0, 1].map(i => middle[i] - light.key[i] * fall);
     const low = [0, 1].map(i => Math.min(middle[i] - radius, shadow[i] - long)), high = [0, 1].map(i => Math.max(middle[i] + radius, shadow[i] + long));
@@ -274,7 +283,7 @@ class Renderer {
     gl.depthFunc(gl.LEQUAL);
   }
 
-  surfaces(runs, shade) {
+  surfaces(runs, shade, shelf) {
     const gl = this.gl;
     let current = null;
     for (const run of runs) {
@@ -284,12 +293,12 @@ class Renderer {
         gl.activeTexture(gl.TEXTURE3);
         gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
       }
-      this.run(program, run);
+      this.run(program, run, shelf);
     }
   }
 
-  run(program, {surface, first, count}) {
-    const gl = this.gl, shelved = this.shelf[surface];
+  run(program, {surface, first, count}, shelf) {
+    const gl = this.gl, shelved = shelf[surface];
     gl.bindVertexArray(shelved.array);
     gl.vertexAttrib4f(2, 1, 1, 1, 1);                     // of surfaces without colours of their vertices
     gl.uniform1i(program.places.first.at, first);
@@ -303,4 +312,13 @@ function orthographic(z, middle, radius) {
   const y = [z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]];
   const shrunk = a => a.map(v => v / radius);
   return looking([shrunk(x), shrunk(y), shrunk(z.map(v => -v))], middle);
+}
+
+// Whether the processor draws by itself: many samples of a pixel would take it too long.
+function software() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) return false;
+  const info = gl.getExtension("WEBGL_debug_renderer_info"), name = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }

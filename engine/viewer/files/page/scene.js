@@ -2,22 +2,24 @@
 
 class Scene {
   constructor(header, buffer, images) {
-    Object.assign(this, header);                          // play, times, environment, light, floor, points, space, shaders
+    Object.assign(this, header);                          // play, times, environment, light, floor, extent, points, space, shaders
     this.images = images;
-    this.surfaces = header.surfaces.map(s => ({
-      ...s,
+    const shape = s => ({
       positions: new Uint16Array(buffer, s.positions, 4 * s.vertices),
       normals: new Uint32Array(buffer, s.normals, s.vertices),
       colors: s.colors === null ? null : new Uint8Array(buffer, s.colors, 4 * s.vertices),
       uv: s.uv === null ? null : new Float32Array(buffer, s.uv, 2 * s.vertices),
       faces: new (s.vertices <= 0xFFFF ? Uint16Array : Uint32Array)(buffer, s.faces, 3 * s.triangles),
-    }));
+    });
+    this.surfaces = header.surfaces.map(s => ({...s, ...shape(s), coarse: s.coarse && shape(s.coarse)}));
     this.actors = header.actors.map(a => new Actor(a, buffer, header.times));
     this.order = this.actors.flatMap((actor, k) => actor.parts.map(part => this.ordered(actor, k, part)));
     this.order.sort((a, b) => a.clear - b.clear || a.surface - b.surface);
     const count = this.order.reduce((n, {actor}) => n + actor.instances, 0);
     this.rows = new Float32Array(Math.max(Math.ceil(count / ROWS), 1) * ROWS * ROW);
     this.spheres = new Float32Array(4 * count);           // middle and radius, about every instance
+    this.row = new Float64Array(12);
+    this.side = 10 ** Math.floor(Math.log10(Math.max(header.extent[1], 1e-6)));             // m, of a square of the ground
     this.stars = header.space && new Float32Array(buffer, header.space.stars, 6 * header.space.count);
     this.highlight = null;                                // {actor, link}: its number and the link's index
   }
@@ -30,9 +32,16 @@ class Scene {
     return {...part, actor, number, placement, size, casts: part.color[3] > 0.5, look: [surface.metallic, surface.roughness, 0, 0]};
   }
 
-  // What is drawn at a time, seen from an eye: rows of instances, runs of equal surfaces in them, and a sphere about all.
-  drawing(t, eye) {
+  // An origin near a camera's target, from where single precision is enough; lines of the ground stay where they are.
+  origin(camera) {
+    const whole = 10 * this.side, rounded = x => whole * Math.round(x / whole);
+    return camera.target.map((x, i) => this.environment === "ground" && i < 2 ? rounded(x) : x);
+  }
+
+  // What is drawn at a time, seen from an origin by a camera near it: rows of instances, runs of equal surfaces in them, a sphere about all.
+  drawing(t, origin, {eye}) {
     for (const actor of this.actors) actor.poses(t);
+    this.seen_from = origin;
     const runs = [];
     let row = 0;
     for (const part of this.order) {
@@ -44,7 +53,9 @@ class Scene {
       else runs.push({surface, first: row, count: actor.instances, casts, clear});
       for (let i = 0; i < actor.instances; i++, row++) {
         const o = ROW * row;
-        compose(this.rows, o, actor.world, 12 * (i * n + part.link), part.placement, 0);
+        compose(this.row, 0, actor.world, 12 * (i * n + part.link), part.placement, 0);
+        for (let r = 0; r < 3; r++) this.row[4 * r + 3] -= origin[r];
+        this.rows.set(this.row, o);
         this.rows.set(color, o + 12);
         this.rows.set(part.look, o + 16);
         sphere(this.spheres, 4 * row, this.rows, o, part.size);
@@ -53,7 +64,10 @@ class Scene {
     const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
     const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => this.spheres[4 * first + i] - eye[i]));
     clear.sort((a, b) => far(b) - far(a));
-    return {rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres)};
+    return {
+      rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
+      origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
+    };
   }
 }
 

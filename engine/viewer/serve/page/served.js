@@ -1,0 +1,273 @@
+// A page that is served: what moves comes over a WebSocket, and orders go back.
+
+const ICONS = {
+  step: '<svg viewBox="0 0 16 16"><path d="M2 2v12l8-6zM11 2h3v12h-3z"/></svg>',
+  reset: '<svg viewBox="0 0 16 16"><path d="M8 2.5V0L3.5 3.5 8 7V4.5A4 4 0 1 1 4 8.5H2a6 6 0 1 0 6-6z"/></svg>',
+  pull: '<svg viewBox="0 0 16 16"><path fill-rule="evenodd" d="M4 7.5a3.5 3.5 0 1 1 0 7 3.5 3.5 0 0 1 0-7zM7 8.2l5-5V6h2V0H8v2h2.7l-5 5z"/></svg>',
+};
+const SAID = 6000, HANDS_OFF = 500, AGAIN = 2000;         // ms: of a sentence, of a control after a hand was on it, until it connects anew
+
+class Served extends Page {
+  constructor(scene) {
+    super(scene);
+    this.served = scene.served;
+    this.plots = [];
+    this.controls = new Map();
+    for (const actor of scene.actors) {
+      if (this.served.kind === "motion") break;
+      actor.poses(this.first);
+      actor.poses = () => actor.world;                    // what frames say, from now on
+    }
+    document.body.classList.add(this.served.kind);
+    document.body.insertAdjacentHTML("beforeend", '<details id="controls" open><summary>controls</summary><div id="sliders"></div></details>'
+      + '<div id="plots"></div><svg id="band"></svg><p id="say" role="status"></p>');
+    element("controls").hidden = this.served.kind === "motion";
+    if (innerWidth < 560) element("controls").open = false;
+    if (this.live) this.add_buttons();
+    if (this.live) document.body.classList.remove("still");
+    this.served.joints.forEach((joints, actor) => Object.entries(joints).forEach(([joint, [lower, upper, unit]]) =>
+      this.slider(`${actor} ${joint}`, `${joint}, ${unit}`, [lower, upper], value => this.order("turn", {actor, joint, value}))));
+    this.connect();
+  }
+
+  get live() { return this.served && this.served.kind === "live"; }
+
+  add_buttons() {
+    const button = (id, title, does) => {
+      const made = Object.assign(document.createElement("button"), {id, title, innerHTML: ICONS[id], onclick: does});
+      element("bar").insertBefore(made, element(id === "step" ? "scrub" : "fit"));
+    };
+    button("step", "one step (→)", () => this.step(1));
+    button("reset", "begin again (R)", () => this.begin_again());
+    button("pull", "pull links (or Ctrl + drag)", () => {
+      this.pulls = !this.pulls;
+      document.body.classList.toggle("pulling", this.pulls);
+      element("pull").classList.toggle("on", this.pulls);
+    });
+  }
+
+  // ---------------------------------------------------------------- the socket
+
+  connect() {
+    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket${location.search}`);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => this.say("");
+    socket.onmessage = ({data}) => typeof data === "string" ? this.told(JSON.parse(data)) : this.show(data);
+    socket.onclose = () => {
+      this.say("The server is gone; waiting for it.", true);
+      setTimeout(() => this.connect(), AGAIN);
+    };
+  }
+
+  order(order, fields = {}) {
+    if (this.socket && this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({order, ...fields}));
+  }
+
+  // A frame: a time and an origin for each actor, and from there the poses of the links that move.
+  show(data) {
+    this.order("seen");
+    const {actors} = this.scene, head = 1 + 3 * actors.length, numbers = new Float64Array(data, 0, head), poses = new Float32Array(data, 8 * head);
+    let k = 0;
+    actors.forEach((actor, a) => {
+      for (let i = 0; i < actor.instances; i++) {
+        for (const link of this.served.moving[a]) {
+          const o = 12 * (i * actor.links.length + link);
+          for (let r = 0; r < 3; r++) actor.world[o + 4 * r + 3] = numbers[1 + 3 * a + r] + poses[k + r];
+          set_rotation(actor.world, o, poses[k + 3], poses[k + 4], poses[k + 5], poses[k + 6]);
+          k += 7;
+        }
+      }
+    });
+    this.t = numbers[0];
+    this.refresh();
+  }
+
+  told({status, plots, error}) {
+    if (error) this.say(error);
+    if (plots) this.show_plots(plots);
+    if (!status) return;
+    if (status.error !== (this.status && this.status.error)) this.say(status.error || "", true);
+    this.status = status;
+    if (this.live) this.speed = status.speed;
+    for (const [name, value] of Object.entries(status.parameters || {})) this.parameter(name, value);
+    (status.joints || []).forEach((joints, actor) => Object.entries(joints).forEach(([name, q]) => this.controls.get(`${actor} ${name}`)?.(q)));
+    this.refresh();
+  }
+
+  say(text, stays = false) {
+    element("say").textContent = text;
+    clearTimeout(this.saying);
+    if (text && !stays) this.saying = setTimeout(() => this.say(""), SAID);
+  }
+
+  // ---------------------------------------------------------------- time is the server's
+
+  toggle() { if (this.live) this.order(this.status && this.status.paused ? "resume" : "pause"); else super.toggle(); }
+  play(playing) { if (!this.live) super.play(playing); }
+  seek(t) { if (!this.live) super.seek(t); }
+  begin_again() { if (this.live) this.order("reset"); else super.begin_again(); }
+
+  step(steps) {
+    if (!this.live) super.step(steps);
+    else if (steps > 0) this.order("step", {steps});
+  }
+
+  pace(speed) {
+    super.pace(speed);
+    if (this.live) this.order("speed", {value: speed});
+  }
+
+  show_time() {
+    super.show_time();
+    if (!this.live || !this.status) return;
+    const {paused, rate, speed} = this.status;
+    element("play").classList.toggle("playing", !paused);
+    element("play").title = paused ? "go on (space)" : "pause (space)";
+    element("time").textContent = `${this.t.toFixed(3)} s${paused || Math.abs(rate / speed - 1) < 0.05 ? "" : `, at ${rate.toFixed(2)} of real time`}`;
+  }
+
+  draw(level) {
+    super.draw(level);
+    this.stretch();
+    if (this.served.kind === "motion") this.draw_plots();
+  }
+
+  // What is there now, not where it began.
+  fit() {
+    const {spheres, seen_from} = this.scene, points = [];
+    if (!this.status || this.served.kind === "motion" || !seen_from) return super.fit();
+    for (let k = 0; k < spheres.length; k += 4) {
+      const middle = seen_from.map((x, i) => x + spheres[k + i]);
+      for (let i = 0; i < 6; i++) points.push(middle.map((x, r) => r === i >> 1 ? x + (i & 1 ? 1 : -1) * spheres[k + 3] : x));
+    }
+    this.camera.fit(points, this.aspect);
+  }
+
+  // ---------------------------------------------------------------- hands
+
+  press(event) {
+    if (!this.live || this.grip || !(this.pulls || event.ctrlKey)) return;
+    const found = pick(this.scene, this.camera.eye, this.ray(event));
+    if (!found || !this.served.moving[found.actor].includes(found.link)) return;
+    const {world, links} = this.scene.actors[found.actor], o = 12 * (found.instance * links.length + found.link);
+    const d = found.point.map((x, r) => x - world[o + 4 * r + 3]);
+    this.grip = {...found, id: event.pointerId, world, o, local: [0, 1, 2].map(c => d[0] * world[o + c] + d[1] * world[o + 4 + c] + d[2] * world[o + 8 + c])};
+  }
+
+  drag(event, held) {
+    if (!this.grip) return super.drag(event, held);
+    if (event.pointerId !== this.grip.id) return;
+    const {eye, axes: [,, back]} = this.camera, ray = this.ray(event);
+    const far = dot(this.grip.point.map((x, i) => x - eye[i]), back) / dot(ray, back);      // where it was taken hold of, in depth
+    this.grip.target = eye.map((x, i) => x + far * ray[i]);
+    this.order("pull", {link: this.scene.actors[this.grip.actor].links[this.grip.link], point: this.grip.local, target: this.grip.target});
+    this.refresh();
+  }
+
+  lift(event) {
+    if (!this.grip || event.pointerId !== this.grip.id) return;
+    this.grip = null;
+    this.order("release");
+    this.refresh();
+  }
+
+  ray({clientX, clientY}) {
+    return this.camera.ray(2 * clientX / this.canvas.clientWidth - 1, 1 - 2 * clientY / this.canvas.clientHeight, this.aspect);
+  }
+
+  // The rubber band from the point that is held to where it is pulled.
+  stretch() {
+    if (!this.grip || !this.grip.target) { element("band").innerHTML = ""; return; }
+    const {world, o, local, target} = this.grip, {eye} = this.camera, camera = this.camera.about(eye), m = camera.matrix(this.aspect);
+    const seen = p => {
+      const [x, y, z] = p.map((a, i) => a - eye[i]), clip = r => m[r] * x + m[r + 4] * y + m[r + 8] * z + m[r + 12], w = clip(3);
+      return [0.5 + 0.5 * clip(0) / w, 0.5 - 0.5 * clip(1) / w].map((a, i) => a * [this.canvas.clientWidth, this.canvas.clientHeight][i]);
+    };
+    const held = [0, 1, 2].map(r => world[o + 4 * r + 3] + world[o + 4 * r] * local[0] + world[o + 4 * r + 1] * local[1] + world[o + 4 * r + 2] * local[2]);
+    const [[a, b], [c, d]] = [seen(held), seen(target)];
+    element("band").innerHTML = `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke-width="2.5"/><circle cx="${a}" cy="${b}" r="4"/><circle cx="${c}" cy="${d}" r="6"/>`;
+  }
+
+  // ---------------------------------------------------------------- sliders
+
+  // A slider with its number; what is typed in may lie beyond the slider's ends. It is told of values that are set elsewhere.
+  slider(key, label, [lower, upper], does) {
+    const made = document.createElement("label"), input = type => Object.assign(document.createElement("input"), {type, step: "any"});
+    const range = input("range"), number = input("number");
+    [range.min, range.max] = [lower, upper];
+    let touched = -Infinity;
+    const set = (value, written) => {
+      if (!Number.isFinite(value)) return;
+      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, value), Math.max(range.max, value)];
+      touched = performance.now();
+      written.value = written === number ? short(value) : value;
+      does(value);
+    };
+    range.oninput = () => set(range.valueAsNumber, number);
+    number.onchange = () => { set(number.valueAsNumber, range); number.blur(); };           // keys are the page's again
+    made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
+    element("sliders").append(made);
+    this.controls.set(key, value => {
+      if (performance.now() - touched < HANDS_OFF || document.activeElement === number) return;
+      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, value), Math.max(range.max, value)];
+      range.value = value;
+      number.value = short(value);
+    });
+  }
+
+  parameter(name, value) {
+    const entries = Array.isArray(value) ? value : [value], now = entries.map(() => 0);
+    entries.forEach((x, i) => {
+      const key = `= ${name} ${i}`, ends = x ? [Math.min(0, 2 * x), Math.max(0, 2 * x)] : [-1, 1];
+      if (!this.controls.has(key)) {
+        this.slider(key, Array.isArray(value) ? `${name}[${i}]` : name, ends, y => {
+          const latest = this.status.parameters[name];
+          if (Array.isArray(latest)) latest[i] = y;
+          else this.status.parameters[name] = y;
+          this.order("set", {name, value: this.status.parameters[name]});
+        });
+      }
+      this.controls.get(key)(x);
+    });
+  }
+
+  // ---------------------------------------------------------------- plots
+
+  show_plots(plots) {
+    this.plots = plots;
+    const list = element("plots");
+    while (list.children.length > plots.length) list.lastChild.remove();
+    while (list.children.length < plots.length) list.append(document.createElement("canvas"));
+    this.draw_plots();
+  }
+
+  draw_plots() {
+    this.plots.forEach(({name, unit, t, y, now}, k) => {
+      const canvas = element("plots").children[k], ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
+      if (canvas.width !== Math.round(w * ratio)) [canvas.width, canvas.height] = [w, h].map(x => Math.round(x * ratio));
+      const pen = canvas.getContext("2d"), known = y.filter(x => x !== null), low = Math.min(...known), high = Math.max(...known);
+      const span = Math.max(high - low, 1e-9 * Math.max(Math.abs(low), Math.abs(high)), 1e-300), [first, last] = [t[0], t[t.length - 1]];
+      const across = x => 6 + (w - 12) * (x - first) / Math.max(last - first, 1e-9), up = x => h - 5 - (h - 26) * (0.5 + (x - 0.5 * (low + high)) / span);
+      pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+      pen.clearRect(0, 0, w, h);
+      pen.textAlign = "left";
+      pen.strokeStyle = "#ffb02e";
+      pen.lineWidth = 1.3;
+      pen.beginPath();
+      t.forEach((x, i) => y[i] !== null && (i && y[i - 1] !== null ? pen.lineTo(across(x), up(y[i])) : pen.moveTo(across(x), up(y[i]))));
+      pen.stroke();
+      if (this.served.kind === "motion") {
+        pen.fillStyle = "#ffffff90";
+        pen.fillRect(across(this.t), 18, 1, h - 22);
+        now = y[Math.max(t.findIndex(x => x >= this.t), 0)];
+      }
+      pen.fillStyle = "#f2f4f6";
+      pen.font = "11px system-ui, sans-serif";
+      pen.fillText(name, 6, 13, 0.55 * w);
+      pen.textAlign = "right";
+      pen.fillText(now === null ? "" : `${short(now)} ${unit}`, w - 6, 13, 0.42 * w);
+    });
+  }
+}
+
+function short(x) { return String(Number(x.toPrecision(4))); }

@@ -1,0 +1,178 @@
+"""What watchers in browsers see, and what their orders do: a scene as a page, as frames of its motion, and as readings."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.checks import nearest
+from engine.model.body import Body
+from engine.simulation import Live
+from engine.spatial import quaternion
+from engine.viewer.display.facts import Plot
+from engine.viewer.display.readings import Readings
+from engine.viewer.files.html import DIFFERENT, document
+from engine.viewer.files.motion import sample_times
+from engine.viewer.scene.actor import Actor
+from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.sources import Running, Still
+
+Array = np.ndarray
+PAGE = Path(__file__).parent / "page"
+#: entries of a parameter that has sliders, joints whose positions are plotted, at most
+SMALL, JOINTS = 8, 3
+#: s from one reading to the next; digits of what is plotted
+READ, DIGITS = 0.2, 6
+
+
+class Stage:
+    """A scene for browsers: one of simulations that run, of models at rest, or of motions that are over.
+
+    Attributes
+    ----------
+    kind : "live", "rest" or "motion"; the first two are sent as frames, the last one is all in the page
+    live : the simulation that is steered, or None
+    """
+
+    def __init__(self, scene: Scene, fps: float) -> None:
+        self.scene, self.fps = scene, fps
+        sources = [actor.source for actor in scene.actors]
+        self.live: Live | None = next((s.live for s in sources if isinstance(s, Running)), None)
+        self.kind = "live" if self.live else "motion" if any(s.moves for s in sources) else "rest"
+        self.moving = [[] if self.kind == "motion" else moving(actor) for actor in scene.actors]
+        self.joints = [turning(actor) if self.kind == "rest" else {} for actor in scene.actors]
+        first = scene.actors[0]
+        labels = [f"q.{first.model.labels('q')[b.q.start]}" for b in first.model.bodies if b.kind.nq == 1 and not b.mimics]
+        self.readings = Readings(first, 0, labels[:JOINTS])
+        self._turned = object()                                               # another one after each turn of a joint
+        self._frame: tuple[Any, bytes] = None, b""                             # the last one, which several watchers may ask for
+        self._plots = -np.inf, ""
+
+    def page(self) -> str:
+        """Return the page, at the state that is now, or with the whole motion.
+
+        Raises
+        ------
+        ViewerError : there are too many poses
+        """
+        times = sample_times(self.scene, self.fps) if self.kind == "motion" else np.array([self.t])
+        served = {"kind": self.kind, "moving": self.moving,
+                  "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
+        return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [PAGE / "pick.js", PAGE / "served.js"],
+                        [PAGE / "served.css"])  # fmt: skip
+
+    # ------------------------------------------------------------ what is seen
+
+    @property
+    def t(self) -> float:
+        """The time that is shown, s."""
+        return self.scene.span[0] if self.live is None else float(self.live.state.t)
+
+    @property
+    def state(self) -> Any:
+        """What is another thing whenever there is something else to be seen; None where the page has all of it."""
+        return None if self.kind == "motion" else self._turned if self.live is None else self.live.state
+
+    def frame(self) -> tuple[Any, bytes]:
+        """Return the state, and as bytes its time, s, an origin (3), m, for each actor, all float64, and the poses of what moves there.
+
+        A pose is a position from that origin (3), m, and a unit quaternion (4), scalar first, float32, of each instance and link in turn.
+        """
+        state = self.state
+        if self._frame[0] is not state:
+            t, heads, bodies = self.t, [], []
+            for actor, links in zip(self.scene.actors, self.moving, strict=True):
+                poses = actor.poses(t)[:, links].reshape(-1, 4, 4)
+                places = poses[:, :3, 3]
+                origin = places[0] if len(places) else np.zeros(3)
+                heads.append(origin)
+                bodies.append(np.concatenate([places - origin, quaternion.from_matrix(poses[:, :3, :3])], axis=-1).astype("<f4"))
+            head = np.concatenate([[t], *heads]).astype("<f8")
+            self._frame = state, b"".join([head.tobytes(), *(x.tobytes() for x in bodies)])
+        return self._frame
+
+    def status(self) -> str:
+        """Return what controls show, as JSON."""
+        if self.live is None:
+            told: dict[str, Any] = {"joints": [{name: float(a.source.state(0.0)[0][0, b.q][0]) for name, b in joints.items()}
+                                               for a, joints in zip(self.scene.actors, self.joints, strict=True)]}  # fmt: skip
+        else:
+            live = self.live
+            parameters = {n: x.tolist() for n, x in live.parameters.items() if not n.startswith("pull.") and x.ndim < 2 and x.size <= SMALL}
+            told = {"paused": live.paused, "speed": live.speed, "rate": round(live.rate, 2), "error": live.error, "parameters": parameters}
+        return json.dumps({"status": told})
+
+    def plots(self) -> str:
+        """Return the readings in time, as JSON; those of the last moment, if they are asked for again within it."""
+        now = time.perf_counter()
+        if now - self._plots[0] >= READ:
+            found = [] if self.kind == "rest" else [drawn(plot) for plot in self.readings.plots(self.t)]
+            self._plots = now, json.dumps({"plots": found})
+        return self._plots[1]
+
+    # ------------------------------------------------------------ what orders do
+
+    def obey(self, order: str, fields: dict[str, Any]) -> None:
+        """Do what an order of the table says.
+
+        Raises
+        ------
+        EngineError : there is no such link, joint or parameter, or nothing runs that the order is for
+        """
+        if order == "turn":
+            self._turn(**fields)
+            return
+        live = self.live
+        if live is None:
+            raise ViewerError(f"order '{order}' is for a simulation that runs; expected none here")
+        if order == "speed":
+            live.speed = fields["value"]
+        elif order == "set" and fields["name"].startswith("pull."):
+            raise ViewerError(f"parameter '{fields['name']}' is the hand's; expected order 'pull'")
+        else:
+            getattr(live, order)(**fields)
+
+    def _turn(self, actor: int, joint: str, value: float) -> None:
+        """Move a joint of a model at rest."""
+        if actor >= len(self.joints) or joint not in self.joints[actor]:
+            known = [name for joints in self.joints[actor : actor + 1] for name in joints]
+            raise ViewerError(f"joint '{joint}' cannot be turned{nearest(joint, known)}; expected one of {', '.join(known) or 'none'}")
+        source = self.scene.actors[actor].source
+        assert isinstance(source, Still)
+        q = source.q[0].copy()
+        q[self.joints[actor][joint].q] = value
+        source.q = source.model.within_limits(q)[None]
+        self._turned = object()
+
+
+def moving(actor: Actor) -> list[int]:
+    """Return the links that are drawn and that some joint moves."""
+    return sorted({part.link for part in actor.parts if actor.model.carrier[part.link][0] >= 0})
+
+
+def turning(actor: Actor) -> dict[str, Body]:
+    """Return the bodies of a model at rest by the names of their joints, of those with one coordinate of their own."""
+    own = isinstance(actor.source, Still) and actor.instances == 1
+    return {b.joint.name: b for b in actor.model.bodies if own and b.kind.nq == 1 and not b.mimics}
+
+
+def reach(body: Body) -> list[Any]:
+    """Return the least and the greatest coordinate that a slider of a joint has, and their unit."""
+    unit = body.kind.units[0]
+    ends = body.joint.limits.lower, body.joint.limits.upper
+    most = np.pi if unit == "rad" else 1.0
+    return [*(float(x) if np.isfinite(x) else sign * most for x, sign in zip(ends, (-1, 1), strict=True)), unit]
+
+
+def drawn(plot: Plot) -> dict[str, Any]:
+    """Return a plot for JSON; what is not finite is null."""
+
+    def texts(x: Array) -> list[float | None]:
+        return [float(f"{a:.{DIGITS}g}") if np.isfinite(a) else None for a in x]
+
+    return {"name": plot.name, "unit": plot.unit, "t": texts(plot.t), "y": texts(plot.y), "now": texts(np.array([plot.now]))[0]}
