@@ -9,7 +9,7 @@ from engine.viewer.draw.context import open_window
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.scene.camera import Camera
-from engine.viewer.scene.light import DAY
+from engine.viewer.scene.light import DAY, LIGHTS
 from tests.dynamics.support import ROBOTS
 from tests.dynamics.support import robot as full
 
@@ -175,6 +175,32 @@ def test_light_comes_from_its_side(draw):
     assert abs(to_the_right) > 0.1
     assert np.sign(to_the_right) == np.sign(camera.axes[:, 0] @ DAY.key)
     assert picture[h // 2 - r, w // 2] > picture[h // 2 + r, w // 2]
+
+
+@pytest.mark.parametrize("environment", ["ground", "space"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_face_in_shade_is_even(draw, environment, seed):
+    """What lies above a tilted cube hides the sky from nothing of the cube itself: no face has a lighter frame along its edges."""
+    model = robot(("box", (1.0, 1.0, 1.0), WHITE))
+    turn = np.random.default_rng(seed).standard_normal(4)
+    q = at(model, z=1.0)
+    q[:4] = turn / np.linalg.norm(turn)
+    scene = Scene(Actor(model, q=q), environment)
+    camera = camera_for(scene, (720, 720))
+    picture = draw(scene, camera, (720, 720))
+    origin, R = q[4:7], engine.compile(model).forward_kinematics(q)[0, :3, :3]
+    across = np.array(np.meshgrid(*[np.linspace(-0.46, 0.46, 24)] * 2)).reshape(2, -1)
+    shaded = 0
+    for axis in range(3):
+        for side in (-0.5, 0.5):
+            N = np.sign(side) * R[:, axis]
+            if N @ (camera.eye - origin - 0.5 * N) < 0.2 or N @ LIGHTS[environment].key > -0.1:
+                continue
+            points = origin + np.insert(across, axis, side, axis=0).T @ R.T
+            x, y = camera.project(points, (720, 720)).astype(int).T
+            shaded += 1
+            assert np.ptp(picture[y, x].mean(axis=-1)) < 0.05
+    assert shaded
 
 
 def test_transparency(draw):

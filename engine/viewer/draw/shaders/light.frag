@@ -13,6 +13,8 @@ uniform mat4 sky_matrix;         // world to the map from above, in [0, 1]
 uniform highp sampler2DShadow shadow_map;
 uniform highp sampler2D sky_map; // mean and mean square of the depth from above
 uniform float shadow_texel;      // m
+const float CLEAR = 20.0;        // texels of the key light's map, as far as the map from above is blurred
+const float DOWN = 0.6;          // of the light from below, which ground under robots has less of
 
 // How much of the key light arrives: four comparisons, each bilinear.
 float key_light(vec3 world, vec3 N) {
@@ -30,6 +32,12 @@ float sky_light(vec3 world) {
   float d = max(min(p.z, 1.0) - m.x - 0.004, 0.0), above = p.z - m.x;      // beyond the map nothing is above
   float variance = max(m.y - m.x * m.x, 2e-5);
   return 1.0 - d * d / (variance + d * d) / (1.0 + 3.0 * above * above);
+}
+
+// How much of what is around arrives at a surface: looked up beside it, clear of its own upper side, which hides nothing from it. What faces
+// down sees little of the sky, and its normal says so.
+float sky_light(vec3 world, vec3 N) {
+  return mix(DOWN, 0.25 + 0.75 * sky_light(world + N * (CLEAR * shadow_texel)), smoothstep(-0.25, 0.35, N.z));
 }
 
 // The light that leaves a surface towards the eye.
