@@ -10,7 +10,21 @@ import typer
 import engine
 from engine.cli.ending import Failure, refuse_unread
 from engine.cli.files import require_ending, written
-from engine.cli.options import Collision, Environment, Floating, Follow, Overwrite, Packages, Rate, Rollout, Shown, View, above_zero, expect
+from engine.cli.options import (
+    Collision,
+    Environment,
+    Floating,
+    Follow,
+    Overwrite,
+    Packages,
+    Rate,
+    Rollout,
+    Shown,
+    UpAxis,
+    View,
+    above_zero,
+    expect,
+)
 from engine.cli.recordings import shown
 from engine.viewer.files import film_times
 
@@ -35,6 +49,7 @@ def render(
     rollout: Rollout = None,
     samples: Samples = None,
     package_dir: Packages = None,
+    up_axis: UpAxis = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw a robot or a recording into a picture or a film.
@@ -60,7 +75,7 @@ def render(
     if not moves:
         refuse_unread(f"is for a film, and '{out}' is a picture; expected .mp4 or .gif, or the option left out",
                       fps=fps != 30, speed=speed != 1)  # fmt: skip
-    source = shown(file, floating, rollout, package_dir, follow)
+    source = shown(file, floating, rollout, package_dir, up_axis, follow)
     span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
     if at is not None and not span[0] <= at <= span[1]:
         raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")

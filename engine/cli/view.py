@@ -1,7 +1,7 @@
 """``engine view``: a window on a robot or a recording."""
 
 import engine
-from engine.cli.options import Collision, Environment, Floating, Follow, Packages, Rollout, Shown, View
+from engine.cli.options import Collision, Environment, Floating, Follow, Packages, Rollout, Shown, UpAxis, View
 from engine.cli.recordings import shown
 
 
@@ -14,6 +14,7 @@ def view(
     follow: Follow = None,
     rollout: Rollout = None,
     package_dir: Packages = None,
+    up_axis: UpAxis = None,
 ) -> None:
     """Open a window on a robot or a recording.
 
@@ -29,5 +30,5 @@ def view(
 
     A window takes a display; where there is none, engine render draws the same into a file, and engine export makes a page for a browser.
     """
-    source = shown(file, floating, rollout, package_dir, follow)
+    source = shown(file, floating, rollout, package_dir, up_axis, follow)
     engine.view(source, view=side, environment=environment, geometry="collision" if collision else "visual", follow=follow)

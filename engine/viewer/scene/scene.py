@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.checks import numbers, shown
 from engine.io import RobotFileError, RobotFileWarning
+from engine.io.mesh import tilted, untold
 from engine.model import Model
 from engine.simulation import Live, Trajectory
 from engine.viewer.scene.camera import VIEWS, Camera
@@ -89,7 +90,8 @@ class Scene:
 
     Warns
     -----
-    RobotFileWarning : a mesh is not there or cannot be read; the rest is drawn
+    RobotFileWarning : a mesh is not there or cannot be read, and the rest is drawn; or nobody said how a COLLADA file is turned whose axis
+        that points up is another than z
     """
 
     def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
@@ -99,6 +101,7 @@ class Scene:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
         names = ", ".join(f"'{a.model.name}'" for a in self.actors)
         tell_missing([(a.model, a.parts, a.missing) for a in self.actors], f"the links of {names}", geometry)
+        tell_tilted([a.model for a in self.actors], geometry)
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
         self.environment = environment or ("space" if weightless else "ground")
         if self.environment not in ENVIRONMENTS:
@@ -110,6 +113,7 @@ class Scene:
         tell_missing([(a.model, *own) for a, own in zip(self.actors, found, strict=True)], "the links", geometry)
         for actor, (own, missing) in zip(self.actors, found, strict=True):
             actor.parts, actor.missing = own, missing
+        tell_tilted([a.model for a in self.actors], geometry)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -253,3 +257,12 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
         count = len(lacking[name])
         warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
                       RobotFileWarning, stacklevel=4)  # fmt: skip
+
+
+def tell_tilted(models: list[Model], geometry: str) -> None:
+    """Warn of COLLADA files whose axis that points up is another than z, a warning for each model, unless someone said how to take them."""
+    for model in dict.fromkeys(models):
+        found = [g for link in model.links for g in (link.visuals if geometry == "visual" else link.collisions) if tilted(g)]
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            warnings.warn(f"{found[0].mesh}{more}: {untold(found)}", RobotFileWarning, stacklevel=4)
