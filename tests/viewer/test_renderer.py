@@ -6,6 +6,7 @@ import trimesh
 
 import engine
 from engine.viewer.draw.context import open_window
+from engine.viewer.draw.creases import Creases
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.scene.camera import Camera
@@ -201,6 +202,41 @@ def test_a_face_in_shade_is_even(draw, environment, seed):
             shaded += 1
             assert np.ptp(picture[y, x].mean(axis=-1)) < 0.05
     assert shaded
+
+
+@pytest.mark.parametrize("samples", [0, 4])
+def test_creases_are_darker_and_nothing_else_is(draw, samples):
+    """A ball before a wall on a floor: where these meet it is darker, in the open it is not, nor beside the ball, which is far away."""
+    builder = engine.Builder("corner")
+    looks = [engine.Geometry(kind, size, engine.spatial.se3.pose(np.eye(3), np.array(place)), material=engine.Material(color=WHITE))
+             for kind, size, place in (("box", (2.0, 2.0, 0.1), (0, 0, -0.05)), ("box", (0.1, 2.0, 1.0), (-0.55, 0, 0.5)),
+                                       ("sphere", (0.15,), (0.6, 0.0, 0.5)))]  # fmt: skip
+    builder.add_link("corner", visuals=looks)
+    size, scene = (640, 480), Scene(builder.model(), "plain")
+    camera = camera_for(scene, size, azimuth=0.3, elevation=0.35)
+    draw(scene, camera, size, samples)
+    renderer = draw.renderers[samples]
+    kept, pictures = renderer.creases, []
+    for creases in (None, kept or Creases()):
+        renderer.creases = creases
+        pictures.append(draw(scene, camera, size, samples).mean(axis=-1))
+    renderer.creases = kept
+    left = pictures[1] / pictures[0]
+
+    def seen(*points):
+        x, y = camera.project(np.array(points, float), size).astype(int).T
+        return left[y, x]
+
+    along = np.linspace(0.1, 0.85, 30)                          # the ball hides what is behind it
+    deep = np.concatenate([seen(*((x, y, z) for y in along)) for x, z in ((-0.47, 0.0), (-0.5, 0.03))])
+    open_ = [seen(*((x, y, 0.0) for y in along)) for x in (-0.1, 0.2, 0.6)]
+    open_ += [seen(*((-0.5, y, z) for y in along)) for z in (0.4, 0.7)]
+    assert np.median(deep) < 0.95 and deep.max() < 0.99
+    assert np.abs(np.concatenate(open_) - 1.0).max() < 0.01
+    around = np.linspace(0.3, np.pi - 0.3, 60)                  # above where wall and floor meet
+    beside = np.array([0.6, 0.0, 0.5]) + 0.165 * (np.cos(around)[:, None] * camera.axes[:, 0] + np.sin(around)[:, None] * camera.axes[:, 1])
+    assert seen(*beside).min() > 0.99
+    assert left.max() < 1.01
 
 
 def test_transparency(draw):

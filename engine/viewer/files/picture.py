@@ -91,7 +91,7 @@ def pictures(scene: Scene, times: Any, camera: Camera, size: tuple[int, int], fo
     """Draw pictures (h, w, 3) at times, one after another; the camera goes along with a link, if one is named."""
     window = open_window(visible=False, width=16, height=16)
     try:
-        renderer = Renderer(samples, max(1.0, size[1] / TALL))
+        renderer = Renderer(samples, max(1.0, size[1] / TALL), creases=True)
         for t in times:
             if follow is not None:
                 camera.along(scene.place(follow, t))
