@@ -35,7 +35,7 @@ class Creases:
         given = {"depth": 0, "lens": (slope * w / h, slope, *projection[2, 2:]), "reach": reach}
         left, bottom, wide, high = within
         self.half.bind()
-        Pass(None, within=(left // 2, bottom // 2, wide // 2 + 2, high // 2 + 2)).begin()
+        Pass(None, within=(max(left // 2 - 1, 0), max(bottom // 2 - 1, 0), wide // 2 + 4, high // 2 + 4)).begin()
         bind_texture(0, self.depth.depth)
         self.found.use(**given, size=(float(w), float(h)), wide=0.5 * h * reach / slope)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
