@@ -28,16 +28,16 @@ TALL = 900
 @overload
 def render(source: Any, path: None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: str | tuple[float, float] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False) -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: str | tuple[float, float] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False) -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: str | tuple[float, float] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False) -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 

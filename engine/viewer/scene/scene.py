@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Source, source_of
 from engine.viewer.scene.surface import Surface, surfaces
+from engine.viewer.scene.surroundings import surroundings
 
 Array = np.ndarray
 ENVIRONMENTS = ("ground", "space", "plain")
@@ -82,11 +84,12 @@ class Scene:
     ----------
     sources : models, trajectories, running simulations or actors; one, or a list of them
     environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
-        gravity, otherwise ground
+        gravity, otherwise ground. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen behind the
+        ground, and lights the robots; in an exported page it is not there
 
     Raises
     ------
-    ViewerError : there is nothing to draw
+    ViewerError : there is nothing to draw, no such environment, or the picture cannot be read
 
     Warns
     -----
@@ -94,7 +97,7 @@ class Scene:
         that points up is another than z
     """
 
-    def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
+    def __init__(self, sources: Any, environment: str | Path | None = None, geometry: str = "visual") -> None:
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         if not self.actors:
@@ -103,9 +106,11 @@ class Scene:
         tell_missing([(a.model, a.parts, a.missing) for a in self.actors], f"the links of {names}", geometry)
         tell_tilted([a.model for a in self.actors], geometry)
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
-        self.environment = environment or ("space" if weightless else "ground")
+        pictured = isinstance(environment, (str, Path)) and Path(environment).suffix.lower() == ".hdr"
+        self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
+        self.environment = "ground" if pictured else str(environment or ("space" if weightless else "ground"))
         if self.environment not in ENVIRONMENTS:
-            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}")
+            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)")
 
     def reshape(self, geometry: str) -> None:
         """Show other shapes of the links: "visual" or "collision"."""
@@ -167,7 +172,8 @@ class Scene:
 
     def drawing(self, t: float) -> Drawing:
         """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
-        return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
+        around = self.around if self.environment == "ground" else None
+        return replace(self._instances(t), environment=self.environment, around=around, floor=self.floor, extent=self.extent)
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
                follow: str | None = None) -> Camera:  # fmt: skip
