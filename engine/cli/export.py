@@ -9,7 +9,7 @@ import typer
 import engine
 from engine.cli.ending import refuse_unread
 from engine.cli.files import require_ending, say_written, written
-from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout
+from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout, UpAxis
 from engine.cli.recordings import one_rollout, shown
 from engine.simulation.trajectory import write_columns
 
@@ -26,6 +26,7 @@ def export(
     collision: Collision = False,
     floating: Floating = False,
     package_dir: Packages = None,
+    up_axis: UpAxis = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a recording as comma-separated values, or as a page or glTF that plays.
@@ -44,12 +45,13 @@ def export(
     require_ending(out, ".csv", ".html", ".glb")
     if Path(out).suffix.lower() in (".html", ".glb"):
         refuse_unread(f"is for a CSV file, and '{out}' is none; expected .csv, or the option left out", every=every != 1)
-        source = shown(file, floating, rollout, package_dir)
+        source = shown(file, floating, rollout, package_dir, up_axis)
         with written(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual")
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected .html or .glb, or the option left out", fps=fps != 30,
-                  environment=environment, collision=collision, floating=floating, package_dir=package_dir)  # fmt: skip
+                  environment=environment, collision=collision, floating=floating, package_dir=package_dir,
+                  up_axis=up_axis is not None)  # fmt: skip
     count = start = 0
     with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole

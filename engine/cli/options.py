@@ -57,12 +57,15 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="A recording (HDF5) that
 File = Annotated[str, typer.Argument(metavar="FILE", help="A URDF file, or a recording (HDF5).")]
 Floating = Annotated[bool, typer.Option("--floating", help="Let the root link move freely in the world.")]
 Packages = Annotated[list[str] | None, typer.Option(metavar="DIR", help="A package, or a folder of packages (repeatable).")]
+UpAxis = Annotated[bool | None, typer.Option("--up-axis/--no-up-axis", help="Turn COLLADA meshes whose <up_axis> is not z; if not given "
+                   "they are taken as written, with a warning.", show_default=False)]  # fmt: skip
 Gravity = Annotated[Vector | None, typer.Option(metavar="X Y Z", help="Gravity in world axes, m/s².", callback=finite)]
 Weightless = Annotated[bool, typer.Option("--zero-gravity", help="The same as --gravity 0 0 0.")]
 Rollout = Annotated[int | None, typer.Option(metavar="K", help="Which rollout of a batch, from 0.", min=0)]
 Collision = Annotated[bool, typer.Option("--collision", help="Show the shapes for collisions.")]
-Environment = Annotated[str | None, typer.Option(metavar="NAME", callback=one_of(ENVIRONMENTS), help="One of "
-                        f"{', '.join(ENVIRONMENTS)}; if not given: space without gravity, else ground.")]  # fmt: skip
+Environment = Annotated[str | None, typer.Option(metavar="NAME", callback=expect(
+    lambda x: x in ENVIRONMENTS or x.lower().endswith(".hdr"), f"one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)"),
+    help=f"One of {', '.join(ENVIRONMENTS)}; or a Radiance picture (.hdr); if not given: space without gravity, else ground.")]  # fmt: skip
 View = Annotated[str | None, typer.Option("--view", metavar="SIDE", callback=one_of(VIEWS),
                                           help=f"Where the camera stands: {', '.join(VIEWS)}.")]  # fmt: skip
 Follow = Annotated[str | None, typer.Option(metavar="LINK", help="The camera goes along with a link.")]

@@ -62,17 +62,19 @@ def thinned(file: str, rollout: int | None, whole_batch: bool = False) -> tuple[
     return engine.load_trajectory(file, step=step) if whole_batch and n and rollout is None else one_rollout(file, rollout, step=step), n
 
 
-def shown(file: str, floating: bool, rollout: int | None, package_dirs: list[str] | None, follow: str | None = None) -> Any:
+def shown(file: str, floating: bool, rollout: int | None, package_dirs: list[str] | None, up_axis: bool | None,
+          follow: str | None = None) -> Any:  # fmt: skip
     """Return the model in a file, or a recording's trajectory, of all rollouts or of one; refuse to follow a link that is not there."""
     source: Any
     if is_recording(file):
-        if floating or package_dirs:
-            raise Failure(f"'{file}' is a recording, and holds its robot; expected no {'--floating' if floating else '--package-dir'}", 2)
+        for name, given in (("--floating", floating), ("--package-dir", package_dirs), ("--up-axis", up_axis is not None)):
+            if given:
+                raise Failure(f"'{file}' is a recording, and holds its robot; expected no {name}", 2)
         source, _ = thinned(file, rollout, whole_batch=True)
     elif rollout is not None:
         raise Failure(f"'{file}' is no recording; expected no --rollout", 2)
     else:
-        source = engine.load_urdf(file, floating_base=floating, package_dirs=package_dirs or ())
+        source = engine.load_urdf(file, floating_base=floating, package_dirs=package_dirs or (), up_axis=up_axis)
     if follow is not None:
         getattr(source, "model", source).link_index(follow)
     return source

@@ -24,6 +24,7 @@ from engine.cli.options import (
     Rate,
     Rollout,
     Trails,
+    UpAxis,
     View,
     above_zero,
     expect,
@@ -60,6 +61,7 @@ def render(
     clock: Annotated[bool, typer.Option("--clock", help="Show the time.")] = False,
     signal: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plot a signal, or an entry of q, v, tau (repeatable).")] = None,
     package_dir: Packages = None,
+    up_axis: UpAxis = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw a robot or a recording into a picture or a film.
@@ -87,7 +89,7 @@ def render(
     if not moves:
         refuse_unread(f"is for a film, and '{out}' is a picture; expected .mp4 or .gif, or the option left out",
                       fps=fps != 30, speed=speed != 1)  # fmt: skip
-    source = shown(file, floating, rollout, package_dir, follow)
+    source = shown(file, floating, rollout, package_dir, up_axis, follow)
     span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
     if at is not None and not span[0] <= at <= span[1]:
         raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")

@@ -20,6 +20,7 @@ from engine.cli.options import (
     Packages,
     Rollout,
     Trails,
+    UpAxis,
     View,
     Weightless,
     chosen_gravity,
@@ -47,6 +48,7 @@ def view(
     gravity: Gravity = None,
     zero_gravity: Weightless = False,
     package_dir: Packages = None,
+    up_axis: UpAxis = None,
     web: Annotated[bool, typer.Option("--web", help="Serve a page for browsers instead, until Ctrl-C, and print its address.")] = False,
 ) -> None:
     """Open a window on a robot or a recording.
@@ -70,7 +72,7 @@ def view(
     if web:
         refuse_unread("is for a window; expected none with --web, where the mouse turns the view", view=side, follow=follow,
                       show=show, trail=trail, hide=hide, colors=colors)  # fmt: skip
-    source = shown(file, floating, rollout, package_dir, follow)
+    source = shown(file, floating, rollout, package_dir, up_axis, follow)
     chosen = overlaid(show, trail, hide, colors)
     force = chosen_gravity(gravity, zero_gravity)
     if not live and (dt is not None or force is not None):

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import hypot, pi, sqrt
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
 from engine.io.errors import RobotFileError, short
-from engine.io.mesh import load_mesh
+from engine.io.mesh import load_mesh, tilted, untold
 from engine.io.urdf import Reader, below_zero, place
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
@@ -110,7 +110,7 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     <string>: 1 error
       error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
-    reader = Reader(path, package_dirs)
+    reader = Reader(path, package_dirs, up_axis=False)
     try:
         root = reader.root()
     except RobotFileError as problem:
@@ -239,6 +239,8 @@ def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Findin
     elif read:
         try:
             load_mesh(g)
+            if tilted(told := replace(g, up_axis=None)):
+                yield finding("note", at, f"mesh '{g.uri}': {untold([told])}")
         except RobotFileError as problem:
             yield finding("warning", at, f"mesh '{g.uri}': {problem.reason}")
 

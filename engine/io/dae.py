@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -12,7 +14,22 @@ from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
 from engine.io.xml import root_of
 
 Array = np.ndarray
+#: what turns a file whose axis that points up is another than z, so that it does
+TURNS = {"Y_UP": np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]), "X_UP": np.array([[0, -1.0, 0], [0, 0, -1.0], [1.0, 0, 0]])}
+#: bytes of a file's beginning, in which its axis is named
+HEAD = 1 << 16
 PRIMITIVES = ("triangles", "tristrips", "trifans", "polylist", "polygons", "lines", "linestrips")
+
+
+@lru_cache(maxsize=4096)
+def up_axis_of(path: str) -> str:
+    """Return what a file says points up, "X_UP", "Y_UP" or "Z_UP"; Z_UP where it says nothing, or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            named = re.search(rb"<(?:\w+:)?up_axis>\s*([XYZ]_UP)\s*<", file.read(HEAD))
+    except OSError:
+        named = None
+    return named[1].decode() if named else "Z_UP"
 
 
 def collada_meshes(data: bytes, named: Any) -> tuple[list[Any], float]:

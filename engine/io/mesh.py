@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from engine.checks import shown
-from engine.io.dae import collada_meshes
-from engine.io.errors import RobotFileError, short
+from engine.io.dae import TURNS, collada_meshes, up_axis_of
+from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.prepared import MOST_TRIANGLES, prepared
 from engine.io.xml import bytes_of
@@ -36,11 +36,15 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
     A mesh's file is read once for each path; a scene of several is joined to one, equal vertices too; the scale and a COLLADA file's unit
-    are applied, its up axis is not (nor is it by ROS's viewers). What the file says of its looks is left to :func:`engine.render`.
+    are applied, its up axis where ``geometry.up_axis`` says so. What the file says of its looks is left to :func:`engine.render`.
 
     Raises
     ------
     RobotFileError : the file is not there, lies outside of the robot's folders, or holds no triangles or unsound ones
+
+    Warns
+    -----
+    RobotFileWarning : it is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it
     """
     from trimesh import Trimesh
 
@@ -49,6 +53,9 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     if geometry.kind == "mesh":
         path = file_of(geometry)
         points, faces = triangles(path)
+        if tilted(geometry):
+            warnings.warn(f"{path}: {untold([geometry])}", RobotFileWarning, stacklevel=2)
+        points = points @ turn_of(geometry).T
         size = np.array(geometry.size)
         faces = faces[:, ::-1] if np.prod(np.sign(size)) < 0 else faces
     elif geometry.heights is not None:
@@ -96,6 +103,27 @@ def file_of(geometry: Geometry) -> str:
     if geometry.mesh is None:
         raise RobotFileError(geometry.fault or f"the {geometry.kind} '{geometry.name}' has no file; expected Geometry.mesh to be a path")
     return str(geometry.mesh.resolve())
+
+
+def turn_of(geometry: Geometry) -> Array:
+    """Return what turns the points in a mesh's file (3, 3), before it is scaled: a COLLADA file's up axis to z, where that is asked for."""
+    return TURNS.get(up_axis_of(file_of(geometry)), np.eye(3)) if geometry.up_axis and is_collada(geometry) else np.eye(3)
+
+
+def tilted(geometry: Geometry) -> bool:
+    """Whether a shape is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it."""
+    return geometry.up_axis is None and is_collada(geometry) and up_axis_of(file_of(geometry)) in TURNS
+
+
+def is_collada(geometry: Geometry) -> bool:
+    return geometry.mesh is not None and suffix(str(geometry.mesh)) == ".dae"
+
+
+def untold(tilted: list[Geometry]) -> str:
+    """Return what is said of tilted shapes."""
+    up = " or ".join(sorted({up_axis_of(file_of(g)) for g in tilted}))
+    return (f"its <up_axis> is {up}, and it is taken as it is written, as RViz and Gazebo take it; where the robot is torn apart "
+            "load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so")  # fmt: skip
 
 
 @lru_cache(maxsize=512)

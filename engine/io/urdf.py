@@ -37,7 +37,8 @@ ZERO = (0.0, 0.0, 0.0)
 UNTURNED = np.eye(3)
 
 
-def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:
+def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = (),
+              up_axis: bool | None = None) -> Model:  # fmt: skip
     """Return the :class:`Model` of a URDF file.
 
     Parameters
@@ -45,6 +46,9 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     path : the .urdf file; or its text itself, a str that begins with ``<``, which is read as if the file lay in the working folder
     floating_base : whether the root link moves freely in the world; else it is the world
     package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
+    up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, so that it points along z, as that format has it. By
+        default they are taken as they are written, as RViz, MoveIt and Gazebo take them, with a warning when they are read; False says
+        that this is right, without one
 
     Raises
     ------
@@ -67,7 +71,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     >>> load_urdf('<robot name="stone"><link name="stone"/></robot>', floating_base=True)
     <model 'stone': 1 links, 1 joints, nq 7, nv 6>
     """
-    reader = Reader(path, package_dirs)
+    reader = Reader(path, package_dirs, up_axis)
     root = reader.root()
     reader.materials(root)
     with np.errstate(all="ignore"):     # absurd numbers overflow, and are refused by what they make
@@ -90,7 +94,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
 class Reader:
     """Reads the elements of one file, or of its text; every complaint names the file, the line and the link or joint."""
 
-    def __init__(self, path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    def __init__(self, path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (),
+                 up_axis: bool | None = None) -> None:  # fmt: skip
         if not isinstance(path, (str, os.PathLike)):
             raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
         if isinstance(package_dirs, (str, os.PathLike)):
@@ -105,6 +110,9 @@ class Reader:
             self.finder = Finder(self.file, package_dirs)
         except (TypeError, ValueError):
             raise RobotFileError(f"package_dirs is {short(repr(package_dirs))}; expected folders (str or pathlib.Path)") from None
+        if up_axis not in (None, True, False):
+            raise RobotFileError(f"up_axis is {short(repr(up_axis))}; expected True, False or None")
+        self.up_axis = up_axis
         self.named: dict[str, Material] = {}
 
     # ------------------------------------------------------------ the file
@@ -221,7 +229,8 @@ class Reader:
         else:
             size = [self.number(shape, k) for k in (("radius",) if shape.tag == "sphere" else ("radius", "length"))]
         try:
-            return Geometry(shape.tag, tuple(size), self.pose(e), mesh, self.material(e), e.get("name", ""), uri, fault)
+            return Geometry(shape.tag, tuple(size), self.pose(e), mesh, self.material(e), e.get("name", ""), uri, fault,
+                            up_axis=self.up_axis)  # fmt: skip
         except ModelError as problem:
             raise self.error(shape, str(problem)) from None
 

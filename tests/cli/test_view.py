@@ -21,6 +21,17 @@ def test_view_is_what_the_library_shows(here, monkeypatch):
     assert same(motion, trajectory)
 
 
+def test_up_axis_is_the_robots_matter(here, monkeypatch, capsys):
+    """It goes along with every shape of a URDF file; a recording holds its robot, and a CSV file none."""
+    seen = []
+    monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source.link("upper").visuals[0].up_axis))
+    assert [run("view", "robot.urdf", *option) for option in ([], ["--up-axis"], ["--no-up-axis"])] == [0, 0, 0]
+    assert seen == [None, True, False]
+    swung()
+    assert run("view", "run.h5", "--no-up-axis") == 2 and "expected no --up-axis" in capsys.readouterr().err
+    assert run("export", "run.h5", "run.csv", "--no-up-axis") == 2 and "--up-axis is for what is looked at" in capsys.readouterr().err
+
+
 def test_view_shows_all_rollouts_or_one(here, monkeypatch):
     seen = []
     monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))

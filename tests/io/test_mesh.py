@@ -14,7 +14,7 @@ import pytest
 import trimesh
 from PIL import Image
 
-from engine.io import RobotFileError, check, load_mesh, load_urdf
+from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
 from engine.io.mesh import different
 from engine.io.mesh import read as contents
 from engine.model import Geometry
@@ -162,8 +162,38 @@ def test_collada_in_its_own_unit(tmp_path):
     metres, millimetres = (re.sub("<asset>(.*?<unit[^>]*/>)?", f'<asset><unit meter="{unit}"/>', text) for unit in ("1.0", "0.001"))
     for name, text, unit in (("m.dae", metres, 1.0), ("mm.dae", millimetres, 0.001)):
         (tmp_path / name).write_text(text)
-        mesh = load_mesh(geometry(place(tmp_path, name, "r.urdf")))
+        mesh = load_mesh(geometry(place(tmp_path, name, "r.urdf"), up_axis=False))
         assert np.allclose(mesh.bounds / unit, [[-0.5, -1, -1.5], [5.5, 1, 1.5]])
+
+
+def standing(file: Path, up: str) -> Path:
+    """A box of 1 m, 2 m, 3 m, less a corner at (+, +, +), in a COLLADA file whose <up_axis> is ``up``."""
+    corner = trimesh.Trimesh(BOX.vertices, BOX.faces[(BOX.vertices[BOX.faces] < 0).any(axis=(1, 2))], process=False)
+    corner.export(file)
+    text = re.sub("<up_axis>.*?</up_axis>", f"<up_axis>{up}</up_axis>" if up else "", file.read_text())
+    assert up in text
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(("up", "axes"), [("Y_UP", ("x", "-z", "y")), ("X_UP", ("-y", "-z", "x")), ("Z_UP", "xyz"), ("", "xyz")])
+def test_colladas_up_axis(tmp_path, up, axes):
+    """It is turned where that is asked for, before it is scaled; else it is not, and said where nobody asked and it made a difference."""
+    file = place(tmp_path, str(standing(tmp_path / "box.dae", up)), "robot.urdf", 'scale="1 1 2"')
+    plain = geometry(file, up_axis=False)
+    points = load_mesh(plain).vertices / [1, 1, 2]
+    turned = np.stack([points[:, "xyz".index(a[-1])] * (-1 if a[0] == "-" else 1) for a in axes], axis=1)
+    np.testing.assert_allclose(load_mesh(geometry(file, up_axis=True)).vertices, turned * [1, 1, 2], atol=1e-9)
+    if up in ("Y_UP", "X_UP"):
+        with pytest.warns(RobotFileWarning, match=rf"box\.dae: its <up_axis> is {up}, and it is taken as it is written.*up_axis=True"):
+            silent = load_mesh(geometry(file))
+        assert [f.severity for f in check(file, meshes=True).findings if "up_axis" in f.message] == ["note"]
+    else:
+        silent = load_mesh(geometry(file))
+        assert not any("up_axis" in f.message for f in check(file, meshes=True).findings)
+    assert np.array_equal(silent.vertices, load_mesh(plain).vertices)
+    with pytest.raises(RobotFileError, match="up_axis is 'z'; expected True, False or None"):
+        load_urdf(file, up_axis="z")
 
 
 def test_scale_mirrors_too_and_a_mesh_is_the_callers_own(tmp_path):

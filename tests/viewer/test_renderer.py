@@ -6,10 +6,11 @@ import trimesh
 
 import engine
 from engine.viewer.draw.context import open_window
+from engine.viewer.draw.creases import Creases
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.scene.camera import Camera
-from engine.viewer.scene.light import DAY
+from engine.viewer.scene.light import DAY, LIGHTS
 from tests.dynamics.support import ROBOTS
 from tests.dynamics.support import robot as full
 
@@ -175,6 +176,67 @@ def test_light_comes_from_its_side(draw):
     assert abs(to_the_right) > 0.1
     assert np.sign(to_the_right) == np.sign(camera.axes[:, 0] @ DAY.key)
     assert picture[h // 2 - r, w // 2] > picture[h // 2 + r, w // 2]
+
+
+@pytest.mark.parametrize("environment", ["ground", "space"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_face_in_shade_is_even(draw, environment, seed):
+    """What lies above a tilted cube hides the sky from nothing of the cube itself: no face has a lighter frame along its edges."""
+    model = robot(("box", (1.0, 1.0, 1.0), WHITE))
+    turn = np.random.default_rng(seed).standard_normal(4)
+    q = at(model, z=1.0)
+    q[:4] = turn / np.linalg.norm(turn)
+    scene = Scene(Actor(model, q=q), environment)
+    camera = camera_for(scene, (720, 720))
+    picture = draw(scene, camera, (720, 720))
+    origin, R = q[4:7], engine.compile(model).forward_kinematics(q)[0, :3, :3]
+    across = np.array(np.meshgrid(*[np.linspace(-0.46, 0.46, 24)] * 2)).reshape(2, -1)
+    shaded = 0
+    for axis in range(3):
+        for side in (-0.5, 0.5):
+            N = np.sign(side) * R[:, axis]
+            if N @ (camera.eye - origin - 0.5 * N) < 0.2 or N @ LIGHTS[environment].key > -0.1:
+                continue
+            points = origin + np.insert(across, axis, side, axis=0).T @ R.T
+            x, y = camera.project(points, (720, 720)).astype(int).T
+            shaded += 1
+            assert np.ptp(picture[y, x].mean(axis=-1)) < 0.05
+    assert shaded
+
+
+@pytest.mark.parametrize("samples", [0, 4])
+def test_creases_are_darker_and_nothing_else_is(draw, samples):
+    """A ball before a wall on a floor: where these meet it is darker, in the open it is not, nor beside the ball, which is far away."""
+    builder = engine.Builder("corner")
+    looks = [engine.Geometry(kind, size, engine.spatial.se3.pose(np.eye(3), np.array(place)), material=engine.Material(color=WHITE))
+             for kind, size, place in (("box", (2.0, 2.0, 0.1), (0, 0, -0.05)), ("box", (0.1, 2.0, 1.0), (-0.55, 0, 0.5)),
+                                       ("sphere", (0.15,), (0.6, 0.0, 0.5)))]  # fmt: skip
+    builder.add_link("corner", visuals=looks)
+    size, scene = (640, 480), Scene(builder.model(), "plain")
+    camera = camera_for(scene, size, azimuth=0.3, elevation=0.35)
+    draw(scene, camera, size, samples)
+    renderer = draw.renderers[samples]
+    kept, pictures = renderer.creases, []
+    for creases in (None, kept or Creases()):
+        renderer.creases = creases
+        pictures.append(draw(scene, camera, size, samples).mean(axis=-1))
+    renderer.creases = kept
+    left = pictures[1] / pictures[0]
+
+    def seen(*points):
+        x, y = camera.project(np.array(points, float), size).astype(int).T
+        return left[y, x]
+
+    along = np.linspace(0.1, 0.85, 30)                          # the ball hides what is behind it
+    deep = np.concatenate([seen(*((x, y, z) for y in along)) for x, z in ((-0.47, 0.0), (-0.5, 0.03))])
+    open_ = [seen(*((x, y, 0.0) for y in along)) for x in (-0.1, 0.2, 0.6)]
+    open_ += [seen(*((-0.5, y, z) for y in along)) for z in (0.4, 0.7)]
+    assert np.median(deep) < 0.95 and deep.max() < 0.99
+    assert np.abs(np.concatenate(open_) - 1.0).max() < 0.01
+    around = np.linspace(0.3, np.pi - 0.3, 60)                  # above where wall and floor meet
+    beside = np.array([0.6, 0.0, 0.5]) + 0.165 * (np.cos(around)[:, None] * camera.axes[:, 0] + np.sin(around)[:, None] * camera.axes[:, 1])
+    assert seen(*beside).min() > 0.99
+    assert left.max() < 1.01
 
 
 def test_transparency(draw):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import trimesh
 
 import engine
 from engine.viewer.scene.actor import Actor
@@ -53,6 +54,16 @@ def test_a_mesh_that_cannot_be_read_is_missing_too():
     Path("m0.stl").write_bytes(bytes(range(256)))
     with pytest.warns(engine.RobotFileWarning, match=r"m0.stl: the mesh cannot be read"):
         assert len(Scene(robot(BOX, *lost(1))).actors[0].parts) == 1
+
+
+def test_colladas_up_axis_is_told_once_for_a_robot():
+    for name in ("m0.dae", "m1.dae"):
+        trimesh.creation.box().export(name)                     # Y_UP, as trimesh has it
+    shapes = [MESH.format("m0.dae"), MESH.format("m1.dae")]
+    with pytest.warns(engine.RobotFileWarning, match=r"m0.dae \(and 1 more\): its <up_axis> is Y_UP, and it is taken as it is") as told:
+        Scene([robot(*shapes)] * 2)
+    assert len(told) == 1
+    Scene([engine.load_urdf(text(*shapes), up_axis=up_axis) for up_axis in (False, True)])
 
 
 def test_where_nothing_is_left_the_error_says_why():

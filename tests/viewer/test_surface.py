@@ -18,7 +18,7 @@ BOX = trimesh.creation.box((1.0, 2.0, 3.0))
 
 
 def mesh(path: Path, scale=(1.0, 1.0, 1.0), material: Material | None = None) -> Geometry:
-    return Geometry("mesh", scale, mesh=path, material=material)
+    return Geometry("mesh", scale, mesh=path, material=material, up_axis=False)
 
 
 def saved(path: Path, shape: trimesh.Trimesh) -> Geometry:
@@ -269,6 +269,18 @@ DAE = """<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COL
 <node><translate>0 0 2</translate><instance_geometry url="#g">{bind}</instance_geometry></node></node></visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>""".replace("{bind}", """<bind_material><technique_common>
 <instance_material symbol="A" target="#m1"/><instance_material symbol="B" target="#m2"/></technique_common></bind_material>""")
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (1.0, -2.0, 3.0)])
+def test_collada_that_is_turned(tmp_path, scale):
+    """What is drawn is what is read for contacts."""
+    (tmp_path / "cards.dae").write_text(DAE.format("", 1))
+    for up_axis in (True, False):
+        shape = Geometry("mesh", scale, mesh=tmp_path / "cards.dae", up_axis=up_axis)
+        P, _ = corners(shape)
+        assert all(np.linalg.det(T[:3, :3]) > 0 for _, T in surfaces(shape))
+        np.testing.assert_allclose(load_mesh(shape).bounds, [P.min(axis=(0, 1)), P.max(axis=(0, 1))], atol=1e-6)
+        assert np.ptp(P[..., 1]) == pytest.approx(abs(scale[1]) * (2 if up_axis else 1))
 
 
 @pytest.mark.parametrize(("transparent", "opacity"), [

@@ -223,11 +223,11 @@ class Framebuffer:
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self.id)
         gl.glViewport(0, 0, *self.size)
 
-    def copy_to(self, other: int) -> None:
-        """Copy the colour to another framebuffer (0 is the window's)."""
+    def copy_to(self, other: int, what: int = 0) -> None:
+        """Copy the colour, or GL_DEPTH_BUFFER_BIT for the depth, to another framebuffer (0 is the window's) of this size."""
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.id)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, other)
-        gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *self.size, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *self.size, what or gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
 
     def pixels(self) -> Array:
         """Return the colour (height, width, 4) uint8, first row on top."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import engine.viewer.draw.opengl as gl
 
-#: how colours are put over what is there, by the names of OpenGL's factors: by their opacity, as light that is added, and all alike (by
-#: ``share``)
+#: how colours are put over what is there, by the names of OpenGL's factors: by their opacity, as light that is added, as shares of the
+#: light that is left, and all alike (by ``share``)
 OVER = "SRC_ALPHA", "ONE_MINUS_SRC_ALPHA", "ONE", "ONE_MINUS_SRC_ALPHA"
 ADDED = "ONE", "ONE", "ONE", "ONE"
+SCALED = "DST_COLOR", "ZERO", "ZERO", "ONE"
 SHARED = "CONSTANT_ALPHA", "ONE_MINUS_CONSTANT_ALPHA", "CONSTANT_ALPHA", "ONE_MINUS_CONSTANT_ALPHA"
 
 
@@ -20,7 +21,7 @@ class Pass:
     Attributes
     ----------
     depth : the test of depth, "LEQUAL" or "GREATER", or None; writes, colors : whether depth and colour are written
-    blend : one of OVER, ADDED, SHARED, or None; share : of SHARED
+    blend : one of OVER, ADDED, SCALED, SHARED, or None; share : of SHARED
     lines : whether surfaces are drawn as lines; behind : whether a little behind where they are
     within : left, bottom, width, height of what may be drawn on, pixels, or None
     """

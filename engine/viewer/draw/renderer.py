@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ctypes import byref, c_char_p, cast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.around import Around
 from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.creases import Creases
+from engine.viewer.draw.ground import far, near_origin, shaded, square
 from engine.viewer.draw.lines import Lines
 from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
 from engine.viewer.draw.painter import Painter
@@ -49,13 +52,14 @@ class Renderer:
     ----------
     samples : of a pixel, as many as the driver has at most; 0 smooths edges afterwards. By default 4, and 0 where OpenGL is software
     scale : device pixels of a pixel of text
+    creases : whether creases are darkened, which costs a fifth of a picture without samples; by default where there are samples
 
     Attributes
     ----------
     foot : height at the bottom of a picture that something else lies over, px
     """
 
-    def __init__(self, samples: int | None = None, scale: float = 1.0) -> None:
+    def __init__(self, samples: int | None = None, scale: float = 1.0, creases: bool | None = None) -> None:
         self.scale, self.foot = scale, 0.0
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
         most = gl.GLint()
@@ -64,8 +68,10 @@ class Renderer:
         self.detail = DETAIL * (8.0 if self.samples else 1.0)
         self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
         self.lines, self.painter = Lines(), Painter()
+        self.creases = Creases() if (self.samples > 0 if creases is None else creases) else None
         self.space: Space | None = None
-        sized = {"SHADOW_SIZE": f"{SHADOW}.0"}
+        self.around: Around | None = None
+        sized = self.sized = {"SHADOW_SIZE": f"{SHADOW}.0"}
         lit = ("light.frag", "surface.frag")
         self.surface = Program(("rows.vert", "surface.vert"), lit, **sized)
         self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **sized)
@@ -97,7 +103,8 @@ class Renderer:
         drawing, camera = near_origin(drawing, camera)
         self._resize(size)
         assert self.target is not None and self.picture is not None
-        light, aspect = LIGHTS[drawing.environment], size[0] / size[1]
+        around = self._around_of(drawing)
+        light, aspect = around.surroundings.light if around else LIGHTS[drawing.environment], size[0] / size[1]
         seen = self._seen(drawing)
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
@@ -108,6 +115,8 @@ class Renderer:
             "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
             "shadow_map": 1, "sky_map": 2,
         }  # fmt: skip
+        if around:
+            shade |= around.shade(5)
         bind_texture(1, self.shadow_map.depth)
         bind_texture(2, self.sky_map.color)
         there = self._kept(drawing, light, camera, size, shade)
@@ -124,6 +133,8 @@ class Renderer:
             self._ground(drawing, camera, light, shade)
         if not there:
             self._background(drawing, light, camera, size)
+        if self.creases and not drawing.wireframe:
+            self.creases.draw(self.target, camera, self._around(drawing, camera, 0.03 * size[1]))
         clear = np.flatnonzero(~solid)
         if len(clear):                                          # from the back to the front
             clear = clear[np.argsort(-depth[clear])]
@@ -200,6 +211,16 @@ class Renderer:
         middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
         return Seen(centres, radii, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
 
+    def _around_of(self, drawing: Drawing) -> Around | None:
+        """Return what draws in the light of a drawing's picture, if it has one."""
+        if drawing.around is None:
+            return None
+        if self.around is None or self.around.surroundings is not drawing.around:
+            if self.around is not None:
+                self.around.delete()
+            self.around = Around(drawing.around, **self.sized)
+        return self.around
+
     def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
         """Draw the maps of the key light and from above; return the matrices from the world into them."""
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
@@ -263,13 +284,17 @@ class Renderer:
         back[3] = 0.0
         turn = np.eye(4)
         turn[:3, :3] = camera.axes
+        if drawing.around and self.around:
+            self.around.draw(turn @ back)
+            return
         self.sky.use(rays=turn @ back, horizon=light.horizon, zenith=light.zenith)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
     def _kept(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int], shade: dict[str, Any]) -> bool:
         """Copy the background from where it was kept, as long as the camera stands still; return whether there was one."""
         assert self.target is not None
-        key = (size, drawing.environment, drawing.floor, *drawing.extent[0], drawing.extent[1], *camera.eye, *camera.target, camera.fov)
+        key = (size, drawing.environment, id(drawing.around), drawing.floor, *drawing.extent[0], drawing.extent[1],
+               *camera.eye, *camera.target, camera.fov)  # fmt: skip
         same, self._seen_from = self._seen_from == key, key
         if self.samples or not same:
             return False
@@ -290,13 +315,17 @@ class Renderer:
 
     def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
         """Draw the ground as far as it is seen, without shadows."""
-        self._square(self.ground, drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
+        self._square("ground", drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
 
-    def _square(self, program: Program, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
+    def _square(self, name: str, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
                 halves: Array) -> None:  # fmt: skip
         """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
-        program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=OPEN_COLOR, shares=SHARES,
+        color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (OPEN_COLOR, SHARES)
+        if drawing.around and self.around:
+            shade = shade | self.around.backdrop(6)
+        program = getattr(self.around if drawing.around else self, name)
+        program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=color, shares=shares,
                     middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
         gl.glBindVertexArray(self.shelf.array)
         gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
@@ -306,17 +335,23 @@ class Renderer:
         along = -light.key[:2] / np.linalg.norm(light.key[:2])
         axes = np.array([along, [-along[1], along[0]]])
         low, high = shaded(drawing, light, axes)
-        self._square(self.shaded_ground, drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
+        self._square("shaded_ground", drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
+
+    def _around(self, drawing: Drawing, camera: Camera, margin: float = 0.0) -> tuple[int, int, int, int]:
+        """Return a rectangle about the instances: left, bottom, width, height, pixels."""
+        assert self.target is not None
+        w, h = self.target.size
+        at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
+        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() or not len(at) else at
+        low, high = np.clip(np.floor(at.min(axis=0) - margin), 0, (w, h)), np.clip(np.ceil(at.max(axis=0) + margin), 0, (w, h))
+        return int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1])
 
     def _smooth(self, drawing: Drawing, camera: Camera) -> None:
         """Smooth the edges of a picture without samples, where the instances are."""
         assert self.target is not None and self.picture is not None
         w, h = self.target.size
-        at = camera.project(drawing.corners(), (w, h)) if len(drawing.which) <= MANY else np.array([[np.nan]])
-        at = np.array([[0.0, 0.0], [w, h]]) if np.isnan(at).any() or not len(at) else at
-        low, high = np.clip(np.floor(at.min(axis=0)), 0, (w, h)), np.clip(np.ceil(at.max(axis=0)), 0, (w, h))
         self.picture.bind()
-        Pass(None, within=(int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1]))).begin()
+        Pass(None, within=self._around(drawing, camera)).begin()
         bind_texture(0, self.target.color)
         self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
@@ -324,10 +359,11 @@ class Renderer:
     def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""
         current: Program | None = None
+        owner = self.around if self.around and "around_map" in shade else self
         self.shelf.bind()
         for number, first, count in runs:
             texture = self.shelf.textures[number]
-            program = self.surface if texture is None else self.textured
+            program = owner.surface if texture is None else owner.textured
             if program is not current:
                 program.use(**shade, rows=0, image=3)
                 self.rows.bind(0)
@@ -381,36 +417,6 @@ def apart(places: Array, widths: Array) -> list[float | None]:
         if move is not None:
             put.append((x, w, y + move))
     return moves
-
-
-def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:
-    """Return both as seen from near the camera's target, where single precision is enough; lines of the ground stay where they are."""
-    origin = camera.target.astype(float)
-    if drawing.environment == "ground":
-        side = 10.0 * square(drawing)
-        origin[:2] = side * np.round(origin[:2] / side)
-    floor = None if camera.floor is None else camera.floor - origin[2]
-    return about(drawing, origin), replace(camera, target=camera.target - origin, floor=floor)
-
-
-def square(drawing: Drawing) -> float:
-    """Return the side of a square of the ground's grid, m."""
-    return float(10.0 ** np.floor(np.log10(max(drawing.extent[1], 1e-6))))
-
-
-def far(drawing: Drawing, camera: Camera) -> float:
-    """Return how far the ground is seen, m."""
-    return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
-
-
-def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
-    """Return the bounds (2), (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
-    points = drawing.corners() if len(drawing.which) else drawing.extent[0][None]
-    drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / light.key[2]
-    spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
-    low, high = spread.min(axis=0), spread.max(axis=0)
-    margin = 0.12 * (high - low).max()
-    return low - margin, high + margin
 
 
 def orthographic(towards: Array, middle: Array, radius: float) -> Array:

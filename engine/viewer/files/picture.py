@@ -34,18 +34,18 @@ TALL = 900
 @overload
 def render(source: Any, path: None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str] = ()) -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
-           environment: str | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
+           environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
@@ -122,7 +122,7 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
     """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named."""
     window = open_window(visible=False, width=16, height=16)
     try:
-        panes = Panes(Renderer(samples, scale := max(1.0, size[1] / TALL)))
+        panes = Panes(Renderer(samples, scale := max(1.0, size[1] / TALL), creases=True))
         for t in times:
             if follow is not None:
                 for camera in cameras:

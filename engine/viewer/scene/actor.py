@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
+from engine.io.mesh import tilted, untold
 from engine.model import Model
 from engine.simulation import Live, Trajectory
 from engine.viewer.scene.errors import ViewerError
@@ -101,3 +102,12 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
         count = len(lacking[name])
         warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
                       RobotFileWarning, stacklevel=4)  # fmt: skip
+
+
+def tell_tilted(models: list[Model], geometry: str) -> None:
+    """Warn of COLLADA files whose axis that points up is another than z, a warning for each model, unless someone said how to take them."""
+    for model in dict.fromkeys(models):
+        found = [g for link in model.links for g in (link.visuals if geometry == "visual" else link.collisions) if tilted(g)]
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            warnings.warn(f"{found[0].mesh}{more}: {untold(found)}", RobotFileWarning, stacklevel=4)

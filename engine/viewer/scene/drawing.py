@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from engine.viewer.scene.surface import Surface
+from engine.viewer.scene.surroundings import Surroundings
 
 Array = np.ndarray
 
@@ -26,6 +27,7 @@ class Drawing:
     labels : points (3), texts and colours (4)
     legend : texts and colours (4): what arrows mean
     environment : "ground", "space" or "plain"; floor : height of the ground, m
+    around : the light from all around, which is seen behind the ground, or None
     extent : middle (3) and radius of a sphere about the whole motion, m
     wireframe : whether surfaces are drawn as lines
     """
@@ -39,6 +41,7 @@ class Drawing:
     labels: list[tuple[Array, str, tuple[float, float, float, float]]] = field(default_factory=list)
     legend: list[tuple[str, tuple[float, float, float, float]]] = field(default_factory=list)
     environment: str = "ground"
+    around: Surroundings | None = None
     floor: float = 0.0
     extent: tuple[Array, float] = (np.zeros(3), 1.0)
     wireframe: bool = False

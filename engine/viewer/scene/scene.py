@@ -6,16 +6,18 @@ import copy
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.checks import numbers, shown
-from engine.viewer.scene.actor import Actor, Part, tell_missing
+from engine.viewer.scene.actor import Actor, Part, tell_missing, tell_tilted
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.surface import Surface
+from engine.viewer.scene.surroundings import surroundings
 from engine.viewer.scene.things import Moving, Thing, made, thing
 
 Array = np.ndarray
@@ -31,28 +33,33 @@ class Scene:
     ----------
     sources : models, trajectories, running simulations or actors; one, or a list of them
     environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
-        gravity, otherwise ground
+        gravity, otherwise ground. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen behind the
+        ground, and lights the robots; in an exported page it is not there
 
     Raises
     ------
-    ViewerError : there is nothing to draw
+    ViewerError : there is nothing to draw, no such environment, or the picture cannot be read
 
     Warns
     -----
-    RobotFileWarning : a mesh is not there or cannot be read; the rest is drawn
+    RobotFileWarning : a mesh is not there or cannot be read, and the rest is drawn; or nobody said how a COLLADA file is turned whose axis
+        that points up is another than z
     """
 
-    def __init__(self, sources: Any, environment: str | None = None, geometry: str = "visual") -> None:
+    def __init__(self, sources: Any, environment: str | Path | None = None, geometry: str = "visual") -> None:
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
         names = ", ".join(f"'{a.model.name}'" for a in self.actors)
         tell_missing([(a.model, a.parts, a.missing) for a in self.actors], f"the links of {names}", geometry)
+        tell_tilted([a.model for a in self.actors], geometry)
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
-        self.environment = environment or ("space" if weightless else "ground")
+        pictured = isinstance(environment, (str, Path)) and Path(environment).suffix.lower() == ".hdr"
+        self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
+        self.environment = "ground" if pictured else str(environment or ("space" if weightless else "ground"))
         if self.environment not in ENVIRONMENTS:
-            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}")
+            raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)")
 
     def add(self, *, points: Any = None, arrows: Any = None, mesh: Any = None, frame: Any = None, target: Any = None, moving: Moving = None,
             size: float | None = None, color: Any = None, name: str | None = None) -> Thing:  # fmt: skip
@@ -98,6 +105,7 @@ class Scene:
         tell_missing([(a.model, *own) for a, own in zip(self.actors, found, strict=True)], "the links", geometry)
         for actor, (own, missing) in zip(self.actors, found, strict=True):
             actor.parts, actor.missing = own, missing
+        tell_tilted([a.model for a in self.actors], geometry)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -152,7 +160,8 @@ class Scene:
 
     def drawing(self, t: float) -> Drawing:
         """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
-        return replace(self._instances(t), environment=self.environment, floor=self.floor, extent=self.extent)
+        around = self.around if self.environment == "ground" else None
+        return replace(self._instances(t), environment=self.environment, around=around, floor=self.floor, extent=self.extent)
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
                follow: str | None = None) -> Camera:  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.io import RobotFileError
 from engine.io.errors import short
-from engine.io.mesh import file_of, grid, read, suffix
+from engine.io.mesh import file_of, grid, read, suffix, turn_of
 from engine.model import Geometry
 from engine.viewer.scene.triangles import corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
 
@@ -60,7 +60,7 @@ class Surface:
 
 
 def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
-    """Return the surfaces of a shape, each with a matrix (4, 4) that places it in the shape's frame (a scale, for meshes and primitives).
+    """Return the surfaces of a shape, each with a matrix (4, 4) that places it in the shape's frame (a scale, of meshes also a turn).
 
     Surfaces are shared: the same file, or two boxes of any size, of one material give the same objects, so that they are uploaded and
     drawn as one; of other materials they share their arrays. The matrix never mirrors: a mirrored mesh is a surface of its own.
@@ -79,8 +79,9 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
     if shape.kind == "mesh":
         # a size of zero stays a matrix that can be inverted
         size = np.array([s if s else 1e-9 for s in shape.size])
-        mirror = size * [np.prod(np.sign(size)), 1, 1]
-        return [(s, np.diag([*mirror, 1.0])) for s in dressed(of_file(file_of(shape), bool(np.prod(size) < 0)), *look)]
+        placed = np.eye(4)
+        placed[:3, :3] = np.diag(size) @ turn_of(shape) * [np.prod(np.sign(size)), 1, 1]
+        return [(s, placed) for s in dressed(of_file(file_of(shape), bool(np.prod(size) < 0)), *look)]
     if shape.heights is not None:
         return [(s, np.eye(4)) for s in dressed(landscape(shape.heights.tobytes(), shape.heights.shape, shape.size), *look)]
     extent = np.maximum(np.abs(shape.size), 1e-9)

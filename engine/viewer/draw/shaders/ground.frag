@@ -22,5 +22,10 @@ void main() {
   color *= 1.0 - shares.x * key_part - shares.y * sky_part;
 #endif
   vec2 far = (world.xy - grid.xy) / grid.z;
-  pixel = vec4(mix(color, horizon, min(dot(far, far), 1.0)), 1.0);
+#ifdef AROUND
+  vec3 behind = shown(textureLod(around_map, on_map(normalize(world - eye)), 0.0).rgb);
+#else
+  vec3 behind = horizon;
+#endif
+  pixel = vec4(mix(color, behind, min(dot(far, far), 1.0)), 1.0);
 }

@@ -13,6 +13,17 @@ uniform mat4 sky_matrix;         // world to the map from above, in [0, 1]
 uniform highp sampler2DShadow shadow_map;
 uniform highp sampler2D sky_map; // mean and mean square of the depth from above
 uniform float shadow_texel;      // m
+#ifdef AROUND
+uniform mat4 matt_red;           // what a matt surface gives back of the light around: n M n with n = (x, y, z, 1)
+uniform mat4 matt_green;
+uniform mat4 matt_blue;
+#endif
+const float CLEAR = 20.0;        // texels of the key light's map, as far as the map from above is blurred
+#ifdef AROUND
+const float DOWN = 1.0;          // of the light from below: the picture has it
+#else
+const float DOWN = 0.6;          // of the light from below, which ground under robots has less of
+#endif
 
 // How much of the key light arrives: four comparisons, each bilinear.
 float key_light(vec3 world, vec3 N) {
@@ -32,6 +43,12 @@ float sky_light(vec3 world) {
   return 1.0 - d * d / (variance + d * d) / (1.0 + 3.0 * above * above);
 }
 
+// How much of what is around arrives at a surface: looked up beside it, clear of its own upper side, which hides nothing from it. What faces
+// down sees little of the sky, and its normal says so.
+float sky_light(vec3 world, vec3 N) {
+  return mix(DOWN, 0.25 + 0.75 * sky_light(world + N * (CLEAR * shadow_texel)), smoothstep(-0.25, 0.35, N.z));
+}
+
 // The light that leaves a surface towards the eye.
 vec3 lit(vec3 albedo, float metallic, float roughness, vec3 N, vec3 world, float shadow, float sky) {
   vec3 V = normalize(eye - world);
@@ -45,9 +62,15 @@ vec3 lit(vec3 albedo, float metallic, float roughness, vec3 N, vec3 world, float
   float gloss = min(a2 / (q * q * max(lh * lh, 0.1) * (4.0 * roughness + 2.0)), 8.0);     // GGX with a cheap visibility
   vec3 f0 = mix(vec3(0.04), albedo, metallic);
   vec3 diffuse = albedo * (1.0 - metallic);
+#ifdef AROUND
+  vec4 n = vec4(N, 1.0);
+  vec3 around = max(vec3(dot(n, matt_red * n), dot(n, matt_green * n), dot(n, matt_blue * n)), 0.0);
+  vec3 reflected = textureLod(around_map, on_map(N * nv * 2.0 - V), roughness * ROUGHEST).rgb;
+#else
   vec3 around = mix(ground_color, sky_color, 0.5 + 0.5 * N.z);
   float mirror = N.z * nv * 2.0 - V.z;                 // how far up the mirrored view goes
   vec3 reflected = mix(ground_color, sky_color * 1.5, smoothstep(-0.35, 0.5, mirror));
+#endif
   float edge = 1.0 - nv;
   edge = edge * edge * edge * edge;
   vec3 fresnel = f0 + (max(vec3(1.0 - roughness), f0) - f0) * edge;

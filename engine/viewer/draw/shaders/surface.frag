@@ -13,5 +13,5 @@ void main() {
   paint *= vec4(texel.rgb * texel.rgb, texel.a);
 #endif
   vec3 N = normalize(facing);
-  pixel = vec4(shown(lit(paint.rgb, look.x, look.y, N, world, key_light(world, N), 0.25 + 0.75 * sky_light(world + N * (2.0 * shadow_texel)))), paint.a);
+  pixel = vec4(shown(lit(paint.rgb, look.x, look.y, N, world, key_light(world, N), sky_light(world, N))), paint.a);
 }
