@@ -39,7 +39,9 @@ BOUNCE, DISSIPATION = 30.0, 12.0                                               #
 GRIP, SLIP = 0.8, 0.05                                                         # friction, and the speed where it begins to hold, m/s
 REACH, FOOT = 1.0, -1.225                                                      # the feet's distance from the axis and height, m
 STANDING = -FOOT - GRAVITY / BOUNCE**2                                         # the height of the middle, on legs that give way, m
-READ = ("pilot.altitude", "pilot.climb", "engine.throttle")                    # what the window shows
+HIGH, HARD, ASKEW = 1.0, 2.0, 0.5                                              # a landing: from above, m; worth nothing at, m/s and rad
+READ = ("pilot.altitude", "pilot.climb", "engine.throttle", "pilot.score")     # what the window shows
+NOZZLE, FLAME = -0.95, 1.05                                                    # where the flame begins, and its length, m
 
 #: what a key commands while it is held: a parameter of the simulation, what it adds to it, and in words
 KEYS = {
@@ -139,13 +141,25 @@ class Engine(Component):
 
 
 class Instruments(Component):
-    """What a pilot reads: the feet's height above where they stand, m, and how fast they rise, m/s."""
+    """What a pilot reads: the feet's height above where they stand, m, how fast they rise, m/s, and points of the last landing.
+
+    Its memory: whether the craft has been high since it last landed, and the points, 100 for one that is soft and upright.
+    """
 
     name = "pilot"
+    memory = np.zeros(2)
 
     def act(self, s, state, memory, command):
         R = quaternion.to_matrix(s.q[:4])
-        return Effect(signals={"altitude": s.q[6] - STANDING, "climb": (R @ s.v[3:])[2]})
+        return Effect(signals={"altitude": s.q[6] - STANDING, "climb": (R @ s.v[3:])[2], "score": memory[1]})
+
+    def update(self, s, state, memory, command, dt):
+        flown, score = memory
+        down = s.q[6] - STANDING < 0.0
+        off = ops.arccos(ops.minimum(quaternion.to_matrix(s.q[:4])[2, 2], 1.0))
+        worth = 100.0 * ops.maximum(1.0 - ops.norm(s.v[3:]) / HARD - off / ASKEW, 0.0)
+        return np.array([ops.where(down, 0.0, ops.where(s.q[6] - STANDING > HIGH, 1.0, flown)),
+                         ops.where(down & (flown > 0.5), worth, score)])  # fmt: skip
 
 
 def pilot(t, q, v, stick, throttle, level):
@@ -254,10 +268,27 @@ def report(motion: engine.Trajectory) -> None:
     print(f"walked     {np.linalg.norm(motion.q[-1, 4:6]):.1f} m, at up to {np.linalg.norm(velocity[:, :2], axis=1).max():.2f} m/s")
     print(f"levelled   to {off[touched]:.2g} deg")
     print(f"touched    down at {-velocity[touched, 2]:.2f} m/s, {np.linalg.norm(velocity[touched, :2]):.2f} m/s sideways")
+    print(f"scored     {motion('pilot.score')[-1]:.0f} of 100 points")
     print(f"stands     at {np.linalg.norm(motion.v[-1]):.1g} m/s, {off[-1]:.2g} deg from upright")
 
 
 # ---------------------------------------------------------------- in a window
+
+
+def scene(source: Live | engine.Trajectory, throttle: Callable[[float], float]) -> engine.Scene:
+    """The craft on its ground, with a flame that comes out of the nozzle as far as the throttle at a time, s, is open."""
+    seen = engine.Scene(source, "ground")
+    ring = np.array([around(k * np.pi / 8, 0.21, NOZZLE) for k in range(16)])
+    k = np.arange(16)
+    sides, lid = (np.column_stack([np.full(16, end), *turn]) for end, turn in ((16, ((k + 1) % 16, k)), (17, (k, (k + 1) % 16))))
+    cone = np.vstack([ring, [0.0, 0.0, NOZZLE - FLAME], [0.0, 0.0, NOZZLE]]), np.vstack([sides, lid])
+
+    def at(t: float) -> np.ndarray:
+        hidden = FLAME * (1.0 - min(max(throttle(t), 0.0), 1.0))                # behind the nozzle, within the hull
+        return seen.actors[0].poses(t)[0, 0] @ se3.pose(np.eye(3), np.array([0.0, 0.0, hidden]))
+
+    seen.add(mesh=cone, moving=at, color=(1.0, 0.62, 0.18), name="flame")
+    return seen
 
 
 def hands_on(live: Live) -> Callable[[frozenset[str], str | None], None]:
@@ -277,7 +308,8 @@ def fly() -> None:
     """Open the window."""
     print(__doc__.partition("\n\n")[2].partition("The craft")[0].rstrip())
     with Live(simulator(), *standing()) as live:
-        engine.view(live, keys=hands_on(live), environment="ground", follow="craft", signals=READ)
+        seen = scene(live, lambda t: float(live.state.signals["engine.throttle"]))
+        engine.view(seen, keys=hands_on(live), follow="craft", signals=READ)
 
 
 def main() -> None:
@@ -291,7 +323,8 @@ def main() -> None:
     motion = flown(simulator(), mission, *standing(), 32.0)
     report(motion)
     if options.video is not None:
-        engine.render(motion, options.video, environment="ground", view=(-1.2, 0.1))
+        seen = scene(motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
+        engine.render(seen, options.video, view=(-1.2, 0.1), clock=True, signals=READ[:3])
         print(f"wrote {options.video}")
 
 

@@ -225,3 +225,24 @@ def test_the_craft_looks_like_one(flight):
     assert link.mass == flight.MASS and len(link.visuals) > 20 and all(shape.material.color for shape in link.visuals)
     low = min(shape.placement[2, 3] for shape in link.visuals if shape.name == "foot")
     assert low - 0.025 == pytest.approx(flight.FOOT)                          # it is drawn where it touches
+
+
+def test_landings_have_points(fly, flight):
+    """100 (1 − |v|/2): none for a fall from two metres, most for a soft landing, and none while nobody has flown."""
+    assert not fly(lambda state: set(), 1.0)("pilot.score").any()
+    fall = fly(lambda state: set(), 3.0, above=2.0)
+    assert fall("pilot.score")[-1] == 0.0 and np.abs(fall.v[:, 5]).max() > 2.0
+    soft = fly(lambda state: flight.thrust_to(state, -1.0, down=0.5), 8.0, above=2.0)
+    touched = int(np.argmax(soft("pilot.score") > 0.0))
+    speed = np.linalg.norm(soft.v[touched - 1, 3:])
+    assert soft("pilot.score")[-1] == pytest.approx(100.0 * (1.0 - speed / 2.0), abs=5.0) and speed < 1.0
+
+
+def test_the_flame_comes_out_as_far_as_the_throttle_is_open(fly, flight):
+    motion = fly(lambda state: {"G"}, 1.0)
+    scene = flight.scene(motion, lambda t: t)
+    craft, flame = scene.actors
+    for t in (0.0, 0.4, 1.0):
+        tip = np.array([0.0, 0.0, flight.NOZZLE - flight.FLAME * t, 1.0])
+        lowest = flame.poses(t)[0, 0] @ [0.0, 0.0, flight.NOZZLE - flight.FLAME, 1.0]
+        assert np.abs(lowest - craft.poses(t)[0, 0] @ tip).max() < 1e-12
