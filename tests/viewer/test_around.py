@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import engine
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.hdr import read_hdr
-from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.surroundings import MEAN, angles, directions, harmonics, shown, smaller, surroundings
 
