@@ -303,3 +303,16 @@ def test_a_slider_that_can_only_be_read_asks_for_nothing():
     hud = Hud()
     hud.draw(Canvas(), (800, 400), Facts(panel=Panel(("Joints",), "Joints", [Slider("elbow", 0.5, -1.0, 3.0, "rad", None)])))
     assert "elbow" not in hud.panel.boxes
+
+
+def test_keys_have_meanings_however_small_the_window_is():
+    rows = [(f"K{k}", f"what the key of number {k} does, in words") for k in range(40)]
+    for size in ((400, 300), (1280, 720)):
+        hud, canvas, said = Hud(), Canvas(), []
+        canvas.text = lambda x, y, text, *rest: said.append(text)
+        hud.draw(canvas, size, Facts(help=rows))
+        shown = [text for text in said if text.startswith("what")]
+        assert len(shown) > 10 and all(len(text) > 20 for text in shown)
+        hud.further = 100
+        hud.draw(canvas, size, Facts(help=rows))
+        assert said[-1].startswith("what the key of number 39")

@@ -55,11 +55,13 @@ class Hud:
     Attributes
     ----------
     boxes : by name, the panels and buttons of the last drawing: left, top, width, height, px
+    further : keys that the help leaves out at its beginning, where not all of them have room
     """
 
     def __init__(self) -> None:
         self.boxes: dict[str, Box] = {}
         self.panel = SidePanel()
+        self.further = 0
         self._buttons: list[tuple[Box, Action]] = []
         self._span, self._bar = (0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
 
@@ -310,14 +312,18 @@ class Hud:
             canvas.text(0.5 * width, bottom - 14 + UNDER * TEXT, text, BRIGHT, TEXT, "center")
 
     def _help(self, canvas: Canvas, size: tuple[float, float], rows: Sequence[tuple[str, str]]) -> None:
-        """Draw the keys, in as many columns as it takes, over all the rest."""
+        """Draw the keys, in as many columns as it takes and the meanings leave room for, over all the rest; more is behind the wheel."""
         w, h = size
         tall = max(int((h - 2 * MARGIN - 66) // ROW), 1)
-        columns = -(-len(rows) // tall)
-        tall = -(-len(rows) // columns)
         keys = max(canvas.width(key, TEXT) for key, _ in rows) + 14
         wide = keys + max(canvas.width(meaning, TEXT) for _, meaning in rows)
-        wide = min(wide, (w - 2 * MARGIN - 40 - 24 * (columns - 1)) / columns)
+        free = w - 2 * MARGIN - 40 + 24
+        columns = min(-(-len(rows) // tall), max(int(free // (0.75 * wide + 24)), 1))
+        self.further = min(max(self.further, 0), max(len(rows) - columns * tall, 0))
+        tall = min(tall, -(-len(rows) // columns))
+        more = len(rows) - columns * tall
+        rows = rows[self.further :][: columns * tall]
+        wide = min(wide, free / columns - 24)
         box_w, box_h = wide * columns + 24 * (columns - 1) + 40, 60 + ROW * tall
         x, y = 0.5 * (w - box_w), 0.5 * (h - box_h)
         canvas.rect(0, 0, w, h, (0.0, 0.0, 0.0, 0.45))
@@ -326,6 +332,8 @@ class Hud:
         canvas.rect(x, y, box_w, box_h, (*GROUND[:3], 0.95), ROUND)
         canvas.rect(x, y, box_w, box_h, (1.0, 1.0, 1.0, 0.10), ROUND, outline=1.0)
         canvas.text(x + 20, y + 29, "Keys", BRIGHT, TITLE)
+        if more > 0:
+            canvas.text(x + box_w - 20, y + 29, f"wheel: {more} more", DIM, SMALL, "right")
         for k, (key, meaning) in enumerate(rows):
             left, base = x + 20 + (k // tall) * (wide + 24), y + 46 + (k % tall + 0.5) * ROW + UNDER * TEXT
             canvas.text(left, base, canvas.elided(key, min(keys - 14, wide), TEXT), ACCENT, TEXT)

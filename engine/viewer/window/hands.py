@@ -162,7 +162,9 @@ class Hands:
 
     def on_mouse_scroll(self, x: int, y: int, scroll_x: float, scroll_y: float) -> None:
         viewer = self.viewer
-        if not (viewer.display and viewer.hud.panel.wheel(x, viewer.window.get_size()[1] - 1 - y, scroll_y)):
+        if viewer.helping:
+            viewer.hud.further -= int(np.sign(scroll_y)) * 3
+        elif not (viewer.display and viewer.hud.panel.wheel(x, viewer.window.get_size()[1] - 1 - y, scroll_y)):
             viewer.seeing(self._point(x, y))[0].dolly(0.88**scroll_y)
 
     def on_file_drop(self, x: int, y: int, paths: list[str]) -> None:
