@@ -67,6 +67,19 @@ def test_colours_for_robots_leave_what_is_added_as_it_is():
     assert drawing.colors[-1].tolist() == [1.0] * 4 and [text for text, _ in drawing.legend] == ["mechanism"]
 
 
+def test_hands_may_move_what_stands_still_alone():
+    scene = engine.Scene(MODEL)
+    still, along = scene.add(target=(0, 0, 1)), scene.add(target=(0, 0, 0), moving="tip")
+    assert still.source.free and not along.source.free
+    still.source.q[0, 4:] = 1.0, 2.0, 3.0
+    np.testing.assert_array_equal(still.poses(0.0)[0, 0, :3, 3], [1.0, 2.0, 3.0])
+
+
+def test_robots_of_one_name_are_told_apart():
+    drawing = mark(engine.Scene([MODEL, MOTION]), 0.0, Shown(colors="robots"))
+    assert [text for text, _ in drawing.legend] == ["mechanism 1", "mechanism 2"]
+
+
 def test_exported_files_have_it(tmp_path):
     scene = engine.Scene(MOTION)
     scene.add(frame=np.eye(4), moving="arm", name="tool")

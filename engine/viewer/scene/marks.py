@@ -86,7 +86,9 @@ def colored(drawing: Drawing, scene: Scene, by: str) -> Drawing:
     light = 0.45 + 0.55 * bare.max(axis=1, keepdims=True)                      # dark parts stay darker
     colors = drawing.colors.copy()
     colors[own >= 0, :3] = (tints[own] * light / np.maximum(bare, 0.02))[own >= 0]
-    names = [f"{a.name}{f', rollout {k}' if n > 1 else ''}" for a, n in zip(scene.actors, counts, strict=True) for k in range(n)]
+    alike = [a.name for a in scene.actors]
+    called = [f"{name} {alike[: i + 1].count(name)}" if alike.count(name) > 1 else name for i, name in enumerate(alike)]
+    names = [f"{name}{f', rollout {k}' if n > 1 else ''}" for name, n in zip(called, counts, strict=True) for k in range(n)]
     told = range(len(names)) if len(names) <= TOLD else np.linspace(0, len(names) - 1, TOLD).astype(int)
     return replace(drawing, colors=colors, legend=[*drawing.legend, *((names[k], (*tints[k], 1.0)) for k in told)])
 

@@ -99,9 +99,10 @@ class Still(Source):
     ----------
     q : (instances, nq), neutral by default; it may be changed
     first : as it was
+    free : whether hands may change it
     """
 
-    moves = False
+    moves, free = False, True
 
     def __init__(self, model: Model, q: Any = None) -> None:
         super().__init__(model, (0.0, 0.0, 0.0))

@@ -49,6 +49,8 @@ class Thing(Actor):
 class Attached(Still):
     """A frame that goes along with a link of an actor, or where a function of time says."""
 
+    free = False
+
     def __init__(self, model: Model, pose: Array, carrier: Callable[[float], Array], times: Callable[[Array], Array]) -> None:
         super().__init__(model, coordinates(pose[None]))
         self.pose, self.carrier, self.carried = pose, carrier, times

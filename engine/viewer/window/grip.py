@@ -42,7 +42,7 @@ class Grip:
         if isinstance(source, Running) and not source.live.paused:
             self.target = self._under(to)
             source.live.pull(self.link, self.local, self.target)
-        elif isinstance(source, Still):
+        elif isinstance(source, Still) and source.free:
             self._reach(source, to)
 
     def _under(self, to: Pixel) -> Array:

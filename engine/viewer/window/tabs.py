@@ -86,7 +86,7 @@ class Tabs:
         actor, instance = self._actor
         source, model = actor.source, actor.model
         q = source.state(self.viewer.t)[0][instance]
-        still = source if isinstance(source, Still) else None
+        still = source if isinstance(source, Still) and source.free else None
         rows: list[Row] = [Heading("joints" if still else "joints, as they are")]
         size = 2.0 * self.viewer.scene.extent[1]
         for b in (b for b in model.bodies if not b.mimics):

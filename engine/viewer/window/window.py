@@ -83,7 +83,6 @@ class Viewer:
         self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
         self.renderer.foot = 64.0                                              # the timeline's
         self.panes, self.tabs, self.hands = Panes(self.renderer), Tabs(self), Hands(self)
-        self.grip: Grip | None = None
         self.recording: Recording | None = None
         self._now, self._period, self._toasted = time.perf_counter(), 1 / 60, -np.inf
         self._begin(scene, camera, readings)
@@ -95,6 +94,7 @@ class Viewer:
         self.picked: tuple[Actor, int, str] | None = None
         self._particulars: Readings | None = None
         self.measuring, self.measured = False, list[tuple[Actor, int, int, Array]]()
+        self.grip: Grip | None = None
 
     @property
     def camera(self) -> Camera:
@@ -405,9 +405,11 @@ class Viewer:
 
     def _gizmo(self, camera: Camera) -> Gizmo | None:
         """Return the handles at the picked link of a robot at rest."""
-        if self.picked is None or not isinstance(self.picked[0].source, Still) or self.measuring:
+        if self.picked is None or self.measuring:
             return None
         actor, instance, link = self.picked
+        if not (isinstance(actor.source, Still) and actor.source.free):
+            return None
         return Gizmo(actor.poses(self.t)[instance, actor.model.link_index(link)], camera, self.camera)
 
     def take_hold(self, at: Pixel, free: bool) -> None:
