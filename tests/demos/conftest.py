@@ -54,5 +54,7 @@ def check_axes(figure):
     figure.canvas.draw()
     for axes in figure.axes:
         for axis in axes._axis_map.values():
-            boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_visible() and label.get_text()]
-            assert not any(a.shrunk(0.9, 0.9).overlaps(b) for a, b in itertools.pairwise(boxes))
+            low, high = sorted(axis.get_view_interval())
+            ticks = [tick.label1 for tick in axis.majorTicks if low <= tick.get_loc() <= high and tick.label1.get_visible()]
+            boxes = [text.get_window_extent() for text in (*ticks, axis.label) if text.get_text()]
+            assert not any(a.shrunk(0.9, 0.9).overlaps(b) for a, b in itertools.combinations(boxes, 2))
