@@ -32,7 +32,7 @@ import show  # noqa: E402
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 #: pixels of a robot in the contact sheet, and robots in a row
 TILE, COLUMNS = 120, 8
-#: files whose visuals are turned for viewers that apply the up axis of COLLADA, as the engine and ROS's viewers do not
+#: files whose visuals are written for viewers that turn them by the up axis of COLLADA, as ROS's viewers do not
 TURNED = ("icub_description/robots/icub.urdf", "icub_description/robots/icub_reduced.urdf")
 
 
@@ -122,13 +122,11 @@ def robots(path: Path, tile: int = TILE) -> None:
     files = sorted(ROBOTS.rglob("*.urdf"))
     for file in files:
         name = str(file.relative_to(ROBOTS))
-        if name in TURNED:
-            print(f"{name}: not shown\n  its visuals are turned for viewers that apply the up axis of COLLADA")
-            continue
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             try:
-                pictures.append((file.stem, Image.fromarray(engine.render(engine.load_urdf(file), size=(2 * tile, 2 * tile)))))
+                model = engine.load_urdf(file, up_axis=name in TURNED)
+                pictures.append((file.stem, Image.fromarray(engine.render(model, size=(2 * tile, 2 * tile)))))
                 print(name, *(f"\n  note: {note.message}" for note in notes))
             except ValueError as problem:
                 print(f"{name}: not shown\n  {str(problem).removeprefix(f'{file}:')}")

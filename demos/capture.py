@@ -141,6 +141,8 @@ def plot(trajectory, gap, turned, path: Path) -> None:
     for axis, title in zip((a, b, c, d), ("gripper from handle", "joints, rad", "joint torques, N·m", "base"), strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (c, d):
+        axis.set_xlabel("t, s")
     a.legend()
     d.legend()
     figure.suptitle("capture of a tumbling target, base uncontrolled")

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import show
+import trimesh
 
 import engine
 from engine import dynamics, ops
 from engine.simulation.actuators import Thrusters
-from engine.spatial import quaternion, so3
+from engine.spatial import quaternion, se3, so3
 
 FILE = "hextilt_description/urdf/hextilt_flying_arm_5.urdf"
 RADIUS, TILT, MOST = 0.25, np.radians(20.0), 8.0                               # of the rotors: m, rad, N
@@ -67,7 +70,7 @@ def main() -> None:
     show.add_options(parser)
     options = parser.parse_args()
 
-    model = engine.load_urdf(show.robot(FILE), floating_base=True)
+    model = engine.load_urdf(show.robot(FILE), floating_base=True, up_axis=False)
     thrusters = rotors(model.links[0].name)
     start = model.neutral()
     start[6] = 1.5
@@ -88,7 +91,43 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, start, options.out / "drone_arm.png")
     print(f"wrote {options.out / 'drone_arm.png'}")
-    show.show(options, motions["with the arm in view"])
+    if options.view or options.video:
+        with tempfile.TemporaryDirectory() as folder:
+            show.show(options, turning(motions["with the arm in view"], Path(folder)))
+
+
+def turning(motion: engine.Trajectory, folder: Path) -> engine.Trajectory:
+    """The motion of a drone whose propellers turn, as the thrust's root, but slowly enough to be seen; their meshes lie in a folder.
+
+    In its file body and propellers are one mesh. Propellers are its parts that are higher than the others: they are inclined.
+    """
+    graph = motion.model.graph.copy()
+    base, (look,) = motion.model.links[0], motion.model.links[0].visuals
+    parts = engine.load_mesh(look).split(only_watertight=False)
+    blades = [part for part in parts if np.ptp(part.vertices[:, 2]) > 0.1]
+    blades.sort(key=lambda blade: np.arctan2(*blade.bounds.mean(axis=0)[1::-1]) % (2 * np.pi) + 0.1)
+    rest = trimesh.util.concatenate([part for part in parts if not any(part is blade for blade in blades)])
+    grey = engine.Material("grey", (0.2, 0.2, 0.21, 1.0))
+
+    def drawn(name: str, mesh: trimesh.Trimesh) -> tuple[engine.Geometry]:
+        mesh.export(folder / f"{name}.stl")
+        return (engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=folder / f"{name}.stl", material=grey),)
+
+    graph.nodes[base.name]["link"] = replace(base, visuals=drawn("body", rest))
+    for k, blade in enumerate(blades):
+        middle, outwards = blade.bounds.mean(axis=0), np.array([np.cos(k * np.pi / 3), np.sin(k * np.pi / 3), 0.0])
+        along = np.linalg.svd(blade.vertices - blade.vertices.mean(axis=0))[2][0]
+        axis = np.cross(outwards, along)
+        blade.apply_translation(-middle)
+        name = f"propeller{k}"
+        graph.add_node(name, link=engine.Link(name, visuals=drawn(name, blade)))
+        joint = engine.Joint(name, "continuous", base.name, name, se3.pose(np.eye(3), middle), axis * np.sign(axis[2]))
+        graph.add_edge(base.name, name, joint=joint)
+    thrust = np.maximum(motion("rotors.thrust"), 0.0)
+    angle = np.cumsum(2 * np.pi * 1.3 * np.sqrt(thrust / thrust.mean()) * np.gradient(motion.t)[:, None], axis=0) * (-1.0) ** np.arange(6)
+    model = engine.Model.from_graph(graph, floating_base=True)
+    v, vdot, tau = (np.pad(x, ((0, 0), (0, 6))) for x in (motion.v, motion.vdot, motion.tau))
+    return replace(motion, model=model, q=np.column_stack([motion.q, angle]), v=v, vdot=vdot, tau=tau)
 
 
 def plot(motions, start, path: Path) -> None:
@@ -107,6 +146,8 @@ def plot(motions, start, path: Path) -> None:
     for axis, title in zip((a, b, c, d), ("arm, rad", "rotors, N", "base moved, mm", "base turned, deg"), strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (c, d):
+        axis.set_xlabel("t, s")
     c.legend()
     figure.savefig(path, dpi=110)
 

@@ -141,6 +141,7 @@ def plot(motions: dict[str, engine.Trajectory], path: Path) -> None:
     for axis, title in ((above, "angle, rad"), (below, "torque, N·m")):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    below.set_xlabel("t, s")
     figure.savefig(path, dpi=110)
 
 

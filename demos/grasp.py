@@ -166,6 +166,8 @@ def plot(motion: engine.Trajectory, path: Path) -> None:
     for axis, title in ((a, "handle from gripper"), (b, "fingers on the handle, N"), (c, "arm's torques, N·m"), (d, "bus turns, deg/s")):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (c, d):
+        axis.set_xlabel("t, s")
     for axis in (a, b, d):
         axis.legend()
     figure.suptitle("grasp of a tumbling target")

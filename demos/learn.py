@@ -173,7 +173,7 @@ def plot(curve, t, gap, path: Path) -> None:
     a.plot(curve)
     a.set(title="mean distance while it learns, m", xlabel="update")
     b.plot(t, gap.T, lw=0.8)
-    b.set(title="gripper from the point in flight, m", xlabel="s")
+    b.set(title="gripper from the point in flight, m", xlabel="t, s")
     for axis in (a, b):
         axis.grid(alpha=0.3)
         axis.set_ylim(0.0)

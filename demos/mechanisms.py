@@ -166,6 +166,8 @@ def plot(name: str, trajectory: engine.Trajectory, mechanism: Mechanism, path: P
     for axis, title in zip((a, b, c), titles, strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (b, c):
+        axis.set_xlabel("t, s")
     figure.savefig(path, dpi=110)
 
 

@@ -130,6 +130,8 @@ def plot(motion: engine.Trajectory, path: Path) -> None:
     for axis, title in zip((a, b, c, d), titles, strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (c, d):
+        axis.set_xlabel("t, s")
     for axis in (a, b, c):
         axis.legend()
     figure.suptitle("a quadruped stands, is pushed, and trots")

@@ -126,6 +126,7 @@ def plot(flights, path: Path) -> None:
         b.plot(TICK * np.arange(len(took)), 1e3 * took, lw=1)
         b.set_title(f"{name}: what a plan took, ms")
         for axis in (a, b):
+            axis.set_xlabel("t, s")
             axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
 

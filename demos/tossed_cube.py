@@ -72,6 +72,7 @@ def plot(t: np.ndarray, paths: np.ndarray, drifts: dict[str, np.ndarray], path: 
     for k in range(paths.shape[1]):
         space.plot(*paths[first, k].T, lw=1)
     space.set_aspect("equal")
+    space.locator_params(nbins=4)
     space.set(xlabel="x, m", ylabel="y, m", zlabel="z, m", title="paths of four corners, 0.5 s")
     axis = figure.add_subplot(1, 2, 2)
     for name, drift in drifts.items():

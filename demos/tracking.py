@@ -90,6 +90,8 @@ def plot(motion: engine.Trajectory, error: np.ndarray, path: Path) -> None:
     for axis, title in zip((a, b, c, d), titles, strict=True):
         axis.set_title(title)
         axis.grid(alpha=0.3)
+    for axis in (c, d):
+        axis.set_xlabel("t, s")
     figure.suptitle(motion.model.name)
     figure.savefig(path, dpi=110)
 

@@ -88,6 +88,7 @@ def looks() -> list[engine.Geometry]:
         show.shape("cylinder", (0.131, 0.04), red, at=(0.25, 0.0, 0.0), along="x"),
         show.shape("capsule", (0.06, 0.5), dark, at=(0.0, 0.0, -0.13), along="x"),
         show.shape("box", (0.16, 0.5, 0.015), red, at=(-0.42, 0.0, 0.0)), show.shape("box", (0.16, 0.015, 0.5), red, at=(-0.42, 0.0, 0.0)),
+        show.shape("cylinder", (0.03, 0.1), dark, at=(-0.59, 0.0, 0.0), along="x"),
         show.shape("cylinder", (0.09, 0.02), dark, at=(-0.62, 0.0, 0.0), along="x"),
     ]  # fmt: skip
 

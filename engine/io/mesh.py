@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +18,7 @@ from engine.checks import shown
 from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
-from engine.io.prepared import MOST_TRIANGLES, prepared
+from engine.io.prepared import MOST_TRIANGLES, prepared, weighed
 from engine.io.xml import bytes_of
 from engine.model import Geometry
 
@@ -223,7 +225,11 @@ def read(path: str) -> Contents:
 
     Raises
     ------
-    RobotFileError : there is no such file, it is not one to be read, or it holds no triangles or unsound ones
+    RobotFileError : there is no such file, it is not one to be read, it holds no triangles or unsound ones, or too many for the memory
+
+    Warns
+    -----
+    RobotFileWarning : it takes very much memory
     """
     kind = suffix(path)
     if kind not in FORMATS:
@@ -231,12 +237,15 @@ def read(path: str) -> Contents:
     data, named = bytes_of(path, MAX_BYTES, "a mesh"), Named(path)
     logging.getLogger("trimesh").addHandler(logging.NullHandler())          # what it logs is not printed, unless the caller says so
     try:
-        # what the many readers think of their libraries is not the caller's matter, but a text that was read in part is
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            warnings.filterwarnings("error", "string or file could not be read to its end")
-            meshes = placed(prepared(data, kind, named), kind, named)
+        with quietly():
+            ready = prepared(data, kind, named)
+        if said := weighed(data, kind):
+            warnings.warn(f"{path}: {said}", RobotFileWarning, stacklevel=2)
+        with quietly():
+            meshes = placed(ready, kind, named)
             check_sound(meshes)
+    except RobotFileWarning:
+        raise
     except RobotFileError as problem:
         raise RobotFileError(problem.reason, path) from None
     except Exception as e:  # whatever the many readers raise at a file that is not theirs
@@ -246,6 +255,15 @@ def read(path: str) -> Contents:
         said = lacking or short(f"{type(e).__name__}: {e}")
         raise RobotFileError(f"the mesh cannot be read ({said}); expected a whole {kind} file", path) from None
     return Contents(meshes, named)
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Leave out what the many readers think of their libraries, which is not the caller's matter, but not that a text was read in part."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", "string or file could not be read to its end")
+        yield
 
 
 def placed(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:

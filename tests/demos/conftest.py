@@ -1,6 +1,7 @@
 """Demos run as scripts are, in this process: they share what is compiled, the renderer and matplotlib."""
 
 import functools
+import itertools
 import runpy
 import sys
 from pathlib import Path
@@ -26,6 +27,8 @@ def demo(monkeypatch, capfd, tmp_path):
         video = ("--video", picture) if looks else ()
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *map(str, ("--out", tmp_path, *video, *arguments))])
         runpy.run_path(str(DEMOS / f"{name}.py"), run_name="__main__")
+        for figure in map(pyplot.figure, pyplot.get_fignums()):
+            check_axes(figure)
         pyplot.close("all")
         said = capfd.readouterr()
         assert not said.err
@@ -43,3 +46,15 @@ def colors(picture):
     with Image.open(picture) as image:
         assert image.size == SIZE
         return len(image.convert("RGB").crop((80, 45, 240, 135)).getcolors(1 << 20))
+
+
+def check_axes(figure):
+    """What a figure is drawn over is said below it, and no number of an axis lies on its neighbour."""
+    assert any(axes.get_xlabel() for axes in figure.axes)
+    figure.canvas.draw()
+    for axes in figure.axes:
+        for axis in axes._axis_map.values():
+            low, high = sorted(axis.get_view_interval())
+            ticks = [tick.label1 for tick in axis.majorTicks if low <= tick.get_loc() <= high and tick.label1.get_visible()]
+            boxes = [text.get_window_extent() for text in (*ticks, axis.label) if text.get_text()]
+            assert not any(a.shrunk(0.9, 0.9).overlaps(b) for a, b in itertools.combinations(boxes, 2))

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import engine
@@ -31,9 +32,15 @@ def test_tracking(demo, tmp_path):
     assert engine.load_trajectory(tmp_path / "tracking_ur5.h5").t[-1] == 8.0
 
 
-def test_drone_with_arm(demo):
+def test_drone_with_arm(demo, monkeypatch):
+    """What is shown of it has propellers that turn, three to either side, and is else what was simulated."""
+    seen, render = [], engine.render
+    monkeypatch.setattr(engine, "render", lambda source, *given, **options: seen.append(source) or render(source, *given, **options))
     moved = [float(x) for x in re.findall(r"moved by (\S+) mm", demo("drone_arm"))]
     assert moved[0] < 1e-6 < 0.5 < moved[1]
+    model = seen[0].model
+    turned = np.array([seen[0].q[-1, model.q_slice(f"propeller{k}")] for k in range(6)])
+    assert (turned[::2] > 50).all() and (turned[1::2] < -50).all() and model.nq == 7 + 5 + 6
 
 
 def test_receding(demo):

@@ -3,6 +3,8 @@
 import itertools
 import re
 
+import engine
+
 
 def numbers(pattern, text):
     return [float(x) for x in re.findall(pattern, text)]
@@ -30,8 +32,17 @@ def test_integrators(demo):
         assert name != "implicit_midpoint" or abs(float(drift)) < 1e-13
 
 
-def test_underwater(demo):
+def test_underwater(demo, monkeypatch):
+    """What is shown of it hangs together."""
+    seen, render = [], engine.render
+    monkeypatch.setattr(engine, "render", lambda source, *given, **options: seen.append(source) or render(source, *given, **options))
     said = demo("underwater")
+    (link,) = seen[0].model.links
+    boxes = [engine.load_mesh(g).apply_transform(g.placement).bounds for g in link.visuals]
+    joined = {0}
+    for _ in boxes:
+        joined |= {k for k, b in enumerate(boxes) if any((b[0] < boxes[j][1]).all() and (boxes[j][0] < b[1]).all() for j in joined)}
+    assert len(joined) == len(boxes)
     trends = dict(re.findall(r"^(\w+) +energy .* trend (\S+) J", said, re.M))
     assert abs(float(trends["dqvi"])) < 0.05 < float(trends["cg4"])
     assert numbers(r"upright to (\S+) deg", said)[0] < 3

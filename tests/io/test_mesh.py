@@ -14,7 +14,7 @@ import pytest
 import trimesh
 from PIL import Image
 
-from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
+from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf, prepared
 from engine.io.mesh import different
 from engine.io.mesh import read as contents
 from engine.model import Geometry
@@ -453,6 +453,43 @@ def test_broken_meshes(tmp_path, name, data, said):
     assert not check(file).findings
     report = check(file, meshes=True)
     assert report.ok and said in str(report) and "link 'a'" in str(report)
+
+
+@pytest.mark.parametrize("head", [b"", b"solid ball", b"solid ball\n"])
+@pytest.mark.parametrize("left", [60, 84, 90, -1])
+def test_a_binary_stl_that_is_cut_off(tmp_path, head, left):
+    """Whatever its header is: many begin as texts do."""
+    whole = trimesh.creation.icosphere(2).export(file_type="stl")
+    (tmp_path / "x.stl").write_bytes((head.ljust(80, b"\0") + whole[80:])[:left])
+    with pytest.raises(RobotFileError, match=r"x.stl: the mesh cannot be read \(its \d+ bytes are not those of the \d+ triangles that it"):
+        load_mesh(geometry(place(tmp_path, "x.stl", "r.urdf")))
+
+
+@pytest.mark.parametrize("format", ["stl", "ply", "glb", "obj", "dae"])
+def test_memory_is_told_of_before_it_is_taken(tmp_path, monkeypatch, format):
+    ball = trimesh.creation.icosphere(4)
+    ball.export(tmp_path / f"x.{format}")
+    shape = geometry(place(tmp_path, f"x.{format}", "r.urdf"), up_axis=False)
+    count = prepared.counted((tmp_path / f"x.{format}").read_bytes(), f".{format}")
+    assert count == len(ball.faces) if format in ("stl", "ply", "glb") else 0.5 < count / len(ball.faces) < 2
+    monkeypatch.setattr(prepared, "MUCH", 10**6)
+    monkeypatch.setattr(prepared, "free_memory", lambda: 2e6)
+    with pytest.raises(RobotFileError, match=rf"x.{format}: the mesh has about {count} triangles, .* GB of memory, and 0.002 GB are free"):
+        load_mesh(shape)
+    monkeypatch.setattr(prepared, "free_memory", lambda: 1e9)
+    with pytest.warns(RobotFileWarning, match=rf"x.{format}: the mesh has about {count} triangles, .* GB of memory; fewer would"):
+        assert len(load_mesh(shape).faces) == len(ball.faces)
+
+
+def test_a_huge_mesh_is_refused_at_once(tmp_path, monkeypatch):
+    """Ten million triangles in a file that has no blocks on the disk."""
+    with open(tmp_path / "x.stl", "wb") as file:
+        file.write(bytes(80) + (10**7).to_bytes(4, "little"))
+        file.truncate(84 + 50 * 10**7)
+    monkeypatch.setattr(prepared, "free_memory", lambda: 8e9)
+    with pytest.raises(RobotFileError, match="the mesh has about 10000000 triangles, which take about 12 GB of memory, and 8 GB are free"):
+        load_mesh(geometry(place(tmp_path, "x.stl", "r.urdf")))
+    assert prepared.free_memory() > 0
 
 
 def test_a_mesh_that_vanishes(tmp_path):

@@ -350,3 +350,15 @@ def test_a_model_at_rest_has_no_momentum_forces_or_trails() -> None:
 def test_what_cannot_be_shown_is_said(shown: Shown, said: str) -> None:
     with pytest.raises(ViewerError, match=said.replace("(did", r"\(did").replace("?)", r"\?\)")):
         mark(Scene(MOTION), 0.0, shown)
+
+
+def test_frames_are_seen_on_a_large_robot_of_small_links() -> None:
+    """A craft 10 m wide whose links are 5 cm: its frames are as long as can be seen in a picture of all of it."""
+    builder = Builder("craft")
+    for k, side in enumerate((10.0, 0.05, 0.05, 0.05, 0.05)):
+        look = Geometry("box", (side, 0.1 * side, 0.1 * side))
+        builder.add_link(f"link{k}", inertia=inertia.sphere(1.0, 0.1), visuals=(look,))
+        if k:
+            builder.add_joint(f"joint{k}", "revolute", f"link{k - 1}", f"link{k}", axis=(0, 1, 0))
+    starts, ends = arrows(mark(Scene(builder.model(floating_base=True)), 0.0, Shown(link_frames=True)))
+    assert np.linalg.norm(ends - starts, axis=1).min() > 0.05 * 10.0

@@ -135,3 +135,17 @@ def test_the_side_away_from_the_sun_is_dark(draw) -> None:
     light = replace(SPACE, key=np.array([1.0, 0.0, 0.0]))
     towards, away = (draw(Camera(azimuth=a, elevation=0.5), light=light)[-60:].mean() for a in (np.pi, 0.0))
     assert away < 0.1 < 0.2 < towards
+
+
+def test_stars_of_a_small_picture_are_no_blobs(draw) -> None:
+    """What they cover of it is little more than of one six times as wide, where they are two pixels wide."""
+    camera = Camera(elevation=-0.8, azimuth=1.0)
+    covered = [(draw(camera, size).max(axis=-1) > 0.2).mean() for size in ((1200, 900), (200, 150))]
+    assert 0.0 < covered[1] < 6.0 * covered[0]
+
+
+def test_the_earth_from_straight_above_has_fine_shapes(draw) -> None:
+    """Where a texel of its pattern is 8 pixels wide there is more in 8 pixels than straight lines between texels."""
+    picture = draw(Camera(elevation=0.5 * np.pi), (1280, 800)).mean(axis=-1)
+    bend = picture[:, 2:-2] - 0.5 * (picture[:, 4:] + picture[:, :-4])
+    assert bend.std() > 0.01

@@ -41,7 +41,7 @@ class Space:
         gl.glDrawArrays(gl.GL_TRIANGLE_FAN, 0, CORNERS)
         Pass(blend=ADDED).begin()
         gl.glEnable(gl.GL_PROGRAM_POINT_SIZE)
-        self.stars.use(turn=turn, limb=np.sin(DIP), scale=max(size[1] / 900.0, 1.0))
+        self.stars.use(turn=turn, limb=np.sin(DIP), scale=size[1] / 900.0)
         gl.glDrawArrays(gl.GL_POINTS, 0, STARS)
 
     def delete(self) -> None:

@@ -33,6 +33,8 @@ from engine.viewer.scene.things import Thing
 Array = np.ndarray
 #: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
 CANCELLED = 1e-6
+#: of the robot's size: the least length of frames' axes, which can be told apart in a picture of all of it
+FRAME = 0.06
 
 AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
 TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
@@ -121,12 +123,13 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
     now = source.driven(t, MOST) if shown.torques or shown.forces or shown.contacts else States(q[:MOST], v[:MOST])
     poses = source.links(now.q)
     index = {link.name: i for i, link in enumerate(model.links)}
+    axes = max(0.4 * known.link, FRAME * known.whole)
     if links := chosen(shown.link_frames, index):
-        symbols.frames(poses[:, links].reshape(-1, 4, 4), 0.4 * known.link)
+        symbols.frames(poses[:, links].reshape(-1, 4, 4), axes)
     jointed = [j for j in model.joints if j.parent and j.type.nv]
     if joints := [jointed[k] for k in chosen(shown.joint_frames, [j.name for j in jointed])]:
         T = poses[:, [index[j.parent] for j in joints]] @ np.array([j.placement for j in joints])
-        symbols.frames(T.reshape(-1, 4, 4), 0.4 * known.link)
+        symbols.frames(T.reshape(-1, 4, 4), axes)
     if shown.joint_axes:
         show_axes(symbols, model, known, now, poses, shown.joint_axes)
     if shown.centers:

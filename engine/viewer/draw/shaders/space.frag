@@ -15,7 +15,11 @@ void main() {
   vec3 n = vec3(0.0, 0.0, height) + (height * down - inside) * d;
   float sun = dot(n, key);
   float day = smoothstep(-0.10, 0.35, sun);
-  vec4 map = texture(ground, n.xy * 0.9 + 0.5);
+  // the pattern's own finer shape moves its edges, and lies in it as ripples: from straight above its texels are larger than pixels
+  vec2 p = n.xy * 0.9 + 0.5;
+  vec3 fine = texture(ground, 7.3 * p + vec2(0.31, 0.17)).rgb, other = texture(ground, 6.1 * p.yx + vec2(0.73, 0.59)).rgb;
+  vec4 map = texture(ground, p + 0.006 * (vec2(fine.g, other.g) - 0.4));
+  map.rgb *= 0.85 + 0.3 * mix(fine.g, other.g, 0.5);
   float glint = max(dot(reflect(d, n), key), 0.0);
   glint *= glint; glint *= glint; glint *= glint; glint *= glint;
   vec3 color = (map.rgb * map.rgb + map.a * glint * vec3(0.16, 0.15, 0.13)) * max(sun, 0.0);

@@ -10,9 +10,10 @@ flat out float sharp;
 void main() {
   float bright = max(max(light.r, light.g), light.b);
   float breadth = scale * (0.6 + 0.35 * smoothstep(0.5, 3.0, bright));         // standard deviation, pixels
-  sharp = 0.5 / (breadth * breadth);
-  color = light;
-  gl_PointSize = ceil(6.0 * breadth) + 1.0;
+  float finest = max(breadth, 0.45), dimmed = breadth / finest;                // of less than a pixel its light is left
+  sharp = 0.5 / (finest * finest);
+  color = light * dimmed;
+  gl_PointSize = ceil(6.0 * finest) + 1.0;
   vec4 p = turn * vec4(toward, 0.0);
   gl_Position = -toward.z > limb ? vec4(2.0, 2.0, 2.0, 1.0) : p.xyww;
 }

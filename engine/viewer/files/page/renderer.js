@@ -260,7 +260,7 @@ class Renderer {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE);
     gl.bindVertexArray(this.catalogue);
-    this.use(this.stars, {turn, limb: Math.sin(dip), scale: Math.max(this.canvas.height / 900, 1)});
+    this.use(this.stars, {turn, limb: Math.sin(dip), scale: this.canvas.height / 900});
     gl.drawArrays(gl.POINTS, 0, count);
     gl.disable(gl.BLEND);
   }
