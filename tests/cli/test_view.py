@@ -1,5 +1,10 @@
 """``engine view``: what is shown."""
 
+import signal
+import subprocess
+import sys
+import urllib.request
+
 import numpy as np
 
 import engine
@@ -33,3 +38,16 @@ def test_a_long_recording_is_shown_thinned(here, monkeypatch):
     monkeypatch.setattr(engine, "view", lambda source, **options: seen.append(source))
     whole = swung()
     assert run("view", "run.h5") == 0 and same(seen[0], whole[::6])
+
+
+def test_view_on_the_web_prints_its_address_and_waits_for_ctrl_c(here, capfd):
+    command = [sys.executable, "-m", "engine", "view", "robot.urdf", "--web", "--environment", "plain"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        url = process.stdout.readline().strip()
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert "<title>arm</title>" in page.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 0
+    assert run("view", "robot.urdf", "--web", "--view", "left") == 2
+    assert "--view is for a window" in capfd.readouterr().err
