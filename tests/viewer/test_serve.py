@@ -479,5 +479,6 @@ def test_the_page_says_when_the_server_is_gone_and_finds_it_again(browser, simul
         browser.open(server.url)
         browser.wait("page.status")
     browser.wait("document.getElementById('say').textContent.includes('gone')")
-    with engine.serve(MODEL, port=server.port, token="of-this-test"):
+    with engine.serve(simulator, port=server.port, token="of-this-test"):
+        browser.wait("window.page && page.served && page.served.kind === 'live' && page.t > 0")
         browser.wait("document.getElementById('say').textContent === ''")

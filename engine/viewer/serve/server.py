@@ -55,8 +55,7 @@ class Server:
         self._page = stage.page().encode()
         self._socket = listening(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
-        self._watchers: set[Any] = set()
-        self._holder: Any = None                                               # who pulls a link
+        self._watchers: set[Watcher] = set()
         self._ready, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"serve {self.port}", daemon=True)
         self._thread.start()
@@ -140,35 +139,13 @@ class Server:
         showing = asyncio.create_task(watcher.show())
         try:
             async for message in connection:
-                try:
-                    self._obey(watcher, message)
-                except Exception as problem:                                   # whatever it is, it stops nothing
-                    text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
-                    await connection.send(json.dumps({"error": text}))
+                await watcher.obey(message)
         except ConnectionClosed:
             pass
         finally:
             showing.cancel()
             self._watchers.discard(watcher)
-            self._let_go(watcher)
-
-    def _obey(self, watcher: Watcher, message: str | bytes) -> None:
-        order, fields = order_of(message)
-        if order == "seen":
-            watcher.unseen = max(watcher.unseen - 1, 0)
-            return
-        self._stage.obey(order, fields)
-        watcher.asked = True
-        if order == "pull":
-            self._holder = watcher
-        elif order == "release":
-            self._holder = None
-
-    def _let_go(self, watcher: Watcher) -> None:
-        """Release what a watcher pulls who has gone away."""
-        if self._holder is watcher and self.live is not None:
-            self._holder = None
-            self.live.release()
+            watcher.leave()
 
 
 class Watcher:
@@ -176,9 +153,30 @@ class Watcher:
 
     def __init__(self, connection: Any, stage: Stage) -> None:
         self.connection, self.stage = connection, stage
-        self.unseen, self.asked = 0, False
+        self._unseen, self._asked = 0, False
         self._state: Any = None
         self._told: set[str] = set()
+
+    async def obey(self, message: str | bytes) -> None:
+        """Do what a message says, or answer with a sentence."""
+        try:
+            order, fields = order_of(message)
+            if order == "seen":
+                self._unseen = max(self._unseen - 1, 0)
+                return
+            self.stage.obey(order, fields)
+            self._asked = True
+            if order in ("pull", "release"):
+                self.stage.holder = self if order == "pull" else None
+        except Exception as problem:                                           # whatever it is, it stops nothing
+            text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
+            await self.connection.send(json.dumps({"error": text}))
+
+    def leave(self) -> None:
+        """Release what it pulls."""
+        if self.stage.holder is self and self.stage.live is not None:
+            self.stage.holder = None
+            self.stage.live.release()
 
     async def show(self) -> None:
         """Send the newest state, whenever it is another and the browser keeps up; now and then what controls and plots show."""
@@ -193,14 +191,15 @@ class Watcher:
 
     async def _show(self, clock: Callable[[], float]) -> None:
         due, read = clock(), -READ
+        await self.connection.send(json.dumps({"page": self.stage.name}))
         while True:
             state = self.stage.state
-            if state is not self._state and self.unseen < AHEAD:
+            if state is not self._state and self._unseen < AHEAD:
                 self._state, frame = self.stage.frame()
-                self.unseen += 1
+                self._unseen += 1
                 await self.connection.send(frame)
-            if (self.asked or clock() - read >= READ) and self.unseen < AHEAD:
-                self.asked, read = False, clock()
+            if (self._asked or clock() - read >= READ) and self._unseen < AHEAD:
+                self._asked, read = False, clock()
                 await self._tell(self.stage.status(), self.stage.plots())
             due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
             await asyncio.sleep(max(due - clock(), 0.0))

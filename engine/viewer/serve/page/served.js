@@ -49,7 +49,9 @@ class Served extends Page {
   // ---------------------------------------------------------------- the socket
 
   connect() {
-    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket${location.search}`);
+    const address = new URL(`socket${location.search}`, location.href);
+    address.protocol = address.protocol.replace("http", "ws");
+    const socket = this.socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.say("");
     socket.onmessage = ({data}) => typeof data === "string" ? this.told(JSON.parse(data)) : this.show(data);
@@ -82,7 +84,8 @@ class Served extends Page {
     this.refresh();
   }
 
-  told({status, plots, error}) {
+  told({page, status, plots, error}) {
+    if (page && page !== this.served.name) location.reload();                               // another server answers
     if (error) this.say(error);
     if (plots) this.show_plots(plots);
     if (!status) return;
