@@ -19,7 +19,7 @@ from engine.model import Builder, Geometry, Material
 from engine.spatial import inertia, quaternion
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.serve.orders import ORDERS
-from engine.viewer.serve.server import AHEAD
+from engine.viewer.serve.watcher import AHEAD
 from tests.viewer.browser import Browser
 from tests.viewer.mechanism import RED, mechanism, motion
 
@@ -292,7 +292,7 @@ def test_nonsense_is_answered_with_a_sentence_and_stops_nothing(server):
                 watcher.socket.recv(timeout=10.0)
     with Watcher(server) as watcher:
         watcher.next("frame")
-    assert {*ORDERS} == {"seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn"}
+    assert {*ORDERS} == {"watch", "seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn"}
 
 
 def test_orders_steer_the_simulation(server):

@@ -46,24 +46,31 @@ class Served extends Page {
     });
   }
 
-  // ---------------------------------------------------------------- the socket
+  // ---------------------------------------------------------------- the socket, or the notebook around a frame
 
   connect() {
+    if (location.protocol === "about:") {
+      this.send = text => parent.postMessage(text, "*");
+      addEventListener("message", ({source, data}) => { if (source === parent) this.receive(data); });
+      this.order("watch");
+      return;
+    }
     const address = new URL(`socket${location.search}`, location.href);
     address.protocol = address.protocol.replace("http", "ws");
-    const socket = this.socket = new WebSocket(address);
+    const socket = new WebSocket(address);
+    this.send = text => { if (socket.readyState === WebSocket.OPEN) socket.send(text); };
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.say("");
-    socket.onmessage = ({data}) => typeof data === "string" ? this.told(JSON.parse(data)) : this.show(data);
+    socket.onmessage = ({data}) => this.receive(data);
     socket.onclose = () => {
       this.say("The server is gone; waiting for it.", true);
       setTimeout(() => this.connect(), AGAIN);
     };
   }
 
-  order(order, fields = {}) {
-    if (this.socket && this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({order, ...fields}));
-  }
+  order(order, fields = {}) { this.send?.(JSON.stringify({order, ...fields})); }
+
+  receive(data) { if (typeof data === "string") this.told(JSON.parse(data)); else this.show(data); }
 
   // A frame: a time and an origin for each actor, and from there the poses of the links that move.
   show(data) {
@@ -85,7 +92,7 @@ class Served extends Page {
   }
 
   told({page, status, plots, error}) {
-    if (page && page !== this.served.name) location.reload();                               // another server answers
+    if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.say(error);
     if (plots) this.show_plots(plots);
     if (!status) return;
