@@ -84,7 +84,7 @@ class Widget:
         if self._waits and self.live is not None:
             self._waits = False
             self.live.resume()
-        with contextlib.suppress(RuntimeError):
+        if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._watcher.obey(message), self._loop)
 
     def _run(self) -> None:
