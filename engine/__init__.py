@@ -64,7 +64,7 @@ from engine.simulation import (
     policy,
 )
 from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
-from engine.viewer.serve import Server, serve
+from engine.viewer.serve import Server, Widget, serve
 
 if TYPE_CHECKING:                                                              # at run time the package itself, which is called like it
     from engine.inverse_kinematics import inverse_kinematics
@@ -78,9 +78,9 @@ __all__ = [
     "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server", "Shown", "SimulationError",
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
-    "Viewer", "ViewerError", "Weld", "base_parameters", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
-    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads", "gradient", "gufunc",
-    "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh", "load_trajectory",
-    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "serve", "set_threads",
-    "simulation", "spatial", "view", "viewer",
+    "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile", "compiler",
+    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
+    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
+    "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "serve",
+    "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from tests.bench.derivatives import derivatives
 from tests.bench.learning import learning
 from tests.bench.parameters import parameters
 from tests.bench.policies import policies
+from tests.bench.web import web
 
 BATCH = 4096
 
@@ -407,7 +408,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
 
 
 PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, body, contact, campaigns,
-                                 policies, learning, reach, precision, pictures)}  # fmt: skip
+                                 policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

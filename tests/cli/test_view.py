@@ -1,5 +1,10 @@
 """``engine view``: what is shown."""
 
+import signal
+import subprocess
+import sys
+import urllib.request
+
 import numpy as np
 
 import engine
@@ -61,3 +66,16 @@ def test_what_belongs_to_a_simulation_is_refused_without_one(here, capsys):
                             (("robot.urdf", "--show", "centres"), "there is no centres; expected some of")):  # fmt: skip
         assert run("view", *arguments) == 2
         assert said in " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
+
+
+def test_view_on_the_web_prints_its_address_and_waits_for_ctrl_c(here, capfd):
+    command = [sys.executable, "-m", "engine", "view", "robot.urdf", "--web", "--environment", "plain"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        url = process.stdout.readline().strip()
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert "<title>arm</title>" in page.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 0
+    assert run("view", "robot.urdf", "--web", "--view", "left") == 2
+    assert "--view is for a window" in capfd.readouterr().err

@@ -97,9 +97,10 @@ class Browser:
         self.wait("document.body && (document.body.dataset.shown !== undefined || document.body.classList.contains('broken'))")
 
     def picture(self) -> np.ndarray:
-        """What is seen (h, w, 3), when the page has drawn."""
+        """What is seen (h, w, 3), when the page has drawn it as fine as it does what stands still."""
         from PIL import Image
 
+        self.wait("!window.page || page.playing || page.lost || (page.rested && !page.waiting)")
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         data = base64.b64decode(self("Page.captureScreenshot", format="png")["data"])
         return np.array(Image.open(io.BytesIO(data)).convert("RGB"))

@@ -19,7 +19,7 @@ from engine.model import Builder, Geometry, Material
 from engine.spatial import inertia, quaternion
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.serve.orders import ORDERS
-from engine.viewer.serve.server import AHEAD
+from engine.viewer.serve.watcher import AHEAD
 from tests.viewer.browser import Browser
 from tests.viewer.mechanism import RED, mechanism, motion
 
@@ -292,7 +292,7 @@ def test_nonsense_is_answered_with_a_sentence_and_stops_nothing(server):
                 watcher.socket.recv(timeout=10.0)
     with Watcher(server) as watcher:
         watcher.next("frame")
-    assert {*ORDERS} == {"seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn"}
+    assert {*ORDERS} == {"watch", "seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn"}
 
 
 def test_orders_steer_the_simulation(server):
@@ -479,5 +479,6 @@ def test_the_page_says_when_the_server_is_gone_and_finds_it_again(browser, simul
         browser.open(server.url)
         browser.wait("page.status")
     browser.wait("document.getElementById('say').textContent.includes('gone')")
-    with engine.serve(MODEL, port=server.port, token="of-this-test"):
+    with engine.serve(simulator, port=server.port, token="of-this-test"):
+        browser.wait("window.page && page.served && page.served.kind === 'live' && page.t > 0")
         browser.wait("document.getElementById('say').textContent === ''")

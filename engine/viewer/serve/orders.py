@@ -59,7 +59,7 @@ def point(what: str, x: Any) -> Array:
 
 #: order -> its fields, and what each has to be
 ORDERS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
-    "seen": {}, "pause": {}, "resume": {}, "reset": {}, "release": {},
+    "watch": {}, "seen": {}, "pause": {}, "resume": {}, "reset": {}, "release": {},
     "step": {"steps": count}, "speed": {"value": pace},
     "set": {"name": name, "value": values},
     "pull": {"link": name, "point": point, "target": point},

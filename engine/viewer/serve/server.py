@@ -5,28 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import json
 import logging
 import re
 import secrets
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from engine.checks import EngineError, shown, whole
+from engine.checks import shown, whole
 from engine.simulation import Live
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
-from engine.viewer.serve.orders import MESSAGE, order_of
-from engine.viewer.serve.stage import READ, Stage
+from engine.viewer.serve.orders import MESSAGE
+from engine.viewer.serve.stage import Stage
+from engine.viewer.serve.watcher import Watcher
 from engine.viewer.window.view import begun
 
 #: where it is looked for first
 PORT = 8123
-#: frames in a second, at most, and how many a watcher may not have seen yet: a slow one gets fewer, and always the newest
-RATE, AHEAD = 60.0, 4
 #: s that a browser has to say what it wants, and to say goodbye
 PATIENCE = 2.0
 #: nothing beside the page itself: not even its address is told to anybody
@@ -55,8 +52,7 @@ class Server:
         self._page = stage.page().encode()
         self._socket = listening(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
-        self._watchers: set[Any] = set()
-        self._holder: Any = None                                               # who pulls a link
+        self._watchers: set[Watcher] = set()
         self._ready, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"serve {self.port}", daemon=True)
         self._thread.start()
@@ -137,80 +133,21 @@ class Server:
         if self._waits and self.live is not None:
             self._waits = False
             self.live.resume()
-        showing = asyncio.create_task(watcher.show())
+
+        async def show() -> None:
+            with contextlib.suppress(ConnectionClosed):
+                await watcher.show()
+
+        showing = asyncio.create_task(show())
         try:
             async for message in connection:
-                try:
-                    self._obey(watcher, message)
-                except Exception as problem:                                   # whatever it is, it stops nothing
-                    text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
-                    await connection.send(json.dumps({"error": text}))
+                await watcher.obey(message)
         except ConnectionClosed:
             pass
         finally:
             showing.cancel()
             self._watchers.discard(watcher)
-            self._let_go(watcher)
-
-    def _obey(self, watcher: Watcher, message: str | bytes) -> None:
-        order, fields = order_of(message)
-        if order == "seen":
-            watcher.unseen = max(watcher.unseen - 1, 0)
-            return
-        self._stage.obey(order, fields)
-        watcher.asked = True
-        if order == "pull":
-            self._holder = watcher
-        elif order == "release":
-            self._holder = None
-
-    def _let_go(self, watcher: Watcher) -> None:
-        """Release what a watcher pulls who has gone away."""
-        if self._holder is watcher and self.live is not None:
-            self._holder = None
-            self.live.release()
-
-
-class Watcher:
-    """A browser that watches a stage: what it was sent, and how much of it it has not seen yet."""
-
-    def __init__(self, connection: Any, stage: Stage) -> None:
-        self.connection, self.stage = connection, stage
-        self.unseen, self.asked = 0, False
-        self._state: Any = None
-        self._told: set[str] = set()
-
-    async def show(self) -> None:
-        """Send the newest state, whenever it is another and the browser keeps up; now and then what controls and plots show."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            await self._show(asyncio.get_running_loop().time)
-        except ConnectionClosed:
-            pass
-        except Exception as problem:                                           # told where it can be seen; orders are still obeyed
-            await self.connection.send(json.dumps({"error": f"nothing more can be shown: {problem or type(problem).__name__}"}))
-
-    async def _show(self, clock: Callable[[], float]) -> None:
-        due, read = clock(), -READ
-        while True:
-            state = self.stage.state
-            if state is not self._state and self.unseen < AHEAD:
-                self._state, frame = self.stage.frame()
-                self.unseen += 1
-                await self.connection.send(frame)
-            if (self.asked or clock() - read >= READ) and self.unseen < AHEAD:
-                self.asked, read = False, clock()
-                await self._tell(self.stage.status(), self.stage.plots())
-            due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
-            await asyncio.sleep(max(due - clock(), 0.0))
-
-    async def _tell(self, *texts: str) -> None:
-        """Send texts but those that were sent the last time."""
-        for text in texts:
-            if text not in self._told:
-                await self.connection.send(text)
-        self._told = {*texts}
+            watcher.leave()
 
 
 def reply(status: int, body: bytes | str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ class Stage:
     ----------
     kind : "live", "rest" or "motion"; the first two are sent as frames, the last one is all in the page
     live : the simulation that is steered, or None
+    holder : who pulls a link of it, or None
+    name : of this stage alone, by which a page knows that it is still the same
     """
 
     def __init__(self, scene: Scene, fps: float) -> None:
@@ -49,6 +52,8 @@ class Stage:
         first = scene.actors[0]
         labels = [f"q.{first.model.labels('q')[b.q.start]}" for b in first.model.bodies if b.kind.nq == 1 and not b.mimics]
         self.readings = Readings(first, 0, labels[:JOINTS])
+        self.holder: Any = None
+        self.name = secrets.token_hex(8)
         self._turned = object()                                               # another one after each turn of a joint
         self._frame: tuple[Any, bytes] = None, b""                             # the last one, which several watchers may ask for
         self._plots = -np.inf, ""
@@ -61,7 +66,7 @@ class Stage:
         ViewerError : there are too many poses
         """
         times = sample_times(self.scene, self.fps) if self.kind == "motion" else np.array([self.t])
-        served = {"kind": self.kind, "moving": self.moving,
+        served = {"kind": self.kind, "name": self.name, "moving": self.moving,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
         return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [PAGE / "pick.js", PAGE / "served.js"],
                         [PAGE / "served.css"])  # fmt: skip
@@ -157,7 +162,7 @@ def moving(actor: Actor) -> list[int]:
 
 def turning(actor: Actor) -> dict[str, Body]:
     """Return the bodies of a model at rest by the names of their joints, of those with one coordinate of their own."""
-    own = isinstance(actor.source, Still) and actor.instances == 1
+    own = isinstance(actor.source, Still) and actor.source.free and actor.instances == 1
     return {b.joint.name: b for b in actor.model.bodies if own and b.kind.nq == 1 and not b.mimics}
 
 

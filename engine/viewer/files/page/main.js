@@ -8,7 +8,7 @@ const STEP = 1 / 60;                                      // s, of the arrow key
 const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
 // Where a browser is slow, what moves is drawn with fewer pixels and coarse surfaces: shares of the pixels along a side, from fine on.
 const SHARES = [1, 1, 0.7, 0.5], SLOW = 30, QUICK = 10;   // ms that a picture takes, above and below which there are fewer and more
-const LOOKS = 4, REST = 300;                              // of so many pictures one is timed; ms after the last one, it is drawn fine
+const LOOKS = 4, REST = 150;                              // of so many pictures one is timed; ms after the last one, it is drawn fine
 const element = id => document.getElementById(id);
 
 class Page {
@@ -21,6 +21,7 @@ class Page {
     this.clock = null;                                    // ms, when the last frame was shown
     this.loop = true;
     this.level = this.pictures = 0;                       // of SHARES; those in a row that something moves in
+    this.rested = false;                                  // whether what is seen now is drawn as fine as it will be
     this.followed = null;
     this.camera = new Camera();
     this.camera.floor = scene.environment === "ground" ? scene.floor : null;
@@ -94,6 +95,7 @@ class Page {
     this.follow();
     if (++this.pictures % LOOKS === 0) this.adapt(this.timed(() => this.draw(this.level)));
     else this.draw(this.level);
+    this.rested = false;
     clearTimeout(this.resting);
     this.resting = setTimeout(() => this.rest(), REST);
     this.show_time();
@@ -105,6 +107,7 @@ class Page {
     if (this.waiting) return;                             // the next picture is late
     if (this.level || this.renderer.software) this.draw(this.renderer.software ? -1 : 0);
     this.pictures = 0;
+    this.rested = true;
   }
 
   // The milliseconds until a picture is there.

@@ -20,9 +20,10 @@ class Served extends Page {
     }
     document.body.classList.add(this.served.kind);
     document.body.insertAdjacentHTML("beforeend", '<details id="controls" open><summary>controls</summary><div id="sliders"></div></details>'
-      + '<div id="plots"></div><svg id="band"></svg><p id="say" role="status"></p>');
-    element("controls").hidden = this.served.kind === "motion";
-    if (innerWidth < 560) element("controls").open = false;
+      + '<details id="readings" open><summary>readings</summary><div id="plots"></div></details><svg id="band"></svg><p id="say" role="status"></p>');
+    element("controls").hidden = element("readings").hidden = true;                         // until there are some
+    element("readings").ontoggle = () => this.draw_plots();
+    if (innerWidth < 560) element("controls").open = element("readings").open = false;
     if (this.live) this.add_buttons();
     if (this.live) document.body.classList.remove("still");
     this.served.joints.forEach((joints, actor) => Object.entries(joints).forEach(([joint, [lower, upper, unit]]) =>
@@ -46,22 +47,31 @@ class Served extends Page {
     });
   }
 
-  // ---------------------------------------------------------------- the socket
+  // ---------------------------------------------------------------- the socket, or the notebook around a frame
 
   connect() {
-    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket${location.search}`);
+    if (location.protocol === "about:") {
+      this.send = text => parent.postMessage(text, "*");
+      addEventListener("message", ({source, data}) => { if (source === parent) this.receive(data); });
+      this.order("watch");
+      return;
+    }
+    const address = new URL(`socket${location.search}`, location.href);
+    address.protocol = address.protocol.replace("http", "ws");
+    const socket = new WebSocket(address);
+    this.send = text => { if (socket.readyState === WebSocket.OPEN) socket.send(text); };
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.say("");
-    socket.onmessage = ({data}) => typeof data === "string" ? this.told(JSON.parse(data)) : this.show(data);
+    socket.onmessage = ({data}) => this.receive(data);
     socket.onclose = () => {
       this.say("The server is gone; waiting for it.", true);
       setTimeout(() => this.connect(), AGAIN);
     };
   }
 
-  order(order, fields = {}) {
-    if (this.socket && this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({order, ...fields}));
-  }
+  order(order, fields = {}) { this.send?.(JSON.stringify({order, ...fields})); }
+
+  receive(data) { if (typeof data === "string") this.told(JSON.parse(data)); else this.show(data); }
 
   // A frame: a time and an origin for each actor, and from there the poses of the links that move.
   show(data) {
@@ -82,7 +92,8 @@ class Served extends Page {
     this.refresh();
   }
 
-  told({status, plots, error}) {
+  told({page, status, plots, error}) {
+    if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.say(error);
     if (plots) this.show_plots(plots);
     if (!status) return;
@@ -207,6 +218,7 @@ class Served extends Page {
     number.onchange = () => { set(number.valueAsNumber, range); number.blur(); };           // keys are the page's again
     made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
     element("sliders").append(made);
+    element("controls").hidden = false;
     this.controls.set(key, value => {
       if (performance.now() - touched < HANDS_OFF || document.activeElement === number) return;
       if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, value), Math.max(range.max, value)];
@@ -235,6 +247,7 @@ class Served extends Page {
 
   show_plots(plots) {
     this.plots = plots;
+    element("readings").hidden = !plots.length;
     const list = element("plots");
     while (list.children.length > plots.length) list.lastChild.remove();
     while (list.children.length < plots.length) list.append(document.createElement("canvas"));
@@ -242,12 +255,14 @@ class Served extends Page {
   }
 
   draw_plots() {
+    if (!element("readings").open) return;
     this.plots.forEach(({name, unit, t, y, now}, k) => {
       const canvas = element("plots").children[k], ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-      if (canvas.width !== Math.round(w * ratio)) [canvas.width, canvas.height] = [w, h].map(x => Math.round(x * ratio));
-      const pen = canvas.getContext("2d"), known = y.filter(x => x !== null), low = Math.min(...known), high = Math.max(...known);
-      const span = Math.max(high - low, 1e-9 * Math.max(Math.abs(low), Math.abs(high)), 1e-300), [first, last] = [t[0], t[t.length - 1]];
-      const across = x => 6 + (w - 12) * (x - first) / Math.max(last - first, 1e-9), up = x => h - 5 - (h - 26) * (0.5 + (x - 0.5 * (low + high)) / span);
+      const [wide, high] = [w, h].map(x => Math.round(x * ratio));
+      if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+      const pen = canvas.getContext("2d"), known = y.filter(x => x !== null), least = Math.min(...known), most = Math.max(...known);
+      const span = Math.max(most - least, 1e-9 * Math.max(Math.abs(least), Math.abs(most)), 1e-300), [first, last] = [t[0], t[t.length - 1]];
+      const across = x => 6 + (w - 12) * (x - first) / Math.max(last - first, 1e-9), up = x => h - 5 - (h - 26) * (0.5 + (x - 0.5 * (least + most)) / span);
       pen.setTransform(ratio, 0, 0, ratio, 0, 0);
       pen.clearRect(0, 0, w, h);
       pen.textAlign = "left";
