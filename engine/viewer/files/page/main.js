@@ -8,7 +8,7 @@ const STEP = 1 / 60;                                      // s, of the arrow key
 const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
 // Where a browser is slow, what moves is drawn with fewer pixels and coarse surfaces: shares of the pixels along a side, from fine on.
 const SHARES = [1, 1, 0.7, 0.5], SLOW = 30, QUICK = 10;   // ms that a picture takes, above and below which there are fewer and more
-const LOOKS = 4, REST = 150;                              // of so many pictures one is timed; ms after the last one, it is drawn fine
+const SOON = 4, LATER = 30, REST = 150;                   // of so many pictures one is timed, at first and later; ms until it is drawn fine
 const element = id => document.getElementById(id);
 
 class Page {
@@ -93,7 +93,7 @@ class Page {
     this.waiting = false;
     if (this.playing) this.advance(now);
     this.follow();
-    if (++this.pictures % LOOKS === 0) this.adapt(this.timed(() => this.draw(this.level)));
+    if (++this.pictures % (this.pictures < LATER ? SOON : LATER) === 0) this.adapt(this.timed(() => this.draw(this.level)));
     else this.draw(this.level);
     this.rested = false;
     clearTimeout(this.resting);

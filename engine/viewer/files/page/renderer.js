@@ -183,6 +183,7 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.rows);
     if (height !== this.rows_height) gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, width, height, 0, gl.RGBA, gl.FLOAT, null);
     this.rows_height = height;
+    this.filled = rows;
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.FLOAT, rows);
   }
 
@@ -301,7 +302,8 @@ class Renderer {
     const gl = this.gl, shelved = shelf[surface];
     gl.bindVertexArray(shelved.array);
     gl.vertexAttrib4f(2, 1, 1, 1, 1);                     // of surfaces without colours of their vertices
-    gl.uniform1i(program.places.first.at, first);
+    gl.uniform1i(program.places.first.at, count > 1 ? first : -1);
+    if (count === 1) gl.uniform4fv(program.places["alone[0]"].at, this.filled, ROW * first, ROW);
     gl.drawElementsInstanced(gl.TRIANGLES, shelved.count, shelved.type, 0, count);
   }
 }
