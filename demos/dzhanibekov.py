@@ -62,7 +62,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, options.out / "dzhanibekov.png")
     print(f"wrote {options.out / 'dzhanibekov.png'}")
-    show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.25, view=(-1.2, 0.3))
+    show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.25, view=(-1.2, 0.3),
+              shown=engine.Shown(names=True))  # fmt: skip
 
 
 def looks() -> dict[str, list[engine.Geometry]]:

@@ -68,7 +68,7 @@ def main() -> None:
         for k, name in enumerate(name for name in METHODS if energies[name][1][-1] < 2.0 * energies[name][1][0]):
             start = alone.build_state([1.6 * k, 0.0, 0.0], angular_velocity=TWIST[:3])
             motions.append(show.body(lasting(free, start, min(options.duration, 60.0), name, 1), name, looks(list(METHODS).index(name))))
-        show.show(options, motions, environment="plain", view=(-1.35, 0.3))
+        show.show(options, motions, environment="plain", view=(-1.35, 0.3), shown=engine.Shown(names=True))
 
 
 def looks(k: int) -> list[engine.Geometry]:

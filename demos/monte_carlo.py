@@ -113,7 +113,8 @@ def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None
     """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again."""
     if options.video or options.view:
         some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
-        show.show(options, [*some, capture.target(motion, some[0].t)], speed=2.0, view=(-0.8, 0.35))
+        scene = [*(engine.viewer.Actor(run, name=f"run {i}") for i, run in enumerate(some)), capture.target(motion, some[0].t)]
+        show.show(options, scene, speed=2.0, view=(-0.8, 0.35), shown=engine.Shown(colors="robots"))
 
 
 def plot(gap, mass, apart, path: Path) -> None:

@@ -59,8 +59,9 @@ def main() -> None:
     plot(motions, options.out / "still_base.png")
     print(f"wrote {options.out / 'still_base.png'}")
     still, other = motions.values()
-    beside = other.q + 6.0 * (np.arange(model.nq) == 5)                        # m, along y
-    show.show(options, [still, dataclasses.replace(other, q=beside)], speed=4.0, view=(0.3, 0.3))
+    beside = dataclasses.replace(other, q=other.q + 9.0 * (np.arange(model.nq) == 5))          # m, along y
+    pair = [engine.viewer.Actor(motion, name=name) for name, motion in zip(motions, (still, beside), strict=True)]
+    show.show(options, pair, speed=4.0, view=(0.3, 0.3), shown=engine.Shown(names=True))
 
 
 def plot(motions, path: Path) -> None:

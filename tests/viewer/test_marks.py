@@ -362,3 +362,14 @@ def test_frames_are_seen_on_a_large_robot_of_small_links() -> None:
             builder.add_joint(f"joint{k}", "revolute", f"link{k - 1}", f"link{k}", axis=(0, 1, 0))
     starts, ends = arrows(mark(Scene(builder.model(floating_base=True)), 0.0, Shown(link_frames=True)))
     assert np.linalg.norm(ends - starts, axis=1).min() > 0.05 * 10.0
+
+
+def test_robots_have_their_names_above_them():
+    fast = motion(MECHANISM, scales=(1.0, -2.0))
+    drawing = mark(Scene([Actor(MOTION, name="one"), fast]), 0.5, Shown(names=True))
+    assert [text for _, text, _ in drawing.labels] == ["one", "mechanism 0", "mechanism 1"]
+    plain = Scene([MOTION, fast]).drawing(0.5)
+    corners = plain.corners().reshape(3, -1, 3)
+    for (place, *_), own in zip(drawing.labels, corners, strict=True):
+        assert own[:, 2].max() < place[2] < own[:, 2].max() + 0.1
+        np.testing.assert_allclose(place[:2], 0.5 * (own.min(axis=0) + own.max(axis=0))[:2], atol=1e-9)

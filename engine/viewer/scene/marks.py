@@ -154,11 +154,23 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
             tip = poses[:, index[link], :3] @ point
             times, points = source.path(index[link], point, t - shown.trail_time, MOST)
             show_trail(symbols, times, points, t, shown.trail_time, tip, TRAILS[k % len(TRAILS)])
+    if shown.names and not isinstance(actor, Thing):
+        boxes = [boxed(measure(p.surface).box) for p in actor.parts]
+        for k in range(len(poses)):
+            points = np.concatenate([x @ (poses[k, p.link] @ p.placement)[:3].T for p, x in zip(actor.parts, boxes, strict=True)])
+            low, high = points.min(axis=0), points.max(axis=0)
+            above = np.append(0.5 * (low + high)[:2], high[2] + 0.04 * known.whole)
+            symbols.labels.append((above, f"{actor.name} {k}" if actor.instances > 1 else actor.name, LABEL))
     for i in chosen(shown.labels, index):
         middles = [p.placement[:3] @ np.append(measure(p.surface).box.mean(axis=0), 1.0) for p in actor.parts if p.link == i]
         if middles or shown.labels is not True:
             at = np.append(np.mean(middles or [np.zeros(3)], axis=0), 1.0)
             symbols.labels.append((poses[0, i, :3] @ at, model.links[i].name, LABEL))
+
+
+def boxed(ends: Array) -> Array:
+    """Return the corners (8, 4), with a one after each, of a box from its lowest and highest coordinates (2, 3)."""
+    return np.array([[*ends[list(k), range(3)], 1.0] for k in np.ndindex(2, 2, 2)])
 
 
 def show_axes(symbols: Symbols, model: Model, known: Quantities, now: States, poses: Array, named: Names) -> None:

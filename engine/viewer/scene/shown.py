@@ -33,6 +33,7 @@ class Shown:
     torques : of the joints: moments as arcs around them, forces as arrows
     contacts : where links touch, of a motion with contacts: a dot, the force on the second of the pair as an arrow, and a line
         around all dots of the pair
+    names : of the robots, above them
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
@@ -49,6 +50,7 @@ class Shown:
     momentum: bool = False
     torques: Names = False
     contacts: bool = False
+    names: bool = False
     labels: Names = False
     forces: tuple[Component, ...] = ()
     trails: tuple[Any, ...] = ()
@@ -62,7 +64,7 @@ class Shown:
     def marks(self) -> bool:
         """Whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
-                    self.contacts, self.labels, self.forces, self.trails))  # fmt: skip
+                    self.contacts, self.names, self.labels, self.forces, self.trails))  # fmt: skip
 
 
 def check(scene: Scene, shown: Shown) -> None:

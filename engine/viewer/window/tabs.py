@@ -24,9 +24,10 @@ Array = np.ndarray
 ENTRIES = 12
 #: the row that a part of a link's name is typed into
 SOUGHT = "find a link"
-OVERLAYS = ("joint_frames", "link_frames", "joint_axes", "centers", "inertias", "momentum", "torques", "contacts", "labels", "wireframe",
-            "transparent")  # fmt: skip
-WORDS = {given[0]: said for said, method, given in KEYS.values() if method == "switch"} | {"joint_axes": "joint axes"}
+OVERLAYS = ("joint_frames", "link_frames", "joint_axes", "centers", "inertias", "momentum", "torques", "contacts", "names", "labels",
+            "wireframe", "transparent")  # fmt: skip
+WORDS = {given[0]: said for said, method, given in KEYS.values() if method == "switch"}
+WORDS |= {"joint_axes": "joint axes", "names": "names of the robots"}
 
 
 class Tabs:
