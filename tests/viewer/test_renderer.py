@@ -239,6 +239,23 @@ def test_creases_are_darker_and_nothing_else_is(draw, samples):
     assert left.max() < 1.01
 
 
+@pytest.mark.parametrize("samples", [0, 4])
+def test_the_open_ground_has_no_creases(draw, samples):
+    """Up to the horizon: a small box on it, seen from low above."""
+    scene = box_at(0.0, 0.0, 0.2, environment="ground")
+    camera = scene.camera(SIZE, view=(0.7, 0.06))
+    draw(scene, camera, samples=samples)
+    renderer = draw.renderers[samples]
+    kept, pictures = renderer.creases, []
+    for creases in (None, kept or Creases()):
+        renderer.creases = creases
+        pictures.append(draw(scene, camera, samples=samples))
+    renderer.creases = kept
+    changed = (np.abs(pictures[1] - pictures[0]).max(axis=-1) > 0.02).any(axis=1)
+    foot = camera.project([0.0, 0.0, 0.0], SIZE)[0, 1]
+    assert changed.any() and not changed[: int(foot) - 45].any()
+
+
 def test_transparency(draw):
     """Half of blue before red is between them; what is transparent hides nothing, whatever the order of links."""
     through = {}

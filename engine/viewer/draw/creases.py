@@ -18,42 +18,48 @@ class Creases:
 
     def __init__(self) -> None:
         self.found = Program(("screen.vert",), ("crease.frag",))
+        self.calm = Program(("screen.vert",), ("calm.frag",))
         self.laid = Program(("screen.vert",), ("creased.frag",), STRENGTH=STRENGTH)
         self.depth: Framebuffer | None = None
-        self.half: Framebuffer | None = None
+        self.half: tuple[Framebuffer, ...] = ()
 
     def draw(self, target: Framebuffer, camera: Camera, within: tuple[int, int, int, int]) -> None:
         """Darken what lies in a rectangle (left, bottom, width, height), pixels, of a framebuffer with what the camera sees."""
         w, h = target.size
         if self.depth is None or self.depth.size != target.size:
             self._free()
-            self.depth, self.half = Framebuffer(target.size, None), Framebuffer((w - w // 2, h - h // 2), gl.GL_RG32F, depth=False)
-        assert self.half is not None
+            self.depth = Framebuffer(target.size, None)
+            self.half = tuple(Framebuffer((w - w // 2, h - h // 2), gl.GL_RG32F, depth=False) for _ in range(2))
+        found, calm = self.half
         target.copy_to(self.depth.id, gl.GL_DEPTH_BUFFER_BIT)
         projection, slope = camera.projection(w / h), np.tan(0.5 * camera.fov)
         reach = REACH * camera.distance * slope
         given = {"depth": 0, "lens": (slope * w / h, slope, *projection[2, 2:]), "reach": reach}
         left, bottom, wide, high = within
-        self.half.bind()
+        found.bind()
         Pass(None, within=(max(left // 2 - 1, 0), max(bottom // 2 - 1, 0), wide // 2 + 4, high // 2 + 4)).begin()
         bind_texture(0, self.depth.depth)
         self.found.use(**given, size=(float(w), float(h)), wide=0.5 * h * reach / slope)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        calm.bind()
+        bind_texture(4, found.color)
+        self.calm.use(creases=4, reach=reach)
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         target.bind()
         Pass(None, blend=SCALED, within=within).begin()
         bind_texture(0, self.depth.depth)
-        bind_texture(4, self.half.color)
+        bind_texture(4, calm.color)
         self.laid.use(**given, creases=4)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         Pass().begin()                                          # copies too keep within
 
     def _free(self) -> None:
-        for owned in (self.depth, self.half):
+        for owned in (self.depth, *self.half):
             if owned is not None:
                 owned.delete()
 
     def delete(self) -> None:
         """Free what it holds on the graphics card."""
         self._free()
-        self.found.delete()
-        self.laid.delete()
+        for program in (self.found, self.calm, self.laid):
+            program.delete()
