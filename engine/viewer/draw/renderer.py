@@ -31,6 +31,8 @@ TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart 
 MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
 WHOLE = 200                                 # triangles that whatever is not tiny has
+BELOW = 1.25                                # a level may have so many times fewer triangles than are wanted
+MOST = 900_000                              # triangles of a picture, about; eight times as many with samples
 MANY = 1000                                 # instances, above which they are taken together
 
 
@@ -251,7 +253,9 @@ class Renderer:
         if not len(index):
             return []
         across = 2.0 * seen.radii[index] * pixels[index]
-        level = np.searchsorted(LEVELS, self.detail * across**2 + (np.minimum(across**2, WHOLE) if rows is self.rows else 0.0))
+        wanted = self.detail * across**2 + (np.minimum(across**2, WHOLE) if rows is self.rows else 0.0)
+        total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
+        level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
         places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
         order = np.argsort(places, kind="stable")
