@@ -49,6 +49,7 @@ class Trace:
         self.model, self.gravity = simulator.plant.model, simulator.gravity
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
         self._columns = Layout({})
+        self.appended = 0                                        # in all, those that are no longer kept too
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -59,6 +60,7 @@ class Trace:
         if not self._rows:
             self._columns = Layout({name: np.shape(x) for name, x in columns.items()})
         self._rows.append(self._columns.join(columns))
+        self.appended += 1
 
     def trajectory(self, parameters: Mapping[str, Array] | None = None, last: int | None = None) -> Trajectory:
         """Those that are kept, as they are now, or the last so many of them; with the masses and the gravity among the parameters."""
@@ -123,7 +125,7 @@ class Live:
     Attributes
     ----------
     state : the newest :class:`State`
-    history : the last minute, at most, as a :class:`Trajectory`
+    history : the last minute, at most, as a :class:`Trajectory`; trace : its states, another :class:`Trace` after a reset
     parameters : values by name, as they were set last
     paused : whether it stands still
     rate : simulated seconds in a second of wall time, lately
@@ -141,7 +143,7 @@ class Live:
         self.speed = speed
         self._q0, self._v0 = self.model.checked("q0", q0), self.model.checked("v0", v0)
         self.parameters = {**self.simulator.parameters, **{n: self._checked(n, x) for n, x in (parameters or {}).items()}}
-        self.state, self._trace = self._begun(self.parameters)
+        self.state, self.trace = self._begun(self.parameters)
         self.paused, self.rate = paused, 0.0
         self.error: str | None = None
         self._held: tuple[str, tuple[float, ...]] | None = None
@@ -170,12 +172,12 @@ class Live:
 
     @property
     def history(self) -> Trajectory:
-        return self._trace.trajectory(self.parameters)
+        return self.trace.trajectory(self.parameters)
 
     @property
     def now(self) -> Trajectory:
         """The newest state, as a trajectory of one state."""
-        return self._trace.trajectory(self.parameters, last=1)
+        return self.trace.trajectory(self.parameters, last=1)
 
     def pause(self) -> None:
         """Stand still, after the turn in hand."""
@@ -310,10 +312,10 @@ class Live:
     def _advance(self, steps: int) -> None:
         self.state = self.simulator.step(self.state, steps, dict(self._new))
         self._new.clear()
-        self._trace.append(self.state)
+        self.trace.append(self.state)
 
     def _restart(self, parameters: Mapping[str, Array]) -> None:
-        self.state, self._trace = self._begun(parameters)
+        self.state, self.trace = self._begun(parameters)
         self.error = None
         self._new.clear()
         self._marks.clear()

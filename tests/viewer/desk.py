@@ -17,6 +17,7 @@ from pyglet.window import key, mouse
 import engine
 from engine.simulation import Live
 from engine.viewer import Viewer
+from engine.viewer.display.facts import figure
 from engine.viewer.scene import Actor
 from engine.viewer.window.keys import KEYS
 from tests.viewer import mechanism
@@ -418,6 +419,63 @@ def playing():
             sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     viewer.close()
     assert sizes[-1] - sizes[1] < 3e6, np.diff(sizes)
+
+
+def records():
+    """A film without pictures, one whose window is resized, and a run that begins again and goes on for longer than is remembered."""
+    os.chdir(tempfile.mkdtemp())
+    model = servicer()
+    viewer = Viewer(model, SIZE)
+    viewer.frame()
+    viewer.record()
+    viewer.record()
+    assert "there is no film" in viewer.toast, viewer.toast
+    viewer.record()
+    viewer.close()                                              # which ends it
+
+    simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, 0))
+    viewer = Viewer(Live(simulator, model.neutral(), np.full(model.nv, 0.1)), SIZE)
+    viewer.live.trace = viewer.live.trace.__class__(viewer.live.simulator, kept=20)
+    viewer.live.trace.append(viewer.live.state)
+    viewer.frame()
+    viewer.record()
+
+    def go(seconds):
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            viewer.frame()
+
+    go(1.5)
+    viewer.live.pause()
+    go(0.1)
+    first, last = viewer.recording.runs[0].pieces[0].t[0], viewer.live.state.t
+    viewer.clock.reset()
+    viewer.live.resume()
+    go(0.7)
+    viewer.window.set_size(500, 400)
+    go(0.5)
+    assert viewer.recording is None and "another size" in viewer.toast and "saved" in viewer.toast, viewer.toast
+    whole, again = (engine.load_trajectory(f"{model.name}-000{k}.h5") for k in ("", "-run2"))
+    assert whole.t[0] == first and whole.t[-1] == last and (np.diff(whole.t) > 0).all() and len(whole) > 20
+    assert again.t[0] < 0.1 < again.t[-1]
+    viewer.close()
+
+
+def rollouts():
+    """Readings are of the robot that is picked, and say so; its mass is the rollout's."""
+    model = servicer()
+    masses = np.array([50.0, 5000.0])
+    simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, 0), parameters={"mass.bus": 400.0})
+    batch = simulator.run(np.tile(model.neutral(), (2, 1)), np.full((2, model.nv), 0.1), 0.1, parameters={"mass.bus": masses})
+    viewer = Viewer(batch, SIZE)
+    viewer.frame()
+    for k, mass in enumerate(("50.00 kg", "5000 kg")):
+        viewer.choose(viewer.scene.actors[0], k, "bus")
+        facts = viewer.facts()
+        assert facts.title == f"free_flyer, rollout {k} of 2" and ("mass", mass) in facts.card.rows, (facts.title, facts.card)
+        K = float(batch.rollout(k).at([viewer.t]).energy()[0][0])
+        assert dict(facts.lines)["kinetic energy"] == f"{figure(K)} J"
+    viewer.close()
 
 
 def real():

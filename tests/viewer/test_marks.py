@@ -15,6 +15,7 @@ from engine.simulation.live import Live
 from engine.spatial import inertia, se3, so3
 from engine.viewer.scene import Actor, Played, Scene, Shown, ViewerError
 from engine.viewer.scene.drawing import Drawing
+from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.marks import mark
 from engine.viewer.scene.quantities import MOST, ellipsoid
 from engine.viewer.scene.symbols import LONG, WIDEST, Symbols, arc, cone, quartered, stick
@@ -373,3 +374,28 @@ def test_robots_have_their_names_above_them():
     for (place, *_), own in zip(drawing.labels, corners, strict=True):
         assert own[:, 2].max() < place[2] < own[:, 2].max() + 0.1
         np.testing.assert_allclose(place[:2], 0.5 * (own.min(axis=0) + own.max(axis=0))[:2], atol=1e-9)
+
+
+def test_rollouts_that_weigh_otherwise_are_told_of():
+    """Once for each kind of mark that is drawn with the file's masses; rollouts of one mass are drawn with it."""
+    simulator = Simulator(MECHANISM, dt=0.01, gravity=(0, 0, 0), parameters={"mass.arm": 1.0})
+    start = np.tile(MECHANISM.neutral(), (2, 1)), np.full((2, MECHANISM.nv), 0.1)
+    differ = Scene(simulator.run(*start, 0.02, parameters={"mass.arm": np.array([1.0, 3.0])}))
+    with pytest.warns(ViewerWarning, match=r"momentum arrows of 'mechanism' are drawn with its file's numbers, .* mass\.arm"):
+        mark(differ, 0.0, Shown(momentum=True))
+    mark(differ, 0.01, Shown(momentum=True))
+    heavy = Scene(simulator.run(*start, 0.02, parameters={"mass.arm": 3.0}))
+    mark(heavy, 0.0, Shown(momentum=True, centers=True, inertias=True))
+
+
+def test_poses_of_long_chains_need_no_compiler(monkeypatch):
+    builder = Builder("chain")
+    builder.add_link("link0")
+    for k in range(200):
+        builder.add_link(f"link{k + 1}", inertia=inertia.box(1.0, (0.1, 0.1, 0.1)), visuals=(Geometry("box", (0.1, 0.05, 0.05)),))
+        placement = se3.pose(np.eye(3), np.array([0.1, 0.0, 0.0]))
+        builder.add_joint(f"joint{k}", "revolute", f"link{k}", f"link{k + 1}", placement=placement, axis=(0, 1, 0))
+    model = builder.model()
+    q = np.random.default_rng(0).uniform(-0.1, 0.1, (2, model.nq))
+    monkeypatch.setattr("engine.compiler.machine.assemble", None)
+    np.testing.assert_array_equal(Actor(model, q=q).poses(0.0)[1], dynamics.forward_kinematics(model, q[1]))

@@ -16,7 +16,8 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "real", "live", "pilot", "again", "playing"])
+@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "records", "rollouts", "real", "live", "pilot",
+                                      "again", "playing"])  # fmt: skip
 def test_at_the_window(scenario):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
     status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
@@ -50,3 +51,11 @@ def test_where_nothing_can_be_drawn_one_sentence_says_so(tmp_path, code, variabl
     status, out, error = run(["-c", setting + caught], **variables)
     assert status == 0, error
     assert said in out and out.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [(0, 0), "big", (40000, 40000), (-5, 3), (640.5, 400)])
+def test_a_window_of_no_size_is_refused(size):
+    import engine
+
+    with pytest.raises(engine.ViewerError, match=r"the size is .*; expected \(width, height\)"):
+        engine.Viewer(engine.load_urdf(engine.example("free_flyer")), size)

@@ -41,6 +41,8 @@ from engine.viewer.draw.canvas import Box, Canvas, Color
 
 Array = np.ndarray
 Action = tuple[Any, ...]
+#: px, of a side panel that has no room for its tabs, and of a message that has none for words
+NARROW = 150.0
 
 
 class Hud:
@@ -104,7 +106,7 @@ class Hud:
         if facts.card is not None:
             self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True)
         beside, over = w - MARGIN - side, top
-        if facts.panel is not None and bottom - top > STRIP:
+        if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
             self._plots(canvas, (beside, over, side, bottom - over), facts)
@@ -305,11 +307,13 @@ class Hud:
         return top + box[3]
 
     def _toast(self, canvas: Canvas, bottom: float, width: float, free: float, toast: str) -> None:
-        text = canvas.elided(toast, free - 28, TEXT)
-        if text:
-            w = canvas.width(text, TEXT) + 28
-            self._panel(canvas, "toast", (0.5 * (width - w), bottom - 28, w, 28))
-            canvas.text(0.5 * width, bottom - 14 + UNDER * TEXT, text, BRIGHT, TEXT, "center")
+        if free < NARROW:
+            return
+        lines = wrapped(canvas, toast, free - 28, 3)
+        w, h = max(canvas.width(line, TEXT) for line in lines) + 28, 11 + ROW * len(lines)
+        self._panel(canvas, "toast", (0.5 * (width - w), bottom - h, w, h))
+        for k, line in enumerate(lines):
+            canvas.text(0.5 * width, bottom - h + 14 + ROW * k + UNDER * TEXT, line, BRIGHT, TEXT, "center")
 
     def _help(self, canvas: Canvas, size: tuple[float, float], rows: Sequence[tuple[str, str]]) -> None:
         """Draw the keys, in as many columns as it takes and the meanings leave room for, over all the rest; more is behind the wheel."""

@@ -62,6 +62,12 @@ class Readings:
         self.chosen = [chosen(actor.model, first, name) for name in signals]
         self.plotted = [*self.chosen, *standard(actor.model, first)] if actor.source.moves else []
 
+    @property
+    def title(self) -> str:
+        """Whose readings they are: the robot, and of a batch the rollout."""
+        count = self.actor.instances
+        return self.actor.name + (f", rollout {self.instance} of {count}" if count > 1 else "")
+
     def at(self, t: float) -> Trajectory:
         """Return the state of this instance at a time, s, as a trajectory of one state; beyond the ends its first or last."""
         return self.actor.source.now(t, self.instance)
@@ -126,9 +132,13 @@ class Readings:
         model, now = self.actor.model, self.at(t)
         i = model.link_index(link)
         T = self.actor.source.links(now.q, self.instance)[0, i]
-        rows = [("position", "  ".join(fixed(x, 3) for x in T[:3, 3]) + " m"),
+        near = 1e-2 <= np.abs(T[:3, 3]).max() < 1e3 or not T[:3, 3].any()
+        mass = float(np.asarray(now.parameters.get(f"mass.{link}", model.links[i].mass)))
+        if (G := now.parameters.get(f"inertia.{link}")) is not None:
+            mass = float(np.asarray(G)[5, 5])
+        rows = [("position", "  ".join(fixed(x, 3) if near else figure(float(x), 3) for x in T[:3, 3]) + " m"),
                 ("attitude", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
-                ("mass", f"{figure(model.links[i].mass)} kg"), ("", "")]  # fmt: skip
+                ("mass", f"{figure(mass)} kg"), ("", "")]  # fmt: skip
         joint = next((j for j in model.joints if j.child == link), None)
         if joint is None:
             return Card(link, rows[:-1])

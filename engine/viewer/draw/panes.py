@@ -18,6 +18,8 @@ from engine.viewer.scene.drawing import Drawing
 
 Array = np.ndarray
 Place = tuple[int, int, int, int]
+#: px of a picture for each view, at least
+SMALL = 8
 
 
 class Panes:
@@ -34,7 +36,7 @@ class Panes:
 
     def draw(self, drawing: Drawing, cameras: Sequence[Camera], size: tuple[int, int]) -> Framebuffer:
         """Draw; return the framebuffer that holds the picture of (width, height) pixels."""
-        if len(cameras) == 1:
+        if len(cameras) == 1 or min(size) < SMALL * len(cameras):              # or too small for several
             self.delete()
             return self.renderer.draw(drawing, cameras[0], size)
         if self.whole is None or self.whole.size != size:

@@ -112,7 +112,7 @@ class Camera:
         """Show all points (n, 3), m, without turning."""
         points = np.asarray(points, float).reshape(-1, 3)
         low, high = points.min(axis=0), points.max(axis=0)
-        self.radius = max(0.5 * float(np.linalg.norm(high - low)), 1e-3)
+        self.radius = max(0.5 * float(np.linalg.norm(high - low)), 1e-9)
         slope = np.tan(0.5 * self.fov) / margin
         seen = (points - 0.5 * (low + high)) @ self.axes
         middle = 0.5 * (seen.min(axis=0) + seen.max(axis=0))

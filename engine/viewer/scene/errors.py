@@ -1,6 +1,10 @@
 """The viewer's error."""
 
-from engine.checks import EngineError
+from engine.checks import EngineError, EngineWarning
+
+
+class ViewerWarning(EngineWarning):
+    """What is drawn is not all of the truth."""
 
 
 class ViewerError(EngineError):

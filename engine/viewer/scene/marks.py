@@ -132,6 +132,9 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
         symbols.frames(T.reshape(-1, 4, 4), axes)
     if shown.joint_axes:
         show_axes(symbols, model, known, now, poses, shown.joint_axes)
+    for what in (("centres of mass", shown.centers), ("inertias", shown.inertias), ("momentum arrows", shown.momentum)):
+        if what[1]:
+            known.tell(what[0])
     if shown.centers:
         show_centers(symbols, model, known, poses, shown.centers)
     heavy = [i for i, link in enumerate(model.links) if link.mass > 0]

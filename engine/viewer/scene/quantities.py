@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ import numpy as np
 from engine.spatial import inertia
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import measure
+from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.sources import Played, Source, States, gathered
 
 Array = np.ndarray
@@ -31,6 +33,8 @@ class Quantities:
 
     def __init__(self, actor: Actor) -> None:
         self.model, self.robot = actor.model, actor.source.robot
+        self._varied = [n for n in getattr(actor.source, "varied", ()) if n.startswith(("mass.", "center.", "inertia."))]
+        self._told = set[str]()
         model = actor.model
         poses = actor.poses(actor.source.span[0])[0]
         corners: dict[int, list[Array]] = {}
@@ -44,6 +48,14 @@ class Quantities:
         self.mass = np.array([x.mass * (body >= 0) for x, (body, _) in zip(model.links, model.carrier, strict=True)])
         self.centers = np.array([[*inertia.center(x.inertia), 1.0] for x in model.links])
         self._largest = WeakKeyDictionary[Source, dict[str, float]]()
+
+    def tell(self, what: str) -> None:
+        """Warn, once, where rollouts differ in what marks are drawn from: they are those of the robot as its file has it."""
+        if self._varied and what not in self._told:
+            self._told.add(what)
+            warnings.warn(f"{what} of '{self.model.name}' are drawn with its file's numbers, where rollouts differ in "
+                          f"{', '.join(self._varied[:3])}; expected rollouts of one robot, or one of them",
+                          ViewerWarning, stacklevel=2)  # fmt: skip
 
     @cached_property
     def ellipsoids(self) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import dynamics
 from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation import Crossing, Live, Robot, Trajectory, compile
@@ -17,6 +18,8 @@ from engine.viewer.scene.errors import ViewerError
 Array = np.ndarray
 #: points of a path, and how many of them in a second of motion
 POINTS, RATE = 4000, 120.0
+#: links of a robot whose poses are quicker found by plain NumPy, one after another, than compiled
+LONG = 150
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,10 @@ class Source:
 
     def links(self, q: Array, first: int = 0) -> Array:
         """Return the poses of the links in the world (n, ..., nlinks, 4, 4) in configurations (n, ..., nq) of n instances, from one on."""
-        return self.robot.forward_kinematics(q)
+        if len(self.model.links) <= LONG:
+            return self.robot.forward_kinematics(q)
+        rows = [dynamics.forward_kinematics(self.model, row) for row in q.reshape(-1, self.model.nq)]
+        return np.array(rows).reshape(*q.shape[:-1], -1, 4, 4)
 
 
 class Still(Source):
@@ -143,6 +149,8 @@ class Played(Source):
         super().__init__(trajectory.model.with_parameters(same) if same else trajectory.model, trajectory.gravity)
         self.trajectory = trajectory
         self.placed = {n: x for n, x in rows.items() if n not in same and moves_shapes(n)}      # where instances are made otherwise
+        # numbers in which rollouts differ that look alike
+        self.varied = [n for n in rows if n not in same and not moves_shapes(n)]
         self._robots: dict[tuple[Any, ...], Robot] = {}
         self._state: tuple[float, tuple[Array, Array]] | None = None
         self._now: dict[int, tuple[float, Trajectory]] = {}

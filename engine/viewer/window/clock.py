@@ -45,7 +45,9 @@ class Clock:
     @property
     def playing(self) -> bool:
         """Whether time goes on."""
-        return not self.live.paused if self.live is not None and not self.looks_back else self.playback.playing
+        if self.live is None or self.looks_back:
+            return self.playback.playing
+        return not self.live.paused and self.live.error is None
 
     def advance(self, elapsed: float) -> None:
         """Let so many seconds pass at the wall."""

@@ -92,7 +92,9 @@ class Hands:
     def on_mouse_press(self, x: int, y: int, button: int, modifiers: int) -> None:
         from pyglet.window import key, mouse
 
-        self._moved, self.typed = 0.0, None
+        self._moved = 0.0
+        if self.typed is not None:                              # what was typed counts, wherever the mouse goes on
+            self._edit("RETURN")
         viewer, at = self.viewer, (x, self.viewer.window.get_size()[1] - 1 - y)
         action = viewer.hud.hit(*at) if viewer.display else None
         if action is not None:

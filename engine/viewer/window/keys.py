@@ -36,7 +36,7 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "T": ("see through the links", "switch", ("transparent",)),
     "C": ("collision shapes", "shapes", ()),
     "E": ("ground, space, plain", "surroundings", ()),
-    "A": ("side panel: joints, links, views", "panel", ()),
+    "A": ("side panel: joints, links, views", "tabs.toggle", ()),
     "Q": ("four views", "four_views", ()),
     "D": ("measure between two points", "measure", ()),
     "S": ("save a picture", "save", ()),

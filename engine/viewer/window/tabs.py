@@ -71,6 +71,10 @@ class Tabs:
         elif x is not None:
             use(x)
 
+    def toggle(self) -> None:
+        """Open the panel, or close it."""
+        self.turn(self.open or "Joints")
+
     def turn(self, name: str) -> None:
         """Open a tab, or close it where it is open."""
         self.open = "" if self.open == name else name
@@ -97,9 +101,9 @@ class Tabs:
                 limits = b.joint.limits
                 for k, unit in zip(range(b.q.start, b.q.stop), b.kind.units, strict=True):
                     reach = math.pi if unit == "rad" else size
-                    low, high = (float(x) for x in np.broadcast_to((limits.lower, limits.upper), (2,)))
-                    low, high = (-reach if low < -1e3 else low), (reach if high > 1e3 else high)
-                    set_ = partial(self._move, still, instance, k, (low, high)) if still else None
+                    least, most = float(limits.lower), float(limits.upper)
+                    low, high = (-reach if least < -1e3 else least), (reach if most > 1e3 else most)
+                    set_ = partial(self._move, still, instance, k, (least, most)) if still else None
                     rows.append(Slider(model.labels("q")[k], float(q[k]), low, high, unit, set_))
         if still:
             rows.append(Button("as at first", partial(self._rest, still, instance)))
@@ -124,7 +128,7 @@ class Tabs:
         q = source.q[instance].copy()
         q[k] = min(max(value, limits[0]), limits[1])
         if q[k] != value:
-            self.viewer.say(f"within {limits[0]:.4g} … {limits[1]:.4g}")
+            self.viewer.say(f"{source.model.labels('q')[k]} is within {limits[0]:.4g} … {limits[1]:.4g}")
         source.q[instance] = q
 
     def _place(self, source: Still, instance: int, body: Any, k: int, value: float) -> None:

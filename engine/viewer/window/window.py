@@ -14,14 +14,14 @@ import numpy as np
 from engine.checks import EngineError
 from engine.io import load_urdf
 from engine.simulation import Live, load_trajectory
-from engine.viewer.display.facts import Facts
+from engine.viewer.display.facts import Facts, figure
 from engine.viewer.display.hud import Hud
 from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.panes import Panes, Place, places
 from engine.viewer.draw.renderer import Renderer
-from engine.viewer.files.film import write
+from engine.viewer.files.film import require_size, write
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
@@ -74,11 +74,11 @@ class Viewer:
                  view: str | tuple[float, float] | None = None, environment: str | None = None, geometry: str = "visual",
                  follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
                  title: str | None = None) -> None:  # fmt: skip
+        require_size(size)
         scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-        camera = scene.camera(size, view, follow=follow)
-        readings = Readings(scene.actors[0], 0, signals)
+        camera, readings, self.signals = scene.camera(size, view, follow=follow), Readings(scene.actors[0], 0, signals), signals
         self.pilot, self.geometry, self.followed, self.shown = keys, geometry, follow, shown or Shown()
-        self.toast, self.helping, self.display, self.closed = "", False, True, False
+        self.title, self.toast, self.helping, self.display, self.closed = title, "", False, True, False
         self.window = open_window(True, width=size[0], height=size[1], caption=title or named(scene), resizable=True, file_drops=True)
         self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
         self.renderer.foot = 64.0                                              # the timeline's
@@ -92,7 +92,6 @@ class Viewer:
         """Show a scene from its beginning."""
         self.scene, self.cameras, self.readings, self.clock = scene, [camera], readings, Clock(scene)
         self.picked: tuple[Actor, int, str] | None = None
-        self._particulars: Readings | None = None
         self.measuring, self.measured = False, list[tuple[Actor, int, int, Array]]()
         self.grip: Grip | None = None
 
@@ -148,8 +147,10 @@ class Viewer:
         if min(width, height) < 8 * len(self.cameras):
             return
         self.panes.draw(drawing, self.cameras, size)
-        if self.recording is not None and self.recording.due > 0:
-            self.recording.add(self.panes.pixels())
+        if self.recording is not None:
+            self.recording.follow()
+            if self.recording.due > 0:
+                self.recording.add(self.panes.pixels())
             if self.recording.error:
                 self.record()
         self.panes.overlay(self._canvas(size))
@@ -170,14 +171,16 @@ class Viewer:
         lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")]
         if live is not None:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
-        if self.recording is not None:
-            lines.append(("records", self.recording.path.name))
-        card = None if self.picked is None or self._particulars is None else self._particulars.card(self.picked[2], t)
+        lines += [("records", self.recording.path.name)] if self.recording is not None else []
+        if len(self.measured) == 2:
+            ends = [self._placed(*spot) for spot in self.measured]
+            lines.append(("measured", f"{figure(float(np.linalg.norm(ends[1] - ends[0])))} m"))
+        card = None if self.picked is None else self.readings.card(self.picked[2], t)
         return Facts(
-            title=self.window.caption, lines=lines, span=clock.playback.span, t=t, speed=clock.playback.speed * clock.playback.direction,
-            playing=clock.playing, loop=clock.playback.loop, live=clock.runs, plots=self.readings.plots(t), card=card,
+            title=self.title or self.readings.title, lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
+            speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs, plots=self.readings.plots(t),
             events=[(e.t, e.name) for e in self.scene.actors[0].source.events], help=help_rows(self.pilot) if self.helping else (),
-            panel=self.tabs.panel(self.hands.typed), toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
+            card=card, panel=self.tabs.panel(self.hands.typed), toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,
         )  # fmt: skip
 
@@ -294,10 +297,6 @@ class Viewer:
         """Show the display, or no more."""
         self.display = not self.display
 
-    def panel(self) -> None:
-        """Open the side panel, or close it."""
-        self.tabs.turn(self.tabs.open or "Joints")
-
     def help(self) -> None:
         """Show the keys, or no more."""
         self.helping = not self.helping
@@ -335,8 +334,8 @@ class Viewer:
             self.say(f"records {self.recording.path}")
             return
         ended, self.recording = self.recording, None
-        written = " and ".join(map(str, ended.end()))
-        self.say(ended.error or f"saved {written}")
+        written = ", ".join(map(str, ended.end()))
+        self.say("; ".join(x for x in (ended.error, f"saved {written}" if written else "") if x))
 
     def _free(self, *suffixes: str) -> Path:
         """Return a path for a file, named after the robot, that is not there with any of the suffixes; it has the first one."""
@@ -344,17 +343,17 @@ class Viewer:
         return next(p for p in tried if not any(p.with_suffix(x).exists() for x in suffixes)).with_suffix(suffixes[0])
 
     def open(self, paths: Sequence[str | Path]) -> None:
-        """Show a robot (.urdf) or a recording (.h5, .hdf5) instead; what cannot be read is said."""
-        path = Path(paths[0])
+        """Show robots (.urdf) and recordings (.h5, .hdf5) instead; what cannot be read is said."""
         try:
-            scene = Scene(load_trajectory(path) if path.suffix.lower() in RECORDED else load_urdf(path), None, self.geometry)
+            sources = [load_trajectory(p) if Path(p).suffix.lower() in RECORDED else load_urdf(p) for p in paths]
+            scene = Scene(sources, None, self.geometry)
             readings = Readings(scene.actors[0])
         except EngineError as e:
             self.say(str(e))
             return
         if self.live is not None:
             self.live.close()
-        self.followed, self.shown = None, Shown()
+        self.followed, self.shown, self.title = None, Shown(), None
         self._begin(scene, scene.camera(self.window.get_size()), readings)
         self.window.set_caption(named(scene))
 
@@ -373,17 +372,22 @@ class Viewer:
 
     def choose(self, actor: Actor, instance: int, link: str) -> None:
         """Pick a link."""
-        self.picked, self._particulars = (actor, instance, link), Readings(actor, instance)
+        self.picked = actor, instance, link
+        if (actor, instance) != (self.readings.actor, self.readings.instance):
+            self.readings = Readings(actor, instance, self.signals if actor.model is self.readings.actor.model else ())
 
     def click(self, at: Pixel, double: bool) -> None:
         """Pick the link at a pixel, or measure from there; look at it, where it is clicked on twice."""
         found = self.pick(at)
-        if self.measuring and found is not None:
+        if self.measuring and found is None:
+            self.say("there is nothing to measure from")
+        elif self.measuring and found is not None:
             actor, instance, link, point = found
             i = actor.model.link_index(link)
             T = actor.poses(self.t)[instance, i]
             self.measured.append((actor, instance, i, T[:3, :3].T @ (point - T[:3, 3])))
             self.measuring = len(self.measured) < 2
+            self.say("click on another point" if self.measuring else "")
         elif found is None:
             self.picked = None
         else:
