@@ -49,7 +49,7 @@ def quantised(picture: Any, path: Path, dithered: bool) -> None:
 
 def animated(source: Any, path: Path, size: tuple[int, int], fps: float, speed: float, **look: Any) -> None:
     """A GIF, drawn at twice its size and made smaller."""
-    scene = engine.viewer.Scene(source, look.pop("environment", None))
+    scene = source if isinstance(source, engine.Scene) else engine.Scene(source, look.pop("environment", None))
     with tempfile.TemporaryDirectory() as folder:
         engine.render(scene, Path(folder) / "%04d.png", size=(2 * size[0], 2 * size[1]), fps=fps, speed=speed, progress=True, **look)
         frames = [np.array(Image.open(file).resize(size, Image.Resampling.LANCZOS)) for file in sorted(Path(folder).iterdir())]
@@ -83,7 +83,9 @@ def flight(path: Path) -> None:
     """python demos/flight.py"""
     module = runpy.run_path(str(DEMOS / "flight.py"))
     motion = module["flown"](module["simulator"](), module["mission"], *module["standing"](), 31.0)
-    animated(motion[::6], path.with_suffix(".gif"), (360, 360), 8, 4.0, environment="ground", view=(-1.2, 0.1))
+    motion = motion[::6]
+    scene = module["scene"](motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
+    animated(scene, path.with_suffix(".gif"), (360, 360), 8, 4.0, view=(-1.2, 0.1))
 
 
 def grasp(path: Path) -> None:
@@ -101,8 +103,8 @@ def window(path: Path) -> None:
     viewer.playback.pause()
     viewer.camera.dolly(1.15)
     viewer.camera.pan(0.12, 0.0)
-    viewer.scrub(18.0)
-    viewer.picked = (viewer.scene.actors[0], 0, "gripper")
+    viewer.clock.scrub(18.0)
+    viewer.choose(viewer.scene.actors[0], 0, "gripper")
     for _ in range(40):                                                        # until it knows how many it draws in a second
         viewer.frame()
         time.sleep(1 / 60)
