@@ -1,6 +1,8 @@
 """``engine render``: a picture or a film."""
 
 import contextlib
+import glob
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -89,6 +91,9 @@ def render(
     if not moves:
         refuse_unread(f"is for a film, and '{out}' is a picture; expected .mp4 or .gif, or the option left out",
                       fps=fps != 30, speed=speed != 1)  # fmt: skip
+    there = sorted(Path(out).parent.glob(re.sub(r"%0?\d*d", "*", glob.escape(Path(out).name)))) if numbered else []
+    if there and not overwrite:
+        raise Failure(f"'{there[0]}' exists; expected a pattern of files that are not there, or --overwrite")
     source = shown(file, floating, rollout, package_dir, up_axis, follow)
     span = (0.0, 0.0) if isinstance(source, engine.Model) else (float(source.t[0]), float(source.t[-1]))
     if at is not None and not span[0] <= at <= span[1]:

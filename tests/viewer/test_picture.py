@@ -166,7 +166,7 @@ def test_views_lie_side_by_side(model):
     both = engine.render(model, size=size, view=["front", "top"], samples=0)
     for half, view in ((both[:, :120], "front"), (both[:, 120:], "top")):
         assert np.array_equal(half, engine.render(model, size=(120, 160), view=view, samples=0))
-    with pytest.raises(engine.ViewerError, match="camera and 2 views are given; expected one of them"):
+    with pytest.raises(engine.ViewerError, match="camera and view are both given; expected one of them"):
         engine.render(model, size=size, view=["front", "top"], camera=Camera())
 
 
@@ -190,3 +190,45 @@ def test_hidden_links_are_not_drawn_and_the_others_keep_their_numbers(model):
     assert engine.render(model, size=SMALL, shown=Shown(hidden=("base", "rod"))).shape == (64, 96, 3)
     with pytest.raises(engine.ViewerError, match="hidden: no link is named 'bse'"):
         mark(Scene(model), 0.0, Shown(hidden=("bse",)))
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"t": 9.0, "clock": True}, "t is 9 s, and the motion lasts from 0 to 1 s"), ({"view": []}, "0 views in 96×64 pixels"),
+    ({"view": ["front"] * 300}, "300 views in 96×64 pixels"), ({"samples": -1}, "samples is -1; expected a whole number"),
+    ({"samples": "4"}, "samples"), ({"caption": 3}, "caption is 3; expected a text"),
+    ({"signals": ["q.hinge"] * 3}, "3 signals are to be plotted in a picture of 64 pixels' height"),
+    ({"shown": Shown(centers=3)}, "centers is 3; expected names in a tuple"),
+    ({"shown": Shown(trails="rod")}, "trails is 'rod'; expected names"),
+    ({"path": "film.gif", "t": 0.5}, r"t is given for 'film\.gif', a film of the whole motion"),
+])  # fmt: skip
+def test_what_would_be_ignored_is_refused(swing, tmp_path, monkeypatch, given, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(engine.ViewerError, match=said):
+        engine.render(swing, **{"size": SMALL, **given})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scene_has_its_own_surroundings(model):
+    scene = Scene(model, "plain")
+    for given in ({"environment": "space"}, {"geometry": "collision"}):
+        with pytest.raises(engine.ViewerError, match="is given beside a scene, which has its own"):
+            engine.render(scene, size=SMALL, **given)
+
+
+def test_a_rollout_that_diverges_is_drawn_as_it_was_last(model):
+    batch = engine.Simulator(model, dt=0.01).run(np.zeros((3, 1)), np.ones((3, 1)), 0.2)
+    q = batch.q.copy()
+    q[1, 8:] = np.nan
+    with pytest.warns(UserWarning, match=r"1 of 3 rollouts of 'arm' stopped being finite \(1; the first at t = 0\.08 s\)"):
+        scene = Scene(replace(batch, q=q))
+    poses = [scene.actors[0].poses(t) for t in (0.07, 0.2)]
+    np.testing.assert_allclose(poses[1][1], poses[0][1], atol=1e-12)
+    assert np.abs(poses[1][0] - poses[0][0]).max() > 1e-3
+
+
+def test_trails_have_the_colours_of_their_rollouts(model):
+    batch = engine.Simulator(model, dt=0.01).run(np.zeros((3, 1)), np.array([[1.0], [2.0], [-1.0]]), 0.2)
+    drawing = mark(Scene(batch), 0.2, Shown(colors="rollouts", trails=(("rod", (1.0, 0.0, 0.0)),)))
+    own = drawing.lines[1][:, :3].reshape(3, -1, 3)
+    assert all(np.ptp(x, axis=0).max() == 0.0 for x in own)
+    np.testing.assert_allclose(own[:, 0], [color[:3] for _, color in drawing.legend])

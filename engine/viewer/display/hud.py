@@ -168,7 +168,7 @@ class Hud:
 
     def _plots(self, canvas: Canvas, room: Box, facts: Facts) -> None:
         x, y, w, most = room
-        count = min(len(facts.plots), int((most - 2 * PAD + GAP) // (PLOT + GAP)))
+        count = min(len(facts.plots), plots_in(most + 2 * MARGIN))
         if count < 1:
             return
         self._panel(canvas, "plots", (x, y, w, 2 * PAD + count * (PLOT + GAP) - GAP))
@@ -345,6 +345,11 @@ class Hud:
 
 
 # ---------------------------------------------------------------- numbers and texts
+
+
+def plots_in(height: float) -> int:
+    """Return how many plots a picture of a height, px, has room for."""
+    return max(int((height - 2 * MARGIN - 2 * PAD + GAP) // (PLOT + GAP)), 0)
 
 
 def ticks(start: float, end: float, width: float, measure: Callable[[str], float]) -> list[tuple[float, str]]:

@@ -22,6 +22,7 @@ from engine.viewer.scene.sources import Played
 
 Array = np.ndarray
 #: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
+MANY = 24                                                                      # names that an error lists
 RECORDS, POINTS, RECENT = 20_000, 160, 10.0
 
 
@@ -209,7 +210,8 @@ def chosen(model: Model, first: Trajectory, name: str) -> Signal:
         for at in np.ndindex(*x.shape[1:]):
             known[signal + (f"[{','.join(map(str, at))}]" if at else "")] = functools.partial(component, signal, at)
     if name not in known:
-        raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of {', '.join(known)}")
+        raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of "
+                          f"{', '.join([*known][:MANY])}{', …' if len(known) > MANY else ''}")  # fmt: skip
     return Signal(name, "", known[name])
 
 

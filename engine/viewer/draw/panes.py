@@ -20,6 +20,8 @@ Array = np.ndarray
 Place = tuple[int, int, int, int]
 #: px of a picture for each view, at least
 SMALL = 8
+#: how much wider than high a view looks best
+WIDE = 1.25
 
 
 class Panes:
@@ -79,11 +81,15 @@ class Panes:
 def places(count: int, size: tuple[int, int]) -> list[Place]:
     """Return left, top, width and height of so many panes in a picture of (width, height) pixels, row by row; no pixel is left over.
 
-    >>> places(3, (101, 80))
-    [(0, 0, 50, 40), (50, 0, 51, 40), (0, 40, 50, 40)]
+    There are as many in a row as makes them nearly as wide as high, and half as wide again.
+
+    >>> places(3, (300, 80)), places(2, (40, 80))
+    ([(0, 0, 100, 80), (100, 0, 100, 80), (200, 0, 100, 80)], [(0, 0, 40, 40), (0, 40, 40, 40)])
     """
-    columns = math.ceil(math.sqrt(count))
-    rows = math.ceil(count / columns)
-    x, y = ([n * k // m for k in range(m + 1)] for n, m in zip(size, (columns, rows), strict=True))
-    cells = [(x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]) for j in range(rows) for i in range(columns)]
-    return cells[:count]
+    columns = min(range(1, count + 1), key=lambda c: abs(math.log(size[0] / c / (size[1] / math.ceil(count / c)) / WIDE)))
+    rows, cells = math.ceil(count / columns), []
+    for j in range(rows):
+        own = count * (j + 1) // rows - count * j // rows
+        y, x = [size[1] * k // rows for k in (j, j + 1)], [size[0] * k // own for k in range(own + 1)]
+        cells += [(x[i], y[0], x[i + 1] - x[i], y[1] - y[0]) for i in range(own)]
+    return cells

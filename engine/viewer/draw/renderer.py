@@ -157,7 +157,8 @@ class Renderer:
             for k, (text, color) in enumerate(reversed(drawing.legend)):
                 y = size[1] / self.scale - self.foot - 14.0 - 17.0 * k
                 canvas.disc(20.0, y - 4.0, 4.0, color)
-                canvas.text(31.0, y, text, color[:3] + (1.0,) if drawing.environment == "space" else (0.1, 0.1, 0.1, 1.0), TEXT)
+                dark = drawing.environment == "space" or drawing.around is not None
+                canvas.text(31.0, y, text, (1.0, 1.0, 1.0, 1.0) if dark else (0.1, 0.1, 0.1, 1.0), TEXT, halo=dark)
             places = camera.project(np.array([p for p, _, _ in drawing.labels]).reshape(-1, 3), size) / self.scale
             depths = [(p - camera.eye) @ camera.axes[:, 2] for p, _, _ in drawing.labels]
             inside = [k for k in np.argsort(depths)[::-1] if np.isfinite(places[k]).all()]       # the nearest first

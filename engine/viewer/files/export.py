@@ -10,7 +10,7 @@ from engine.checks import path_of, writing
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.scene import scene_of
 
 SUFFIXES = (".glb", ".html")
 
@@ -31,7 +31,7 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     ViewerError : the suffix is another, the path cannot be written, there is nothing to see, or the trajectory is not finite
     """
     path = writable(path)
-    scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
+    scene = scene_of(source, environment, geometry)
     data = glb(scene, fps) if path.suffix.lower() == ".glb" else page(scene, fps).encode()
     with writing(path, ViewerError):
         path.write_bytes(data)

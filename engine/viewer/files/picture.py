@@ -9,10 +9,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import number, path_of
+from engine.checks import number, path_of, whole
 from engine.checks import shown as shown_as
 from engine.viewer.display.facts import Facts, decimals
-from engine.viewer.display.hud import Hud
+from engine.viewer.display.hud import Hud, plots_in
 from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
@@ -22,13 +22,15 @@ from engine.viewer.files.film import checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shown import Shown
 
 Array = np.ndarray
 View = str | tuple[float, float]
 #: height of a picture, px, from which on text and lines grow with it
 TALL = 900
+#: pixels of a view among several, at least
+LEAST = 16
 
 
 @overload
@@ -83,19 +85,40 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
         raise ViewerError(f"camera is {shown_as(camera)}; expected a Camera, or view={shown_as(camera)} for one of {', '.join(VIEWS)}")
     if shown is not None and not isinstance(shown, Shown):
         raise ViewerError(f"shown is {shown_as(shown)}; expected a Shown, such as Shown(centers=True)")
+    if samples is not None and whole("samples", samples, "a whole number from 0 to 16", 0, ViewerError) > 16:
+        raise ViewerError(f"samples is {samples}; expected a whole number from 0 to 16")
+    if not isinstance(caption, str):
+        raise ViewerError(f"caption is {shown_as(caption)}; expected a text")
     number("speed", speed, "seconds of motion in a second of film, above zero", above=0, error=ViewerError)
-    scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
-    times = film_times(scene.span, fps / speed) if moving else [scene.span[1] if t is None else t]
-    views: list[View | None] = [*view] if isinstance(view, list) and view else [None if isinstance(view, list) else view]
-    if camera is not None and len(views) > 1:
-        raise ViewerError(f"camera and {len(views)} views are given; expected one of them")
-    cells, begun = places(len(views), size), None if follow is None else times[0]
-    cameras = [camera] if camera else [scene.camera((w, h), v, begun, follow) for v, (_, _, w, h) in zip(views, cells, strict=True)]
-    told = Told(scene, caption, clock, signals)
+    scene = scene_of(source, environment, geometry)
+    times = film_times(scene.span, fps / speed) if moving else [moment(scene, t)]
+    if moving and t is not None:
+        raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture (.png), or no t")
+    cameras = [camera] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow)
+    if camera and view is not None:
+        raise ViewerError("camera and view are both given; expected one of them")
+    told = Told(scene, caption, clock, signals, size)
     frames = pictures(scene, times, cameras, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples, told)
     if path is None:
         return next(frames)
     return write(path, frames, size, fps, len(times), progress)
+
+
+def moment(scene: Scene, t: float | None) -> float:
+    """Return the time of a picture, s: the last one, if none is asked for."""
+    start, end = scene.span
+    if t is not None and end > start and not start <= t <= end:
+        raise ViewerError(f"t is {t:g} s, and the motion lasts from {start:g} to {end:g} s; expected a time within")
+    return end if t is None else t
+
+
+def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None) -> list[Camera]:
+    """Return a camera for each view, in a picture of (width, height) pixels."""
+    views: list[View | None] = [*view] if isinstance(view, list) else [view]
+    cells = places(len(views), size) if views else []
+    if not views or min(min(w, h) for _, _, w, h in cells) < LEAST:
+        raise ViewerError(f"{len(views)} views in {size[0]}×{size[1]} pixels; expected at least one, of {LEAST} pixels or more each way")
+    return [scene.camera((w, h), v, t, follow) for v, (_, _, w, h) in zip(views, cells, strict=True)]
 
 
 def film_times(span: tuple[float, float], rate: float) -> Array:
@@ -106,15 +129,21 @@ def film_times(span: tuple[float, float], rate: float) -> Array:
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
-    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str]) -> None:
+    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str], size: tuple[int, int]) -> None:
         self.caption, self.clock, self.signals = caption, clock, signals
         self.readings = Readings(scene.actors[0], 0, signals)
+        if signals and not scene.actors[0].source.moves:
+            raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")
+        if len(signals) > (room := plots_in(size[1] / max(1.0, size[1] / TALL))):
+            raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
+        several = len(scene.actors) > 1 or scene.actors[0].instances > 1
+        self.title = self.readings.title if signals and several else ""             # whose the plots are
         self.digits = decimals(scene.span[1] - scene.span[0])
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float) -> None:
         """Draw on a canvas of (width, height) px what holds at a time, s."""
         lines = [("time", f"{t:.{self.digits}f} s")] if self.clock else []
-        Hud().draw(canvas, size, Facts(lines=lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
+        Hud().draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
 
 
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,

@@ -74,12 +74,16 @@ class Actor:
 
 
 def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """Return every surface of a model's links, and what is wrong with the shapes that have none, a sentence each."""
+    """Return every surface of a model's links, and what is wrong with the shapes that have none, a sentence each.
+
+    A model that has no visual shapes at all looks like what it touches with.
+    """
     if geometry not in ("visual", "collision"):
         raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
     found, missing = [], []
+    visual = geometry == "visual" and any(link.visuals for link in model.links)
     for i, link in enumerate(model.links):
-        for shape in link.visuals if geometry == "visual" else link.collisions:
+        for shape in link.visuals if visual else link.collisions:
             try:
                 drawn = surfaces(shape)
             except RobotFileError as problem:
@@ -94,9 +98,7 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
     lacking = {model.name: missing for model, _, missing in found if missing}
     told = {name: f"{'; '.join(all[:3])}{f'; and {len(all) - 3} more' if len(all) > 3 else ''}" for name, all in lacking.items()}
     if not any(drawn for _, drawn, _ in found):
-        other = geometry == "visual" and any(link.collisions for model, *_ in found for link in model.links)
-        expected = "; expected some to show" + (", or geometry='collision' for those they touch with" if other else "")
-        why = f" that can be drawn: {next(iter(told.values()))}" if told else expected
+        why = f" that can be drawn: {next(iter(told.values()))}" if told else "; expected some to show"
         raise ViewerError(f"{whose} have no {geometry} shapes{why}")
     for name, text in told.items():
         count = len(lacking[name])

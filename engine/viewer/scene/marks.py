@@ -63,8 +63,9 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     if not shown.marks:
         return drawing
     symbols = Symbols()
-    for actor in scene.actors:
-        explain(symbols, actor, t, shown)
+    own = palette(scene, shown.colors) if shown.colors else [None] * len(scene.actors)
+    for actor, name, tints in zip(scene.actors, called(scene), own, strict=True):
+        explain(symbols, actor, t, shown, name, tints)
     return symbols.onto(drawing)
 
 
@@ -79,20 +80,31 @@ def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:
 
 def colored(drawing: Drawing, scene: Scene, by: str) -> Drawing:
     """Return the drawing of a scene with a colour for each of its robots, or their rollouts, which the legend names."""
-    counts = [0 if isinstance(a, Thing) else 1 if by == "robots" else a.instances for a in scene.actors]
-    tints = hues(sum(counts))
-    starts = np.cumsum([0, *counts])
-    own = np.concatenate([np.repeat(k + np.arange(n) if n > 1 else np.full(a.instances, k if n else -1), len(a.parts))
-                          for a, k, n in zip(scene.actors, starts, counts, strict=False)])  # fmt: skip
+    own = palette(scene, by)
+    each = np.concatenate([np.repeat(np.full((a.instances, 3), np.nan) if x is None else x, len(a.parts), axis=0)
+                           for a, x in zip(scene.actors, own, strict=True)])  # fmt: skip
     bare = np.array([s.color[:3] for s in drawing.surfaces])[drawing.which]
     light = 0.45 + 0.55 * bare.max(axis=1, keepdims=True)                      # dark parts stay darker
     colors = drawing.colors.copy()
-    colors[own >= 0, :3] = (tints[own] * light / np.maximum(bare, 0.02))[own >= 0]
-    alike = [a.name for a in scene.actors]
-    called = [f"{name} {alike[: i + 1].count(name)}" if alike.count(name) > 1 else name for i, name in enumerate(alike)]
-    names = [f"{name}{f', rollout {k}' if n > 1 else ''}" for name, n in zip(called, counts, strict=True) for k in range(n)]
+    colors[:, :3] = np.where(np.isnan(each), colors[:, :3], each * light / np.maximum(bare, 0.02))
+    names = [(f"{name}, rollout {k}" if by == "rollouts" and a.instances > 1 else name, x[k])
+             for a, name, x in zip(scene.actors, called(scene), own, strict=True) if x is not None
+             for k in range(a.instances if by == "rollouts" else 1)]  # fmt: skip
     told = range(len(names)) if len(names) <= TOLD else np.linspace(0, len(names) - 1, TOLD).astype(int)
-    return replace(drawing, colors=colors, legend=[*drawing.legend, *((names[k], (*tints[k], 1.0)) for k in told)])
+    return replace(drawing, colors=colors, legend=[*drawing.legend, *((names[k][0], (*names[k][1], 1.0)) for k in told)])
+
+
+def palette(scene: Scene, by: str) -> list[Array | None]:
+    """Return for each actor the colours of its instances (n, 3), by robot or by rollout; None for what is no robot."""
+    counts = [0 if isinstance(a, Thing) else 1 if by == "robots" else a.instances for a in scene.actors]
+    split = np.split(hues(sum(counts)), np.cumsum(counts)[:-1])
+    return [np.broadcast_to(own, (a.instances, 3)) if len(own) else None for a, own in zip(scene.actors, split, strict=True)]
+
+
+def called(scene: Scene) -> list[str]:
+    """Return the actors' names, those that are alike with a number."""
+    alike = [a.name for a in scene.actors]
+    return [f"{name} {alike[: i + 1].count(name)}" if alike.count(name) > 1 else name for i, name in enumerate(alike)]
 
 
 def hues(count: int) -> Array:
@@ -116,8 +128,8 @@ def chosen(named: Names, names: Iterable[str]) -> list[int]:
 # ---------------------------------------------------------------- what is shown of a robot
 
 
-def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
-    """Add what is shown of one robot."""
+def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, called: str, tints: Array | None) -> None:
+    """Add what is shown of one robot, which is called so, and whose instances have these colours (n, 3), or None."""
     model, source, known = actor.model, actor.source, quantities_of(actor)
     q, v = source.state(t)
     now = source.driven(t, MOST) if shown.torques or shown.forces or shown.contacts else States(q[:MOST], v[:MOST])
@@ -156,14 +168,15 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown) -> None:
         if link in index and source.moves:
             tip = poses[:, index[link], :3] @ point
             times, points = source.path(index[link], point, t - shown.trail_time, MOST)
-            show_trail(symbols, times, points, t, shown.trail_time, tip, TRAILS[k % len(TRAILS)])
+            colors = np.tile(TRAILS[k % len(TRAILS)], (len(tip), 1)) if tints is None else tints[: len(tip)]
+            show_trail(symbols, times, points, t, shown.trail_time, tip, colors)
     if shown.names and not isinstance(actor, Thing):
         boxes = [boxed(measure(p.surface).box) for p in actor.parts]
         for k in range(len(poses)):
             points = np.concatenate([x @ (poses[k, p.link] @ p.placement)[:3].T for p, x in zip(actor.parts, boxes, strict=True)])
             low, high = points.min(axis=0), points.max(axis=0)
             above = np.append(0.5 * (low + high)[:2], high[2] + 0.04 * known.whole)
-            symbols.labels.append((above, f"{actor.name} {k}" if actor.instances > 1 else actor.name, LABEL))
+            symbols.labels.append((above, f"{called} {k}" if actor.instances > 1 else called, LABEL))
     for i in chosen(shown.labels, index):
         middles = [p.placement[:3] @ np.append(measure(p.surface).box.mean(axis=0), 1.0) for p in actor.parts if p.link == i]
         if middles or shown.labels is not True:
@@ -314,10 +327,10 @@ def measured(drawing: Drawing, points: list[Array]) -> Drawing:
 # ---------------------------------------------------------------- trails
 
 
-def show_trail(symbols: Symbols, times: Array, points: Array, t: float, lasts: float, tip: Array, color: tuple[float, ...]) -> None:
-    """Draw the paths of points (n, K, 3) at times (K) until now, where they are at ``tip`` (n, 3); they fade with age."""
+def show_trail(symbols: Symbols, times: Array, points: Array, t: float, lasts: float, tip: Array, tints: Array) -> None:
+    """Draw the paths of points (n, K, 3) at times (K) until now, where they are at ``tip`` (n, 3), in colours (n, 3) that fade with age."""
     a, b = np.searchsorted(times, [t - lasts, min(t, times[-1])]) if len(times) else (0, 0)
     line = np.concatenate([points[:, a:b], tip[:, None]], axis=1)
     fresh = np.clip(1.0 - (t - times[a:b]) / lasts, 0.0, 1.0)
-    colors = np.column_stack([np.tile(color, (b - a, 1)), fresh**1.3])
-    symbols.lines(np.stack([line[:, :-1], line[:, 1:]], axis=2).reshape(-1, 2, 3), np.tile(colors, (len(line), 1)), 3.0)
+    colors = np.column_stack([np.repeat(tints, b - a, axis=0), np.tile(fresh**1.3, len(line))])
+    symbols.lines(np.stack([line[:, :-1], line[:, 1:]], axis=2).reshape(-1, 2, 3), colors, 3.0)

@@ -26,6 +26,16 @@ ENVIRONMENTS = ("ground", "space", "plain")
 LOOKS, MANY = 24, 50_000
 
 
+def scene_of(source: Any, environment: str | Path | None, geometry: str) -> Scene:
+    """Return the scene of a source; one that is a scene already has its own surroundings and shapes, and takes no others."""
+    if not isinstance(source, Scene):
+        return Scene(source, environment, geometry)
+    if environment is not None or geometry != "visual":
+        given = "environment" if environment is not None else "geometry"
+        raise ViewerError(f"{given} is given beside a scene, which has its own; expected engine.Scene(..., {given}=...)")
+    return source
+
+
 class Scene:
     """Robots that are drawn together, and their surroundings.
 

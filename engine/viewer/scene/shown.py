@@ -74,6 +74,8 @@ def check(scene: Scene, shown: Shown) -> None:
     for what, known in (("link_frames", links), ("centers", links), ("inertias", links), ("labels", links), ("trails", links),
                         ("hidden", links), ("joint_frames", joints), ("joint_axes", joints), ("torques", joints)):  # fmt: skip
         named = getattr(shown, what)
+        if isinstance(named, str) or not isinstance(named, (bool, tuple, list)):
+            raise ViewerError(f"{what} is {named!r}; expected names in a tuple, such as ('{next(iter(known), 'name')}',), or True for all")
         for name in () if isinstance(named, bool) else named:
             name = spot(name)[0] if what == "trails" else name
             if name not in known:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation import Crossing, Live, Robot, Trajectory, compile
 from engine.simulation.parameters import moves_shapes
-from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.errors import ViewerError, ViewerWarning
 
 Array = np.ndarray
 #: points of a path, and how many of them in a second of motion
@@ -158,7 +159,9 @@ class Played(Source):
         self._paths: dict[tuple[Any, ...], tuple[Array, Array]] = {}
         if not len(trajectory):
             raise ViewerError(f"the trajectory of '{self.model.name}' holds no states; expected at least one")
-        bad = ~np.isfinite(trajectory.q).all(axis=-1)
+        bad: Any = ~np.isfinite(trajectory.q).all(axis=-1)
+        if lead and bad.any() and not bad[..., 0].any():
+            self.trajectory, bad = held(trajectory, bad), np.zeros(1, bool)
         if bad.any():
             t = trajectory.t[int(np.argwhere(bad)[0][-1])]
             raise ViewerError(f"the trajectory of '{self.model.name}' is not finite from t = {t:g} s; expected numbers, as before")
@@ -314,6 +317,22 @@ def source_of(thing: Any, q: Any = None) -> Source:
     if isinstance(thing, Live):
         return Running(thing)
     raise ViewerError(f"cannot show a {type(thing).__name__}; expected a model, a trajectory, a live simulation, or a list of them")
+
+
+def held(motion: Trajectory, bad: Array) -> Trajectory:
+    """Return a batch whose rollouts stand still where their states (..., T) are bad, as they were last; a warning says so."""
+    last = np.maximum.accumulate(np.where(bad, 0, np.arange(bad.shape[-1])), axis=-1)
+    which = np.flatnonzero(bad.any(axis=-1).reshape(-1))
+    first = float(motion.t[int(np.argwhere(bad)[:, -1].min())])
+    numbers = ", ".join(map(str, which[:5])) + (", …" if len(which) > 5 else "")
+    warnings.warn(f"{len(which)} of {bad[..., 0].size} rollouts of '{motion.model.name}' stopped being finite ({numbers}; the first at t = "
+                  f"{first:g} s): from there on they are drawn as they were last", ViewerWarning, stacklevel=4)  # fmt: skip
+
+    def still(x: Array) -> Array:
+        return np.where(bad[..., None], 0.0, x)
+
+    return replace(motion, q=np.take_along_axis(motion.q, last[..., None], axis=-2), v=still(motion.v), tau=still(motion.tau),
+                   vdot=still(motion.vdot))  # fmt: skip
 
 
 def gathered(motion: Trajectory, most: int) -> States:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.hdr import read_hdr
 from engine.viewer.scene.light import DAY, Light, unit
 
@@ -46,6 +47,9 @@ class Surroundings:
 def surroundings(path: str | Path) -> Surroundings:
     """Return the surroundings that a Radiance picture of directions (twice as wide as high) shows; ViewerError where it cannot be read."""
     picture = read_hdr(path)
+    h, w = picture.shape[:2]
+    if w != 2 * h:
+        raise ViewerError(f"'{path}' is {w}×{h} pixels; expected a picture of all directions, twice as wide as high")
     picture = picture * np.float32(MEAN / max(float(mean(smaller(picture, MIRRORED)).mean()), 1e-30))
     light = smaller(picture, MIRRORED)
     towards, share = directions(*light.shape[:2]), angles(*light.shape[:2])

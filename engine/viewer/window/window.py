@@ -27,7 +27,7 @@ from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import banded, mark, measured, without
-from engine.viewer.scene.scene import ENVIRONMENTS, Scene
+from engine.viewer.scene.scene import ENVIRONMENTS, Scene, scene_of
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Still
 from engine.viewer.window.clock import Clock
@@ -75,7 +75,7 @@ class Viewer:
                  follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
                  title: str | None = None) -> None:  # fmt: skip
         require_size(size)
-        scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
+        scene = scene_of(source, environment, geometry)
         camera, readings, self.signals = scene.camera(size, view, follow=follow), Readings(scene.actors[0], 0, signals), signals
         self.pilot, self.geometry, self.followed, self.shown = keys, geometry, follow, shown or Shown()
         self.title, self.toast, self.helping, self.display, self.closed = title, "", False, True, False
