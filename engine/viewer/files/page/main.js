@@ -4,6 +4,7 @@
 // &camera=azimuth,elevation (degrees),distance,x,y,z (metres).
 
 const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
+const ROUND = [0.1, 0.2, 0.5, 1, 2, 5, 10];               // which taps go through where there is no room for − and +
 const STEP = 1 / 60;                                      // s, of the arrow keys, at speed 1
 const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
 // Where a browser is slow, what moves is drawn with fewer pixels and coarse surfaces: shares of the pixels along a side, from fine on.
@@ -185,7 +186,7 @@ class Page {
     element("play").onclick = () => this.toggle();
     element("slower").onclick = () => this.faster(-1);
     element("faster").onclick = () => this.faster(1);
-    element("speed").onclick = () => this.pace(1);
+    element("speed").onclick = () => this.pace(element("slower").offsetParent ? 1 : ROUND.find(s => s > 1.001 * this.speed) ?? ROUND[0]);
     element("loop").onclick = () => { this.loop = !this.loop; this.refresh(); };
     element("fit").onclick = () => { this.fit(); this.refresh(); };
     element("scrub").oninput = event => { this.play(false); this.seek(this.first + event.target.value * (this.last - this.first)); };
