@@ -624,6 +624,12 @@ def test_on_a_phone_the_bar_is_one_row_and_a_tap_changes_the_speed(browser, serv
             mouse(browser, (x, y))
             speeds.append(browser.evaluate("page.speed"))
         assert speeds == [2, 5, 10, 0.1, 0.2, 0.5, 1]
+        browser.evaluate("document.querySelector('h1').textContent = 'long '.repeat(40); page.say('a sentence '.repeat(20))")
+        boxes = browser.evaluate("""['h1', 'details:not([id])', '#say'].map(x => {
+            const {x: left, y, right, bottom} = document.querySelector(x).getBoundingClientRect();
+            return [left, y, right, bottom];
+        })""")
+        assert boxes[0][2] < boxes[1][0] and boxes[0][3] < boxes[2][1] and boxes[2][2] <= 340
     finally:
         browser("Emulation.setDeviceMetricsOverride", width=SIZE[0], height=SIZE[1], deviceScaleFactor=1, mobile=False)
 

@@ -144,8 +144,9 @@ class Page {
     element("loop").classList.toggle("on", this.loop);
   }
 
-  fit() {
-    this.camera.fit(this.scene.points, this.aspect);
+  fit(points = this.scene.points) {
+    this.camera.fit(points, this.aspect);
+    this.fitted = {aspect: this.aspect, eye: this.camera.eye};
   }
 
   // From where the camera looks, degrees.
@@ -192,7 +193,7 @@ class Page {
     element("scrub").oninput = event => { this.play(false); this.seek(this.first + event.target.value * (this.last - this.first)); };
     addEventListener("hashchange", () => this.read_address());
     addEventListener("keydown", event => this.key(event));
-    new ResizeObserver(() => this.refresh()).observe(this.canvas);
+    new ResizeObserver(() => this.resized()).observe(this.canvas);
     this.canvas.addEventListener("webglcontextlost", event => { event.preventDefault(); this.lost = true; });
     this.canvas.addEventListener("webglcontextrestored", () => {
       this.renderer = new Renderer(this.canvas, this.scene);
@@ -210,6 +211,13 @@ class Page {
     });
     this.canvas.addEventListener("pointermove", event => held.has(event.pointerId) && this.drag(event, held));
     for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, event => { held.delete(event.pointerId); this.lift(event); });
+  }
+
+  // A phone that is turned shows all again, unless the camera is in somebody's hands.
+  resized() {
+    const turned = Math.max(this.aspect / this.fitted.aspect, this.fitted.aspect / this.aspect) > 1.3;
+    if (turned && this.fitted.eye.every((x, i) => x === this.camera.eye[i])) this.fit();
+    this.refresh();
   }
 
   press(event) {}

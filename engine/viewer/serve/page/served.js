@@ -172,7 +172,7 @@ class Served extends Page {
       const middle = seen_from.map((x, i) => x + spheres[k + i]);
       for (let i = 0; i < 6; i++) points.push(middle.map((x, r) => r === i >> 1 ? x + (i & 1 ? 1 : -1) * spheres[k + 3] : x));
     }
-    this.camera.fit(points, this.aspect);
+    super.fit(points);
   }
 
   // ---------------------------------------------------------------- hands
