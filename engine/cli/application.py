@@ -54,7 +54,8 @@ def top(
 
     Every command has examples of its own: engine info --help
 
-    Exit code: 0; 1 if a file or a run is at fault (one sentence on stderr says how); 2 for a wrong command line; 130 after Ctrl-C.
+    Exit code: 0; 1 if a file or a run is at fault (one sentence on stderr says how); 2 for a wrong command line; 130 after Ctrl-C
+    (but view --web, which it ends, 0).
     """
 
 

@@ -1,6 +1,5 @@
 """``engine view``: a window on a robot or a recording."""
 
-import contextlib
 from typing import Annotated
 
 import typer
@@ -85,6 +84,6 @@ def view(
     if not web:
         engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow, shown=chosen)
         return
-    with engine.serve(source, environment=environment, geometry=geometry) as server, contextlib.suppress(KeyboardInterrupt):
+    with engine.serve(source, environment=environment, geometry=geometry) as server:
         print(server.url, flush=True)
         server.wait()

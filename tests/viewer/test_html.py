@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.model import Builder, Geometry
+from engine.model import Builder, Geometry, Material
 from engine.spatial import inertia, se3
 from engine.viewer.files.export import export
 from engine.viewer.files.html import lightened, outline, ten_bits
@@ -18,7 +18,7 @@ from engine.viewer.scene import Actor, Part, Scene
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.surface import Surface
 from tests.viewer.browser import Browser
-from tests.viewer.mechanism import mechanism, motion
+from tests.viewer.mechanism import RED, mechanism, motion
 
 SIZE = (480, 360)
 LOOK = "&camera=50,25,1.8,0.1,0.05,0.15"
@@ -369,3 +369,27 @@ def test_the_outline_is_seen_as_large_as_all_points():
         for camera, seen in zip(cameras, (points, few), strict=True):
             camera.fit(seen)
         assert cameras[0].distance == pytest.approx(cameras[1].distance, rel=0.01)
+
+
+def test_a_page_that_is_turned_shows_all_again_unless_the_camera_was_moved(browser, page):
+    def turned(width, height):
+        browser("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        browser.wait(f"page.canvas.width === {width} && !page.waiting")
+        return browser.evaluate("page.camera.distance")
+
+    try:
+        browser.open(page, "#t=1.2")
+        wide, tall = browser.evaluate("page.camera.distance"), turned(160, 360)
+        assert tall > 1.1 * wide and turned(*SIZE) == wide
+        browser.evaluate("page.camera.dolly(0.9); page.refresh()")
+        assert turned(160, 360) < wide
+    finally:
+        browser("Emulation.setDeviceMetricsOverride", width=SIZE[0], height=SIZE[1], deviceScaleFactor=1, mobile=False)
+
+
+def test_a_robot_of_a_micrometre_is_seen(browser, tmp_path):
+    builder = Builder("mote")
+    builder.add_link("mote", inertia=inertia.box(1.0, np.ones(3)),
+                     visuals=(Geometry("box", (1e-6, 1e-6, 1e-6), material=Material("red", RED)),))  # fmt: skip
+    browser.open(export(builder.model(floating_base=True), tmp_path / "mote.html", environment="plain"))
+    assert redness(browser.picture()).mean() > 0.05

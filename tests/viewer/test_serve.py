@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,10 +17,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import engine
-from engine.model import Builder, Geometry, Material
+from engine import ops
+from engine.model import Builder, Geometry, Limits, Material
 from engine.spatial import inertia, quaternion
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.serve.orders import ORDERS
+from engine.viewer.serve.server import Server
+from engine.viewer.serve.stage import Stage
 from engine.viewer.serve.watcher import AHEAD
 from tests.viewer.browser import Browser
 from tests.viewer.mechanism import RED, mechanism, motion
@@ -35,7 +40,7 @@ def stone():
     builder.add_link("box", inertia=inertia.box(2.0, np.array([0.4, 0.4, 0.4])),
                      visuals=(Geometry("box", (0.4, 0.4, 0.4), material=Material("red", RED)),))  # fmt: skip
     builder.add_link("fin", inertia=inertia.box(0.1, np.array([0.1, 0.1, 0.1])), visuals=(Geometry("box", (0.05, 0.05, 0.5)),))
-    builder.add_joint("hinge", "revolute", "box", "fin", axis=np.array([0.0, 0.0, 1.0]))
+    builder.add_joint("hinge", "revolute", "box", "fin", axis=np.array([0.0, 0.0, 1.0]), limits=Limits(lower=-2.0, upper=2.0))
     return builder.model(floating_base=True)
 
 
@@ -163,13 +168,45 @@ def test_secrets_differ_and_the_port_is_this_machines_alone(simulator, server):
 
 @pytest.mark.parametrize("given, said", [
     ({"port": 70000}, "port is 70000"), ({"port": -1}, "port is -1"), ({"port": "a"}, "port is 'a'"),
-    ({"host": 3}, "host is 3"), ({"host": "no.such.host.invalid"}, "is not known"),
+    ({"host": 3}, "host is 3"), ({"fps": "a"}, "fps is 'a'"), ({"fps": 0}, "fps is 0"),
+    ({"host": "no.such.host.invalid"}, "is not known"),
     ({"token": "short"}, "token"), ({"token": "with space in it"}, "token"), ({"environment": "sea"}, "sea"),
 ])  # fmt: skip
 def test_what_cannot_be_served_is_a_sentence(given, said):
     with pytest.raises(engine.ViewerError, match="expected") as error:
         engine.serve(MODEL, **{"port": 0, **given})
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_where_it_begins_is_refused_of_what_has_its_own(simulator):
+    played = motion(MODEL, 1.0, 2.0)
+    for source, given in ((played, "q0"), (played, "v0"), ([MODEL], "q0"), (MODEL, "v0")):
+        for show in (engine.serve, engine.view, engine.Widget):
+            with pytest.raises(engine.ViewerError, match=f"^{given} is where .*; expected none with a {type(source).__name__}$"):
+                show(source, **{given: np.zeros(3)})
+
+
+def test_a_list_with_a_simulator_is_told_what_to_make_of_it(simulator):
+    with pytest.raises(engine.ViewerError, match=r"the Simulator of 'stone' here; expected engine\.Live\(simulator, q0, v0\)"):
+        engine.serve([simulator, simulator], port=0)
+
+
+WAITING = """
+import engine
+with engine.serve(engine.load_urdf(engine.example("free_flyer"), floating_base=True), port=0) as server:
+    print("ready", flush=True)
+    server.wait()
+    print(server)
+"""
+
+
+def test_waiting_ends_quietly_at_ctrl_c():
+    with subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "") and out.endswith(", 0 watching>\n")       # whoever made it closes it
 
 
 def test_a_port_that_is_taken_is_a_sentence_and_by_default_another_is_found(server):
@@ -331,6 +368,27 @@ def test_a_pull_moves_the_link_until_its_hand_is_gone(server):
     until(lambda: not live.parameters["pull.link"].any())
 
 
+def test_what_a_hand_holds_is_its_own(server):
+    held = server.live.parameters
+    with Watcher(server) as first, Watcher(server) as second:
+        first.next("frame")
+        first.order("pull", link="box", point=[0.1, 0, 0], target=[0.2, 0, 0])
+        until(lambda: server.live.parameters["pull.link"].any())
+        held = server.live.parameters
+        second.order("pull", link="fin", point=[0, 0, 0], target=[0, 0, 1])
+        assert second.next("error") == "another browser pulls a link already; expected a pull when it has let go"
+        second.order("release")
+        second.order("reboot")
+        second.next("error")                                                   # all before it is done
+        assert all((server.live.parameters[n] == x).all() for n, x in held.items() if n.startswith("pull."))
+        first.order("release")
+        until(lambda: not server.live.parameters["pull.link"].any())
+        second.order("pull", link="fin", point=[0, 0, 0], target=[0, 0, 1])
+        until(lambda: server.live.parameters["pull.link"].any())
+        first.order("pull", link="box", point=[0, 0, 0], target=[0, 0, 1])
+        first.next("error")
+
+
 def test_several_robots_are_served_together():
     at_rest = [Actor(mechanism("left")), Actor(mechanism("right"), q=np.r_[1.0, 0, 0, 0, 2, 0, 0, np.zeros(MODEL.nq - 7)])]
     with engine.serve(at_rest, port=0) as server, Watcher(server) as watcher:
@@ -482,3 +540,101 @@ def test_the_page_says_when_the_server_is_gone_and_finds_it_again(browser, simul
     with engine.serve(simulator, port=server.port, token="of-this-test"):
         browser.wait("window.page && page.served && page.served.kind === 'live' && page.t > 0")
         browser.wait("document.getElementById('say').textContent === ''")
+
+
+# ---------------------------------------------------------------- what the page says is true
+
+
+def said(browser):
+    return browser.evaluate("document.getElementById('say').textContent")
+
+
+@pytest.fixture
+def ending():
+    """A simulation that ends at 0.2 s, of its own."""
+
+    def burst(t, q, v):
+        return np.concatenate([np.zeros(6), ops.array([ops.where(t < 0.2, 0.0, ops.sqrt(-1.0 + 0.0 * t))])])
+
+    with engine.Live(engine.Simulator(stone(), gravity=(0, 0, 0), forces=[burst]), stone().neutral(), np.zeros(7)) as live:
+        yield live
+
+
+def test_what_ended_a_simulation_is_said_as_long_as_it_holds(browser, ending):
+    until(lambda: ending.error)
+    with engine.serve(ending, port=0, token="of-this-test") as server:
+        browser.open(server.url)
+        browser.wait("page.status && !document.getElementById('play').classList.contains('playing')")
+        assert said(browser) == ending.error and browser.evaluate("document.getElementById('rate').textContent") == ""
+        browser.evaluate("page.order('speed', {value: -1})")
+        browser.wait("document.getElementById('say').textContent.includes(\"value of 'speed' is -1; expected\")")
+        assert said(browser).startswith(ending.error + "\n")
+        browser.evaluate("page.say('')")                                       # as after a while
+        assert said(browser) == ending.error
+    browser.wait("document.getElementById('say').textContent.includes('gone')")
+    # the same page, which a server that comes again at this address knows
+    name, host, port = server._stage.name, server.host, server.port
+    again = Stage(Scene(ending), 30.0)
+    again.name = name
+    with Server(again, host, port, "of-this-test"):
+        browser.wait("!page.gone")
+        time.sleep(1.0)
+        assert said(browser) == ending.error
+        browser.evaluate("page.order('reset')")
+        browser.wait("document.getElementById('say').textContent === ''")
+
+
+def test_a_value_that_is_refused_does_not_stay(browser):
+    simulator = engine.Simulator(stone(), dt=2e-3, gravity=(0, 0, 0), parameters={"mass.box": 2.0})
+    with engine.serve(simulator, port=0) as server:
+        browser.open(server.url)
+        browser.wait("page.status && page.controls.size === 1")
+        browser.evaluate("page.order('pause')")
+        browser.wait("page.status.paused && page.status.rate === 0")           # from here on nothing else is told
+        shown = f"[document.querySelector({slider(1, 'number')!r}).value, document.querySelector({slider(1)!r}).value].join()"
+        for number, why in ((-7, "mass.box"), ("1e400", "no number"), ("-e", "no number")):
+            typed(browser, 1, number)
+            browser.wait(f"document.getElementById('say').textContent.includes({why!r})")
+            browser.wait(f"{shown} === '2,2'")
+            assert browser.evaluate(f"document.querySelector({slider(1)!r}).min") == "0"
+            browser.evaluate("page.say('')")
+        typed(browser, 1, 6)
+        browser.wait(f"{shown} === '6,6'")
+        assert float(server.live.parameters["mass.box"]) == 6.0
+    with engine.serve(stone(), port=0) as server:
+        browser.open(server.url)
+        browser.wait("page.status && page.controls.size === 1")
+        for beyond in (100, 200):                                              # the second time it is at its limit already
+            typed(browser, 1, beyond)
+            browser.wait(f"{shown} === '2,2'")
+
+
+def test_on_a_phone_the_bar_is_one_row_and_a_tap_changes_the_speed(browser, server):
+    browser("Emulation.setDeviceMetricsOverride", width=340, height=600, deviceScaleFactor=1, mobile=True)
+    try:
+        browser.open(server.url)
+        browser.wait("page.status")
+        browser.evaluate("page.status.rate = 0.12345; page.show_time()")
+        high = "document.getElementById('bar').offsetHeight"
+        assert browser.evaluate(high) < 48
+        assert browser.evaluate("document.getElementById('bar').scrollWidth <= document.getElementById('bar').clientWidth")
+        speeds = []
+        for _ in range(7):
+            x, y = middle(browser, "#speed")[0]
+            mouse(browser, (x, y))
+            speeds.append(browser.evaluate("page.speed"))
+        assert speeds == [2, 5, 10, 0.1, 0.2, 0.5, 1]
+        browser.evaluate("document.querySelector('h1').textContent = 'long '.repeat(40); page.say('a sentence '.repeat(20))")
+        boxes = browser.evaluate("""['h1', 'details:not([id])', '#say'].map(x => {
+            const {x: left, y, right, bottom} = document.querySelector(x).getBoundingClientRect();
+            return [left, y, right, bottom];
+        })""")
+        assert boxes[0][2] < boxes[1][0] and boxes[0][3] < boxes[2][1] and boxes[2][2] <= 340
+    finally:
+        browser("Emulation.setDeviceMetricsOverride", width=SIZE[0], height=SIZE[1], deviceScaleFactor=1, mobile=False)
+
+
+def test_readings_of_several_rollouts_say_whose_they_are(browser):
+    with engine.serve(motion(MODEL, scales=(1.0, -1.0, 0.5)), port=0) as server:
+        browser.open(server.url)
+        assert browser.evaluate("document.querySelector('#readings summary').textContent") == "readings: rollout 0 of 3"

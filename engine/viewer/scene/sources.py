@@ -12,7 +12,7 @@ import numpy as np
 from engine import dynamics
 from engine.model import Model
 from engine.model.parameters import is_number
-from engine.simulation import Crossing, Live, Robot, Trajectory, compile
+from engine.simulation import Crossing, Live, Robot, Simulator, Trajectory, compile
 from engine.simulation.parameters import moves_shapes
 from engine.viewer.scene.errors import ViewerError, ViewerWarning
 
@@ -316,6 +316,8 @@ def source_of(thing: Any, q: Any = None) -> Source:
         return Played(thing)
     if isinstance(thing, Live):
         return Running(thing)
+    if isinstance(thing, Simulator):
+        raise ViewerError(f"cannot show the Simulator of '{thing.model.name}' here; expected engine.Live(simulator, q0, v0), which runs it")
     raise ViewerError(f"cannot show a {type(thing).__name__}; expected a model, a trajectory, a live simulation, or a list of them")
 
 

@@ -77,8 +77,9 @@ class Server:
         return len(self._watchers)
 
     def wait(self) -> None:
-        """Return when it is closed, by another thread or by Ctrl-C."""
-        self._closed.wait()
+        """Return when it is closed by another thread, or at Ctrl-C; the latter leaves it open."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self._closed.wait()
 
     def close(self) -> None:
         """Say goodbye to the browsers, free the port, and end a simulation that was begun for this; what was given goes on."""
@@ -187,7 +188,8 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
           environment: str | None = None, geometry: str = "visual", fps: float = 30.0) -> Server:  # fmt: skip
     """Serve a page that shows robots in any browser, alive, and return at once; what runs is paused, slowed, pulled and tuned there.
 
-    Whoever has the address with its token may do so. It is not encrypted: to be seen from elsewhere, have ssh or a proxy carry it.
+    It is there as long as the program runs: a script ends with :meth:`Server.wait`. Whoever has the address with its token may do so. It is
+    not encrypted: to be seen from elsewhere, have ssh or a proxy carry it.
 
     >>> import engine
     >>> model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
@@ -198,7 +200,8 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     Parameters
     ----------
     source : a :class:`Simulator`, which runs in real time from q0 (nq), v0 (nv), neutral and at rest by default, as soon as somebody
-        watches; a :class:`Live`; a model at rest (in q0), whose joints are turned; a trajectory, which plays; a list of them, or a scene
+        watches; a :class:`Live`; a model at rest (in q0), whose joints are turned; a trajectory, which plays; a list of the last three;
+        or a scene
     host : who may connect: "localhost" this machine only, "0.0.0.0" every other one too
     port : 8123, or a free one, by default; 0 for a free one
     token : what the address ends with; a secret of its own by default
@@ -207,7 +210,8 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
 
     Raises
     ------
-    ViewerError : websockets is not installed, the port is taken, there is no such host, or there is nothing to see
+    ViewerError : websockets is not installed, the port is taken, there is no such host, there is nothing to see, or q0 or v0 is given of
+        what has its own
     """
     try:
         import websockets.asyncio.server  # noqa: F401

@@ -65,8 +65,8 @@ class Stage:
         ------
         ViewerError : there are too many poses
         """
-        times = sample_times(self.scene, self.fps) if self.kind == "motion" else np.array([self.t])
-        served = {"kind": self.kind, "name": self.name, "moving": self.moving,
+        times = sample_times(self.scene, self.fps)[: None if self.kind == "motion" else 1]
+        served = {"kind": self.kind, "name": self.name, "moving": self.moving, "rollouts": self.scene.actors[0].instances,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
         return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [PAGE / "pick.js", PAGE / "served.js"],
                         [PAGE / "served.css"])  # fmt: skip

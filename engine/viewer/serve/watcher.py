@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.checks import EngineError
+from engine.viewer.scene.errors import ViewerError
 from engine.viewer.serve.orders import order_of
 from engine.viewer.serve.stage import READ, Stage
 
@@ -39,13 +40,26 @@ class Watcher:
             if order == "watch":
                 self._unseen, self._state, self._told = 0, None, set()
                 return
+            if order in ("pull", "release") and not self._may(order):
+                return
             self.stage.obey(order, fields)
-            self._asked = True
             if order in ("pull", "release"):
                 self.stage.holder = self if order == "pull" else None
         except Exception as problem:                                           # whatever it is, it stops nothing
             text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
             await self.connection.send(json.dumps({"error": text}))
+        self._asked = True
+
+    def _may(self, order: str) -> bool:
+        """Return whether a pull, or a release, is this one's to order; where nothing is held there is nothing to release.
+
+        Raises
+        ------
+        ViewerError : another one pulls already
+        """
+        if order == "pull" and self.stage.holder not in (None, self):
+            raise ViewerError("another browser pulls a link already; expected a pull when it has let go")
+        return order == "pull" or self.stage.holder is self
 
     def leave(self) -> None:
         """Release what it pulls."""
@@ -70,8 +84,11 @@ class Watcher:
                 self._unseen += 1
                 await self.connection.send(frame)
             if (self._asked or clock() - read >= READ) and self._unseen < AHEAD:
+                status = self.stage.status()
+                if self._asked:                                                # a control that shows something else goes back to it
+                    self._told.discard(status)
                 self._asked, read = False, clock()
-                await self._tell(self.stage.status(), self.stage.plots())
+                await self._tell(status, self.stage.plots())
             due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
             await asyncio.sleep(max(due - clock(), 0.0))
 

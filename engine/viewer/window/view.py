@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.simulation import Live, Simulator, Trajectory
+from engine.model import Model
+from engine.simulation import Live, Simulator
 from engine.viewer.scene.actor import Actor
+from engine.viewer.scene.errors import ViewerError
 from engine.viewer.window.window import Viewer
 
 
@@ -22,7 +24,7 @@ def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
 
     Raises
     ------
-    ViewerError : there is no display or no OpenGL, or nothing to show
+    ViewerError : there is no display or no OpenGL, nothing to show, or q0 or v0 is given of what has its own
     """
     source, begins = begun(source, q0, v0)
     viewer = Viewer(source, **options)
@@ -33,9 +35,18 @@ def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
 
 
 def begun(source: Any, q0: Any, v0: Any) -> tuple[Any, Live | None]:
-    """Return what a scene takes, of a simulator a simulation that stands at its beginning, and that simulation, if it is one."""
+    """Return what a scene takes, of a simulator a simulation that stands at its beginning, and that simulation, if it is one.
+
+    Raises
+    ------
+    ViewerError : q0 or v0 is given of what has its own, or has none
+    """
     if isinstance(source, Simulator):
         model = source.model
         live = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
         return live, live
-    return Actor(source, q=q0) if q0 is not None and not isinstance(source, (Trajectory, Live)) else source, None
+    if v0 is not None:
+        raise ViewerError(f"v0 is where a Simulator begins; expected none with a {type(source).__name__}")
+    if q0 is not None and not isinstance(source, Model):
+        raise ViewerError(f"q0 is where a Simulator begins or a model rests; expected none with a {type(source).__name__}")
+    return source if q0 is None else Actor(source, q=q0), None

@@ -78,7 +78,7 @@ class Camera {
   fit(points, aspect) {
     const ends = [0, 1, 2].map(i => [Math.min(...points.map(p => p[i])), Math.max(...points.map(p => p[i]))]);
     const centre = ends.map(([a, b]) => 0.5 * (a + b)), axes = this.axes, slope = Math.tan(0.5 * this.fov) / 1.1;
-    this.radius = Math.max(0.5 * Math.hypot(...ends.map(([a, b]) => b - a)), 1e-3);
+    this.radius = Math.max(0.5 * Math.hypot(...ends.map(([a, b]) => b - a)), 1e-9);
     const seen = points.map(p => axes.map(a => a[0] * (p[0] - centre[0]) + a[1] * (p[1] - centre[1]) + a[2] * (p[2] - centre[2])));
     const middle = [0, 1, 2].map(i => 0.5 * (Math.min(...seen.map(p => p[i])) + Math.max(...seen.map(p => p[i]))));
     for (let k = 0; k < 4; k++) {                         // the middle of the picture is not that of the points: those in front look larger

@@ -4,6 +4,7 @@
 // &camera=azimuth,elevation (degrees),distance,x,y,z (metres).
 
 const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
+const ROUND = [0.1, 0.2, 0.5, 1, 2, 5, 10];               // which taps go through where there is no room for − and +
 const STEP = 1 / 60;                                      // s, of the arrow keys, at speed 1
 const MAX_PIXELS = 2;                                     // of the canvas, along one of the page's
 // Where a browser is slow, what moves is drawn with fewer pixels and coarse surfaces: shares of the pixels along a side, from fine on.
@@ -143,8 +144,9 @@ class Page {
     element("loop").classList.toggle("on", this.loop);
   }
 
-  fit() {
-    this.camera.fit(this.scene.points, this.aspect);
+  fit(points = this.scene.points) {
+    this.camera.fit(points, this.aspect);
+    this.fitted = {aspect: this.aspect, eye: this.camera.eye};
   }
 
   // From where the camera looks, degrees.
@@ -185,13 +187,13 @@ class Page {
     element("play").onclick = () => this.toggle();
     element("slower").onclick = () => this.faster(-1);
     element("faster").onclick = () => this.faster(1);
-    element("speed").onclick = () => this.pace(1);
+    element("speed").onclick = () => this.pace(element("slower").offsetParent ? 1 : ROUND.find(s => s > 1.001 * this.speed) ?? ROUND[0]);
     element("loop").onclick = () => { this.loop = !this.loop; this.refresh(); };
     element("fit").onclick = () => { this.fit(); this.refresh(); };
     element("scrub").oninput = event => { this.play(false); this.seek(this.first + event.target.value * (this.last - this.first)); };
     addEventListener("hashchange", () => this.read_address());
     addEventListener("keydown", event => this.key(event));
-    new ResizeObserver(() => this.refresh()).observe(this.canvas);
+    new ResizeObserver(() => this.resized()).observe(this.canvas);
     this.canvas.addEventListener("webglcontextlost", event => { event.preventDefault(); this.lost = true; });
     this.canvas.addEventListener("webglcontextrestored", () => {
       this.renderer = new Renderer(this.canvas, this.scene);
@@ -209,6 +211,13 @@ class Page {
     });
     this.canvas.addEventListener("pointermove", event => held.has(event.pointerId) && this.drag(event, held));
     for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, event => { held.delete(event.pointerId); this.lift(event); });
+  }
+
+  // A phone that is turned shows all again, unless the camera is in somebody's hands.
+  resized() {
+    const turned = Math.max(this.aspect / this.fitted.aspect, this.fitted.aspect / this.aspect) > 1.3;
+    if (turned && this.fitted.eye.every((x, i) => x === this.camera.eye[i])) this.fit();
+    this.refresh();
   }
 
   press(event) {}

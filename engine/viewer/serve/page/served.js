@@ -13,6 +13,8 @@ class Served extends Page {
     this.served = scene.served;
     this.plots = [];
     this.controls = new Map();
+    this.touched = new Map();                             // ms, when a hand was on a slider
+    this.said = "";
     for (const actor of scene.actors) {
       if (this.served.kind === "motion") break;
       actor.poses(this.first);
@@ -20,8 +22,9 @@ class Served extends Page {
     }
     document.body.classList.add(this.served.kind);
     document.body.insertAdjacentHTML("beforeend", '<details id="controls" open><summary>controls</summary><div id="sliders"></div></details>'
-      + '<details id="readings" open><summary>readings</summary><div id="plots"></div></details><svg id="band"></svg><p id="say" role="status"></p>');
+      + '<details id="readings" open><summary></summary><div id="plots"></div></details><svg id="band"></svg><p id="say" role="status"></p>');
     element("controls").hidden = element("readings").hidden = true;                         // until there are some
+    element("readings").firstChild.textContent = this.served.rollouts > 1 ? `readings: rollout 0 of ${this.served.rollouts}` : "readings";
     element("readings").ontoggle = () => this.draw_plots();
     if (innerWidth < 560) element("controls").open = element("readings").open = false;
     if (this.live) this.add_buttons();
@@ -39,6 +42,7 @@ class Served extends Page {
       element("bar").insertBefore(made, element(id === "step" ? "scrub" : "fit"));
     };
     button("step", "one step (→)", () => this.step(1));
+    element("time").after(Object.assign(document.createElement("span"), {id: "rate"}));
     button("reset", "begin again (R)", () => this.begin_again());
     button("pull", "pull links (or Ctrl + drag)", () => {
       this.pulls = !this.pulls;
@@ -61,10 +65,11 @@ class Served extends Page {
     const socket = new WebSocket(address);
     this.send = text => { if (socket.readyState === WebSocket.OPEN) socket.send(text); };
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.say("");
+    socket.onopen = () => { this.gone = false; this.say(""); };
     socket.onmessage = ({data}) => this.receive(data);
     socket.onclose = () => {
-      this.say("The server is gone; waiting for it.", true);
+      this.gone = true;
+      this.say("");
       setTimeout(() => this.connect(), AGAIN);
     };
   }
@@ -94,21 +99,36 @@ class Served extends Page {
 
   told({page, status, plots, error}) {
     if (page && page !== this.served.name) location.reload();                               // of another server
-    if (error) this.say(error);
+    if (error) this.refused(error);
     if (plots) this.show_plots(plots);
     if (!status) return;
-    if (status.error !== (this.status && this.status.error)) this.say(status.error || "", true);
     this.status = status;
+    this.say(this.said);
     if (this.live) this.speed = status.speed;
     for (const [name, value] of Object.entries(status.parameters || {})) this.parameter(name, value);
     (status.joints || []).forEach((joints, actor) => Object.entries(joints).forEach(([name, q]) => this.controls.get(`${actor} ${name}`)?.(q)));
     this.refresh();
   }
 
-  say(text, stays = false) {
-    element("say").textContent = text;
+  // What holds is seen as long as it does, and under it for a while another sentence.
+  say(text) {
+    const holds = this.gone ? "The server is gone; waiting for it." : this.status && this.status.error;
+    element("say").textContent = [holds, text].filter(Boolean).join("\n");
+    if (text === this.said) return;
+    this.said = text;
     clearTimeout(this.saying);
-    if (text && !stays) this.saying = setTimeout(() => this.say(""), SAID);
+    if (text) this.saying = setTimeout(() => this.say(""), SAID);
+  }
+
+  // What was asked for is not so: controls go back to the status, which follows, and the hand lets go.
+  refused(error) {
+    this.said = "";                                       // it is said anew
+    this.say(error);
+    this.touched.clear();
+    if (this.grip) {
+      Object.assign(this.grip, {slips: true, target: null});
+      this.order("release");
+    }
   }
 
   // ---------------------------------------------------------------- time is the server's
@@ -131,10 +151,11 @@ class Served extends Page {
   show_time() {
     super.show_time();
     if (!this.live || !this.status) return;
-    const {paused, rate, speed} = this.status;
-    element("play").classList.toggle("playing", !paused);
-    element("play").title = paused ? "go on (space)" : "pause (space)";
-    element("time").textContent = `${this.t.toFixed(3)} s${paused || Math.abs(rate / speed - 1) < 0.05 ? "" : `, at ${rate.toFixed(2)} of real time`}`;
+    const {paused, rate, speed, error} = this.status, runs = !paused && !error;
+    element("play").classList.toggle("playing", runs);
+    element("play").title = error ? "it has ended" : paused ? "go on (space)" : "pause (space)";
+    element("time").textContent = `${this.t.toFixed(3)} s`;
+    element("rate").textContent = runs && Math.abs(rate / speed - 1) >= 0.05 ? `at ${rate.toFixed(2)} of real time` : "";
   }
 
   draw(level) {
@@ -151,7 +172,7 @@ class Served extends Page {
       const middle = seen_from.map((x, i) => x + spheres[k + i]);
       for (let i = 0; i < 6; i++) points.push(middle.map((x, r) => r === i >> 1 ? x + (i & 1 ? 1 : -1) * spheres[k + 3] : x));
     }
-    this.camera.fit(points, this.aspect);
+    super.fit(points);
   }
 
   // ---------------------------------------------------------------- hands
@@ -167,7 +188,7 @@ class Served extends Page {
 
   drag(event, held) {
     if (!this.grip) return super.drag(event, held);
-    if (event.pointerId !== this.grip.id) return;
+    if (event.pointerId !== this.grip.id || this.grip.slips) return;
     const {eye, axes: [,, back]} = this.camera, ray = this.ray(event);
     const far = dot(this.grip.point.map((x, i) => x - eye[i]), back) / dot(ray, back);      // where it was taken hold of, in depth
     this.grip.target = eye.map((x, i) => x + far * ray[i]);
@@ -206,24 +227,30 @@ class Served extends Page {
     const made = document.createElement("label"), input = type => Object.assign(document.createElement("input"), {type, step: "any"});
     const range = input("range"), number = input("number");
     [range.min, range.max] = [lower, upper];
-    let touched = -Infinity;
-    const set = (value, written) => {
-      if (!Number.isFinite(value)) return;
-      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, value), Math.max(range.max, value)];
-      touched = performance.now();
-      written.value = written === number ? short(value) : value;
-      does(value);
+    let truth = 0;
+    const show = () => {
+      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, truth), Math.max(range.max, truth)];
+      range.value = truth;
+      number.value = short(truth);
     };
-    range.oninput = () => set(range.valueAsNumber, number);
-    number.onchange = () => { set(number.valueAsNumber, range); number.blur(); };           // keys are the page's again
+    range.oninput = () => {
+      this.touched.set(key, performance.now());
+      number.value = short(range.valueAsNumber);
+      does(range.valueAsNumber);
+    };
+    number.onchange = () => {
+      number.blur();                                      // keys are the page's again
+      const value = number.valueAsNumber;
+      if (Number.isFinite(value)) return does(value);
+      show();
+      this.say(`what was typed for '${label}' is no number; expected one such as ${number.value}`);
+    };
     made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
     element("sliders").append(made);
     element("controls").hidden = false;
     this.controls.set(key, value => {
-      if (performance.now() - touched < HANDS_OFF || document.activeElement === number) return;
-      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, value), Math.max(range.max, value)];
-      range.value = value;
-      number.value = short(value);
+      truth = value;
+      if (performance.now() - (this.touched.get(key) ?? -Infinity) > HANDS_OFF && document.activeElement !== number) show();
     });
   }
 
