@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from engine.checks import shown, whole
 from engine.simulation import Live
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.scene import scene_of
 from engine.viewer.serve.orders import MESSAGE
 from engine.viewer.serve.stage import Stage
 from engine.viewer.serve.watcher import Watcher
@@ -225,7 +225,7 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
         raise ViewerError("token is too short or holds more than letters, digits, '-', '_', '.' and '~'; expected 8 to 200 of them")
     source, begins = begun(source, q0, v0)
     try:
-        scene = source if isinstance(source, Scene) else Scene(source, environment, geometry)
+        scene = scene_of(source, environment, geometry)
         return Server(Stage(scene, fps), host, port, token or secrets.token_urlsafe(), begins)
     except BaseException:
         if begins is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.checks import whole
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.scene import scene_of
 from engine.viewer.serve.stage import PAGE, Stage
 from engine.viewer.serve.watcher import Watcher
 from engine.viewer.window.view import begun
@@ -43,7 +43,7 @@ class Widget:
         make = frame_class()
         source, self._begins = begun(source, q0, v0)
         try:
-            stage = Stage(source if isinstance(source, Scene) else Scene(source, environment, geometry), fps)
+            stage = Stage(scene_of(source, environment, geometry), fps)
             self._frame = make(page=stage.page(), height=height)
         except BaseException:
             if self._begins is not None:
