@@ -64,7 +64,8 @@ Weightless = Annotated[bool, typer.Option("--zero-gravity", help="The same as --
 Rollout = Annotated[int | None, typer.Option(metavar="K", help="Which rollout of a batch, from 0.", min=0)]
 Collision = Annotated[bool, typer.Option("--collision", help="Show the shapes for collisions.")]
 Environment = Annotated[str | None, typer.Option(metavar="NAME", callback=expect(
-    lambda x: x in ENVIRONMENTS or x.lower().endswith(".hdr"), f"one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)"),
+    lambda x: x in ENVIRONMENTS or x.lower().endswith(".hdr"), f"one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)",
+    lambda x: f"there is no '{x}'{nearest(x, ENVIRONMENTS)}"),
     help=f"One of {', '.join(ENVIRONMENTS)}; or a Radiance picture (.hdr); if not given: space without gravity, else ground.")]  # fmt: skip
 View = Annotated[str | None, typer.Option("--view", metavar="SIDE", callback=one_of(VIEWS),
                                           help=f"Where the camera stands: {', '.join(VIEWS)}.")]  # fmt: skip

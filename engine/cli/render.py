@@ -78,7 +78,8 @@ def render(
     engine render run.h5 along.mp4 --follow base
     engine render batch.h5 all.png                     all rollouts together
     engine render run.h5 frame%04d.png                 each picture a file
-    engine render run.h5 told.mp4 --clock --caption "Capture" --signal q.elbow --show momentum
+    engine render run.h5 told.mp4 --clock --caption Fall --signal q.elbow
+    engine render run.h5 explained.png --show momentum --show centers
     engine render batch.h5 runs.png --colors rollouts
 
     It needs no display. On Debian and Ubuntu 'apt install libgl1-mesa-dri libegl1' draws without a graphics card.

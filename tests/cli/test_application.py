@@ -79,7 +79,8 @@ def given(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
-    monkeypatch.setattr(engine, "view", lambda source, **options: engine.viewer.Scene(source, options["environment"], options["geometry"]))
+    monkeypatch.setattr(engine, "view", lambda source, **options: engine.viewer.Scene(
+        source.model if isinstance(source, engine.Simulator) else source, options["environment"], options["geometry"]))  # fmt: skip
     monkeypatch.setattr(engine.Server, "wait", lambda server: None)
     shutil.copytree(given, here, dirs_exist_ok=True)
     if "--out run.h5" in example:

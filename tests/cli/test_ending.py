@@ -13,6 +13,7 @@ import pytest
 import engine
 from engine import load_urdf
 from engine.cli.ending import interruptible
+from engine.viewer.draw.opengl import settle
 from tests.cli.commands import run, said
 
 
@@ -88,6 +89,7 @@ def broken(here, monkeypatch) -> Path:
     """Files that are not what they should be, and no display."""
     import pyglet
 
+    settle()                                                                   # so that it is put back to what holds here
     monkeypatch.setattr(pyglet.options, "headless", True)
     Path("text.h5").write_text("no HDF5")
     Path("binary.csv").write_bytes(bytes(range(256)) * 20)
