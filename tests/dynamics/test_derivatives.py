@@ -52,7 +52,7 @@ def test_of_joint_forces(name: str) -> None:
     assert np.abs(dv - across(v, lambda v: dynamics.rnea(model, q, v, vdot, GRAVITY, F))).max(initial=0.0) < 1e-10 * scale
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", [name for name in TREES if name != "mimics, massless links, floating base"])        # which takes a minute
 def test_of_accelerations(name: str) -> None:
     """Theirs are those of the joint forces that make them: M ∂v̇/∂q = −∂τ/∂q; and by differences of aba."""
     model, q, v, tau, F = state(name)
