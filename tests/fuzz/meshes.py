@@ -46,7 +46,7 @@ def case(rng: np.random.Generator, folder: Path) -> str:
         (folder / other).write_bytes(changed(rng, data) if rng.random() < 0.15 else data)
     path = folder / (name if rng.random() < 0.95 else f"x{pick(rng, FORMATS)}")
     path.write_bytes(changed(rng, files[name]))
-    shape = Geometry("mesh", (1.0, 1.0, 1.0), mesh=path)
+    shape = Geometry("mesh", (1.0, 1.0, 1.0), mesh=path, up_axis=False)
     printed, before = io.StringIO(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with warnings.catch_warnings(), contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
         warnings.simplefilter("error")
