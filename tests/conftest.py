@@ -12,7 +12,7 @@ _folder = tempfile.TemporaryDirectory(prefix="engine-tests-")  # worker processe
 os.environ.setdefault("ENGINE_CACHE", _folder.name)
 
 #: scripts that run on a display of their own: nothing to collect in them
-collect_ignore = ["viewer/desk.py"]
+collect_ignore = ["viewer/desk.py", "viewer/hands.py"]
 #: for the desk, and once more for every kind of processor: rotations and operations, the compiler, dynamics by its laws, the house
 QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
          *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip

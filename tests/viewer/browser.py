@@ -10,6 +10,7 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,11 @@ class Browser:
         held = {"left": 1, "right": 2, "middle": 4}[button]
         for kind, (x, y) in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
             self("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=held * (kind != "mouseReleased"), clickCount=1)
+
+
+def until(true: Callable[[], Any], patience: float = 10.0) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.model import Builder, Geometry, Material, Model
+from engine.model import Builder, Geometry, Limits, Material, Model
 from engine.simulation import Trajectory
 from engine.spatial import inertia, se3, so3
 
@@ -61,3 +61,13 @@ def arm() -> Model:
                           axis=np.array(axis, dtype=float))  # fmt: skip
         parent = child
     return builder.model()
+
+
+def stone() -> Model:
+    """A red box that floats, and a fin on it."""
+    builder = Builder("stone")
+    builder.add_link("box", inertia=inertia.box(2.0, np.array([0.4, 0.4, 0.4])),
+                     visuals=(Geometry("box", (0.4, 0.4, 0.4), material=Material("red", RED)),))  # fmt: skip
+    builder.add_link("fin", inertia=inertia.box(0.1, np.array([0.1, 0.1, 0.1])), visuals=(Geometry("box", (0.05, 0.05, 0.5)),))
+    builder.add_joint("hinge", "revolute", "box", "fin", axis=np.array([0.0, 0.0, 1.0]), limits=Limits(lower=-2.0, upper=2.0))
+    return builder.model(floating_base=True)

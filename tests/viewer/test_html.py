@@ -17,7 +17,6 @@ from engine.viewer.files.picture import render
 from engine.viewer.scene import Actor, Part, Scene
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.surface import Surface
-from tests.viewer.browser import Browser
 from tests.viewer.mechanism import RED, mechanism, motion
 
 SIZE = (480, 360)
@@ -25,13 +24,6 @@ LOOK = "&camera=50,25,1.8,0.1,0.05,0.15"
 CAMERA = Camera(target=np.array([0.1, 0.05, 0.15]), distance=1.8, azimuth=np.radians(50), elevation=np.radians(25))
 MODEL = mechanism("<b>mechanism</b> & co.")
 TIP = MODEL.link_index("tip")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("profile"), SIZE)
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(autouse=True)

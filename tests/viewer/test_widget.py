@@ -12,7 +12,7 @@ import engine
 from engine.viewer.serve import widget as widgets
 from engine.viewer.serve.stage import PAGE
 from engine.viewer.serve.watcher import AHEAD
-from tests.viewer.browser import Browser
+from tests.viewer.browser import Browser, until
 from tests.viewer.mechanism import mechanism
 
 MODEL = mechanism()
@@ -54,13 +54,6 @@ def shown(monkeypatch):
     yield show
     for widget in made:
         widget.close()
-
-
-def until(true, patience=10.0):
-    end = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def frames(frame):

@@ -1,4 +1,4 @@
-"""The window on a virtual display, each scenario of tests.viewer.desk in a process of its own; what is said where nothing can be drawn."""
+"""The window on a virtual display, each scenario (desk.py, hands.py) in a process of its own; what is said where nothing can be drawn."""
 
 import os
 import shutil
@@ -16,11 +16,14 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenario", ["trajectory", "joints", "handles", "panel", "files", "records", "rollouts", "real", "live", "pilot",
-                                      "again", "playing"])  # fmt: skip
+@pytest.mark.parametrize("scenario", [
+    *(f"desk {name}" for name in ("trajectory", "joints", "live", "pilot", "again", "playing")),
+    *(f"hands {name}" for name in ("handles", "panel", "files", "records", "rollouts", "real")),
+])  # fmt: skip
 def test_at_the_window(scenario):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
-    status, out, error = run(["-m", "tests.viewer.desk", scenario], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
+    script, name = scenario.split()
+    status, out, error = run(["-m", f"tests.viewer.{script}", name], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
     assert status == 0 and out.strip().endswith("done"), error
 
 
