@@ -13,8 +13,9 @@ import numpy as np
 
 from engine.checks import nearest
 from engine.model import Model
+from engine.model.parameters import moved
 from engine.simulation import Trajectory
-from engine.spatial import quaternion
+from engine.spatial import inertia, quaternion
 from engine.viewer.display.facts import Card, Plot, figure, settled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
@@ -134,9 +135,8 @@ class Readings:
         i = model.link_index(link)
         T = self.actor.source.links(now.q, self.instance)[0, i]
         near = 1e-2 <= np.abs(T[:3, 3]).max() < 1e3 or not T[:3, 3].any()
-        mass = float(np.asarray(now.parameters.get(f"mass.{link}", model.links[i].mass)))
-        if (G := now.parameters.get(f"inertia.{link}")) is not None:
-            mass = float(np.asarray(G)[5, 5])
+        own = {kind: x for kind in ("mass", "inertia") if (x := now.parameters.get(f"{kind}.{link}")) is not None}
+        mass = float(inertia.mass(moved(model.links[i].inertia, **own)))
         rows = [("position", "  ".join(fixed(x, 3) if near else figure(float(x), 3) for x in T[:3, 3]) + " m"),
                 ("attitude", "  ".join(fixed(x, 1) for x in np.degrees(roll_pitch_yaw(T[:3, :3]))) + "°"),
                 ("mass", f"{figure(mass)} kg"), ("", "")]  # fmt: skip

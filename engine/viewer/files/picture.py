@@ -138,12 +138,13 @@ class Told:
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
         several = len(scene.actors) > 1 or scene.actors[0].instances > 1
         self.title = self.readings.title if signals and several else ""             # whose the plots are
+        self.hud = Hud()
         self.digits = decimals(scene.span[1] - scene.span[0])
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float) -> None:
         """Draw on a canvas of (width, height) px what holds at a time, s."""
         lines = [("time", f"{t:.{self.digits}f} s")] if self.clock else []
-        Hud().draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
+        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
 
 
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,

@@ -51,9 +51,10 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     ViewerError : a joint or link is named that no robot has, or a motion lacks what is to be shown
     """
     check(scene, shown)
-    drawing = replace(scene.drawing(t), wireframe=shown.wireframe)
+    drawing = whole = replace(scene.drawing(t), wireframe=shown.wireframe)
+    own: list[Array | None] = palette(scene, shown.colors) if shown.colors else [None] * len(scene.actors)
     if shown.colors:
-        drawing = colored(drawing, scene, shown.colors)
+        drawing = colored(drawing, scene, shown.colors, own)
     if shown.transparent or picked is not None:
         colors = drawing.colors * [1.0, 1.0, 1.0, 0.3 if shown.transparent else 1.0]
         every = [(a, k, a.model.links[p.link].name) for a in scene.actors for k in range(a.instances) for p in a.parts] if picked else []
@@ -63,9 +64,10 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     if not shown.marks:
         return drawing
     symbols = Symbols()
-    own = palette(scene, shown.colors) if shown.colors else [None] * len(scene.actors)
-    for actor, name, tints in zip(scene.actors, called(scene), own, strict=True):
-        explain(symbols, actor, t, shown, name, tints)
+    for actor, tints in zip(scene.actors, own, strict=True):
+        explain(symbols, actor, t, shown, tints)
+    if shown.names:
+        show_names(symbols, scene, whole.corners())
     return symbols.onto(drawing)
 
 
@@ -78,9 +80,8 @@ def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:
     return replace(drawing, **{name: getattr(drawing, name)[seen] for name in ("which", "poses", "colors", "numbers")})
 
 
-def colored(drawing: Drawing, scene: Scene, by: str) -> Drawing:
-    """Return the drawing of a scene with a colour for each of its robots, or their rollouts, which the legend names."""
-    own = palette(scene, by)
+def colored(drawing: Drawing, scene: Scene, by: str, own: list[Array | None]) -> Drawing:
+    """Return the drawing of a scene in a palette for its robots, or their rollouts, which the legend names."""
     each = np.concatenate([np.repeat(np.full((a.instances, 3), np.nan) if x is None else x, len(a.parts), axis=0)
                            for a, x in zip(scene.actors, own, strict=True)])  # fmt: skip
     bare = np.array([s.color[:3] for s in drawing.surfaces])[drawing.which]
@@ -128,8 +129,8 @@ def chosen(named: Names, names: Iterable[str]) -> list[int]:
 # ---------------------------------------------------------------- what is shown of a robot
 
 
-def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, called: str, tints: Array | None) -> None:
-    """Add what is shown of one robot, which is called so, and whose instances have these colours (n, 3), or None."""
+def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array | None) -> None:
+    """Add what is shown of one robot, whose instances have these colours (n, 3), or None."""
     model, source, known = actor.model, actor.source, quantities_of(actor)
     q, v = source.state(t)
     now = source.driven(t, MOST) if shown.torques or shown.forces or shown.contacts else States(q[:MOST], v[:MOST])
@@ -170,13 +171,6 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, called: str,
             times, points = source.path(index[link], point, t - shown.trail_time, MOST)
             colors = np.tile(TRAILS[k % len(TRAILS)], (len(tip), 1)) if tints is None else tints[: len(tip)]
             show_trail(symbols, times, points, t, shown.trail_time, tip, colors)
-    if shown.names and not isinstance(actor, Thing):
-        boxes = [boxed(measure(p.surface).box) for p in actor.parts]
-        for k in range(len(poses)):
-            points = np.concatenate([x @ (poses[k, p.link] @ p.placement)[:3].T for p, x in zip(actor.parts, boxes, strict=True)])
-            low, high = points.min(axis=0), points.max(axis=0)
-            above = np.append(0.5 * (low + high)[:2], high[2] + 0.04 * known.whole)
-            symbols.labels.append((above, f"{called} {k}" if actor.instances > 1 else called, LABEL))
     for i in chosen(shown.labels, index):
         middles = [p.placement[:3] @ np.append(measure(p.surface).box.mean(axis=0), 1.0) for p in actor.parts if p.link == i]
         if middles or shown.labels is not True:
@@ -184,9 +178,15 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, called: str,
             symbols.labels.append((poses[0, i, :3] @ at, model.links[i].name, LABEL))
 
 
-def boxed(ends: Array) -> Array:
-    """Return the corners (8, 4), with a one after each, of a box from its lowest and highest coordinates (2, 3)."""
-    return np.array([[*ends[list(k), range(3)], 1.0] for k in np.ndindex(2, 2, 2)])
+def show_names(symbols: Symbols, scene: Scene, corners: Array) -> None:
+    """Write robots' names above them; their boxes' corners (n, 3) are those of the scene's drawing."""
+    corners, first = corners.reshape(-1, 8, 3), 0
+    for actor, name in zip(scene.actors, called(scene), strict=True):
+        own = corners[first : (first := first + actor.instances * len(actor.parts))].reshape(actor.instances, -1, 3)
+        for k, points in enumerate(() if isinstance(actor, Thing) else own[:MOST]):
+            low, high = points.min(axis=0), points.max(axis=0)
+            above = np.append(0.5 * (low + high)[:2], high[2] + 0.04 * quantities_of(actor).whole)
+            symbols.labels.append((above, f"{name} {k}" if actor.instances > 1 else name, LABEL))
 
 
 def show_axes(symbols: Symbols, model: Model, known: Quantities, now: States, poses: Array, named: Names) -> None:
