@@ -32,7 +32,7 @@ MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
 WHOLE = 200                                 # triangles that whatever is not tiny has
 BELOW = 1.25                                # a level may have so many times fewer triangles than are wanted
-MOST = 900_000                              # triangles of a picture, about; eight times as many with samples
+MOST = 350_000                              # triangles of a picture, about; eight times as many with samples
 MANY = 1000                                 # instances, above which they are taken together
 
 
@@ -259,7 +259,7 @@ class Renderer:
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
         places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
-        order = np.argsort(places, kind="stable")
+        order = np.lexsort((-pixels[index], places))
         runs = self._upload(rows, drawing, index[order], places[order])
         near = pixels[index[order]]
         return sorted(runs, key=lambda run: -near[run[1]])      # what is near hides what is far before it is lit

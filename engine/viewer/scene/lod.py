@@ -12,6 +12,8 @@ from engine.viewer.scene.triangles import distinct, packed, smoothed, welded
 Array = np.ndarray
 #: how quickly edges are given up: 0 keeps the shape best, 10 is quickest
 GENTLE, HARSH = 2.0, 7.0
+#: times fewer triangles, above which the gentle way gives up before it is there
+STEEP = 6
 #: triangles that only what is seen very small is asked to do with
 FEW = 100
 
@@ -32,7 +34,7 @@ def decimated(surface: Surface, triangles: int) -> Surface:
     points = np.zeros((int(place.max()) + 1, 3), np.float32)
     points[place] = surface.positions
     faces = place[surface.faces].astype(np.int32)
-    for aggression in (GENTLE, HARSH):
+    for aggression in (GENTLE, HARSH) if len(faces) < STEEP * triangles else (HARSH,):
         p, f = fast_simplification.simplify(points, faces, target_count=triangles, agg=aggression)
         if len(f) < 1.5 * triangles:
             break
