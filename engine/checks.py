@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import errno
 import functools
+import importlib.util
 import inspect
 import itertools
 import os
@@ -173,6 +174,19 @@ def writing(path: Path, error: type[EngineError] = EngineError, begun: bool = Tr
                 path.unlink()
         expected = "a place with room for it" if full else "a path that can be written"
         raise error(f"'{path}' cannot be written ({problem.strerror or problem}); expected {expected}") from problem
+
+
+def require_packages(what: str, extra: str, *packages: str, error: type[EngineError] = EngineError) -> None:
+    """Refuse where packages that an extra of the installation brings are not there.
+
+    >>> require_packages("a dozen", "eggs", "numpy", "henhouse")
+    Traceback (most recent call last):
+    engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install "articulated-engine[eggs]"
+    """
+    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    if missing:
+        names, verb = " and ".join(missing), "is" if len(missing) == 1 else "are"
+        raise error(f'{what} needs {names}, which {verb} not installed; expected pip install "articulated-engine[{extra}]"')
 
 
 def require_importable(what: str, fn: Any) -> None:

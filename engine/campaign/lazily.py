@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.checks import require_packages
+from engine.recording import StorageError
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -18,6 +21,7 @@ def dataset(columns: Mapping[str, Any], kept: Mapping[str, Any], numbers: Array,
 
     A column has ``numbers``, of its runs, ``shape``, ``dtype``, and ``read(rows, rest)``.
     """
+    require_packages("a Dataset", "tables", "xarray", error=StorageError)
     import xarray as xr
     from xarray.backends import BackendArray
     from xarray.core import indexing

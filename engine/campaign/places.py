@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.campaign.design import CampaignError
-from engine.checks import path_of, writing
+from engine.checks import path_of, require_packages, writing
 from engine.recording import StorageError
 
 PARTIAL = ".partial"
@@ -154,11 +154,9 @@ def opened(url: str, patience: tuple[int, float, float]) -> Any:
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
         raise StorageError(f"'{url}' is of no kind that is known; expected a path, or a URL with {'://, '.join(SCHEMES)}:// or file://")
-    try:
-        from obstore.store import from_url
-    except ImportError:
-        raise StorageError(f"'{url}' takes obstore, which is not installed; expected it: "
-                           "pip install \"articulated-engine[cloud]\"") from None  # fmt: skip
+    require_packages(f"'{url}'", "cloud", "obstore", error=StorageError)
+    from obstore.store import from_url
+
     if started_in() != os.getpid():                                            # its threads do not come along
         raise StorageError(f"'{url}' was opened before this process was forked; expected processes that are spawned: "
                            "mp_context=multiprocessing.get_context('spawn')")  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.checks import path_of, writing
+from engine.checks import path_of, require_packages, writing
 from engine.recording import StorageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ DOTS = 20_000
 def figure(drawn: Mapping[str, Array], metrics: Mapping[str, Array], said: Mapping[str, str], failed: Array,
            path: str | Path | None = None) -> Figure:  # fmt: skip
     """Return the figure of metrics (run) by name, over the numbers in what was drawn (run, …); ``said`` is above each histogram."""
+    require_packages("a plot", "plots", "matplotlib", error=StorageError)
     import matplotlib.pyplot as plt
 
     numbers = {name + (f"[{i}]" if x.ndim > 1 else ""): x.reshape(len(x), -1)[:, i] for name, x in drawn.items()

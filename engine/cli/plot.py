@@ -37,8 +37,6 @@ def plot(
     try:
         with written(picture, recording, overwrite) as path:
             trajectory.plot(path)
-    except ImportError as error:
-        raise Failure(f"a plot takes matplotlib ({error}); expected it to be installed: pip install matplotlib") from None
     except ValueError as error:
         if "is not supported" not in str(error):
             raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.checks import number
+from engine.checks import number, require_packages
 from engine.dynamics.base_parameters import BaseParameters
 from engine.identification.equations import directions, forces
 from engine.identification.errors import IdentificationError
@@ -121,6 +121,7 @@ class Identification:
         """A pandas DataFrame, a row for each unknown: what the model said before, what it says now, its standard deviation, the interval of
         95 %, and what it is known from: itself, combinations with others (:meth:`combined`), or nothing: it stays as it was, or goes along
         with its link's others, as the nearest body's that has them."""
+        require_packages("the table", "tables", "pandas", error=IdentificationError)
         import pandas as pd
 
         low, high = self.interval().T

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
 from engine.io.xml import root_of
@@ -89,6 +90,7 @@ def read_document(data: bytes, named: Any) -> Any:
 
 def loaded(root: Any) -> Any:
     """Return pycollada's document of an element; what it cannot read is in its ``errors``."""
+    require_packages("a COLLADA file", "viewer", "collada", error=RobotFileError)
     import collada
 
     text = BytesIO()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
-from engine.checks import nearest, path_of, shown, writing
+from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
@@ -286,6 +286,7 @@ class Trajectory:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas DataFrame with a column for every number of :meth:`columns`, indexed by time (and by rollout, of a batch)."""
+        require_packages("a DataFrame", "tables", "pandas")
         import pandas as pd
 
         columns, lead = self.columns(), self.q.shape[:-2]
@@ -298,6 +299,7 @@ class Trajectory:
 
     def to_xarray(self) -> xr.Dataset:
         """Return an xarray Dataset with q, v, tau, vdot and the signals, and time, joints' entries and rollouts as coordinates."""
+        require_packages("a Dataset", "tables", "xarray")
         import xarray as xr
 
         lead = [f"batch{i}" if self.q.ndim > 3 else "rollout" for i in range(self.q.ndim - 2)]

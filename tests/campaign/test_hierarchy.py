@@ -291,8 +291,8 @@ def test_urls_that_are_none(tmp_path, monkeypatch):
         with pytest.raises(engine.StorageError) as error:
             campaign(20).run(url)
         assert text in str(error.value)
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
-    with pytest.raises(engine.StorageError, match=r"takes obstore, which is not installed; expected it: pip install .*\[cloud\]"):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(engine.StorageError, match=r"needs obstore, which is not installed; expected pip install .*\[cloud\]"):
         load_campaign("s3://runs/a")
     assert campaign(20).run(tmp_path / "a.zarr").complete
 

@@ -22,6 +22,6 @@ def test_plot(here, capsys):
 
 def test_without_matplotlib(here, monkeypatch, capsys):
     run("simulate", "robot.urdf", "--duration", 0.01, "--out", "run.h5")
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    assert run("plot", "run.h5") == 1 and "engine: a plot takes matplotlib" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("plot", "run.h5") == 1 and "engine: a plot needs matplotlib, which is not installed" in capsys.readouterr().err
     assert not Path("run.png").exists()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, path_of, shown, writing
+from engine.checks import number, path_of, require_packages, shown, writing
 from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
@@ -138,6 +138,7 @@ def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], 
 
 def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
     """Write H.264, 4:2:0 in the colours of BT.709, visually lossless, its index in front so that it plays while it loads."""
+    require_packages("a film", "video", "av", error=ViewerError)
     import av
 
     w, h = (n + n % 2 for n in size)

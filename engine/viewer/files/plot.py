@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import path_of, writing
+from engine.checks import path_of, require_packages, writing
 from engine.model import Body
 from engine.model.shown import figure
 from engine.simulation import Trajectory
@@ -18,6 +18,7 @@ from engine.viewer.scene.errors import ViewerError
 @figure.register
 def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
     """Return a figure of a trajectory's one rollout; with ``path`` it is written too."""
+    require_packages("a plot", "plots", "matplotlib", error=ViewerError)
     import matplotlib.pyplot as plt
 
     model, t = motion.model, motion.t

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import numbers, shown
+from engine.checks import numbers, require_packages, shown
 from engine.viewer.scene.actor import Actor, Part, tell_missing, tell_tilted
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
@@ -57,6 +57,7 @@ class Scene:
     """
 
     def __init__(self, sources: Any, environment: str | Path | None = None, geometry: str = "visual") -> None:
+        require_packages("to draw", "viewer", "pyglet", "PIL", "fast_simplification", "matplotlib", error=ViewerError)
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         if not self.actors:

@@ -13,7 +13,7 @@ import threading
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from engine.checks import shown, whole
+from engine.checks import require_packages, shown, whole
 from engine.simulation import Live
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import scene_of
@@ -213,10 +213,7 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     ViewerError : websockets is not installed, the port is taken, there is no such host, there is nothing to see, or q0 or v0 is given of
         what has its own
     """
-    try:
-        import websockets.asyncio.server  # noqa: F401
-    except ImportError:
-        raise ViewerError('a page that is alive needs websockets; expected pip install "articulated-engine[web]"') from None
+    require_packages("a page that is alive", "web", "websockets", error=ViewerError)
     if port is not None and whole("port", port, "a whole number from 0 to 65535", 0, ViewerError) > 65535:
         raise ViewerError(f"port is {port}; expected a whole number from 0 to 65535")
     if not isinstance(host, str):

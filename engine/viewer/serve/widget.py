@@ -7,7 +7,7 @@ import contextlib
 import threading
 from typing import Any
 
-from engine.checks import whole
+from engine.checks import require_packages, whole
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import scene_of
 from engine.viewer.serve.stage import PAGE, Stage
@@ -100,11 +100,9 @@ def frame_class() -> Any:
     ------
     ViewerError : anywidget is not installed
     """
-    try:
-        import anywidget
-        import traitlets
-    except ImportError:
-        raise ViewerError('a widget needs anywidget; expected pip install "articulated-engine[web]"') from None
+    require_packages("a widget", "web", "anywidget", "websockets", error=ViewerError)
+    import anywidget
+    import traitlets
 
     class Frame(anywidget.AnyWidget):
         _esm = (PAGE / "widget.js").read_text(encoding="utf-8")
