@@ -12,8 +12,8 @@ import pytest
 from engine.cli.campaign_file import tomllib
 
 #: modules that only extras bring
-OPTIONAL = ("anywidget", "av", "coacd", "collada", "distributed", "fast_simplification", "gymnasium", "matplotlib", "obstore", "pandas", "PIL",
-            "pyglet", "torch", "websockets", "xarray", "zarr")  # fmt: skip
+OPTIONAL = ("anywidget", "av", "coacd", "collada", "distributed", "fast_simplification", "gymnasium", "matplotlib", "obstore", "pandas",
+            "PIL", "pyglet", "torch", "websockets", "xarray", "zarr")  # fmt: skip
 SCRIPT = f"""
 import json, sys
 from importlib.machinery import PathFinder

@@ -1,6 +1,7 @@
 """The help, its examples, and how the command line starts."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def commands() -> dict[str, str]:
 
 def test_the_help_lists_every_command_with_examples(capsys):
     assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "verify",
-                            "campaign"}  # fmt: skip
+                            "campaign", "demo", "doctor"}  # fmt: skip
     assert run("--help") == 0
     top = capsys.readouterr().out
     for name in commands():
@@ -87,6 +88,8 @@ def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
         Path("run.h5").unlink()
     assert len(example) < 79
     words = example.replace("--duration 10 ", "--duration 0.1 ").replace("--duration 60", "--duration 0.1").split()
+    if words[1:2] == ["demo"]:
+        monkeypatch.setattr(runpy, "run_path", lambda path, run_name: None)
     assert words[0] == "engine" and run(*words[1:]) == 0, capsys.readouterr().err
 
 

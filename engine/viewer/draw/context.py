@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ctypes import c_char_p, cast
 from typing import Any
 
 import engine.viewer.draw.opengl as gl
+from engine.checks import require_packages
 from engine.viewer.scene.errors import ViewerError
 
 VERSION = (3, 3)
@@ -16,8 +18,9 @@ def open_window(visible: bool, **options: Any) -> Any:
 
     Raises
     ------
-    ViewerError : there is no OpenGL, it is too old, or (for a visible window) there is no display
+    ViewerError : pyglet is not installed, there is no OpenGL, it is too old, or (for a visible window) there is no display
     """
+    require_packages("OpenGL", "viewer", "pyglet", error=ViewerError)
     import pyglet
 
     try:
@@ -42,3 +45,16 @@ def open_window(visible: bool, **options: Any) -> Any:
         window.close()
         raise ViewerError(f"the driver's OpenGL is {version}; {ADVICE}")
     return window
+
+
+def graphics() -> str:
+    """Return what draws here, and its version of OpenGL.
+
+    Raises
+    ------
+    ViewerError : nothing does (:func:`open_window`)
+    """
+    window = open_window(False, width=16, height=16)
+    renderer, version = ((cast(gl.glGetString(name), c_char_p).value or b"").decode() for name in (gl.GL_RENDERER, gl.GL_VERSION))
+    window.close()
+    return f"{version}, drawn by {renderer}"

@@ -1,0 +1,51 @@
+"""``engine demo``: the programs that show what the engine is for."""
+
+import ast
+import runpy
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.checks import nearest
+from engine.cli.ending import Failure
+
+#: in a checkout, and where an installed package has them
+FOLDERS = (Path(__file__).parents[2] / "demos", Path(sysconfig.get_path("data")) / "share" / "articulated-engine" / "demos")
+
+
+def demo(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="[NAME [OPTION…]]", help="Which, and its own options; left out: all are listed.")] = "",
+) -> None:
+    """Run a program that shows what the engine is for, or list them all.
+
+    Examples:
+    engine demo                                     what there is
+    engine demo free_flyer                          an arm turns its spacecraft
+    engine demo cradle --released 2                 with options of its own
+    """
+    there = demos()
+    if not name:
+        print(*(f"{name:{max(map(len, there))}}  {said(file)}" for name, file in there.items()), sep="\n")
+        return
+    if name not in there:
+        raise Failure(f"there is no demo '{name}'{nearest(name, there)}; expected one of {', '.join(there)}", 2)
+    sys.argv = [str(there[name]), *context.args]
+    sys.path.insert(0, str(there[name].parent))
+    runpy.run_path(str(there[name]), run_name="__main__")
+
+
+def demos() -> dict[str, Path]:
+    """Return the files of the demos by name."""
+    folder = next((f for f in FOLDERS if (f / "show.py").is_file()), None)
+    if folder is None:
+        raise Failure(f"the demos are not here; expected them in {FOLDERS[1]}, where pip puts them")
+    return {file.stem: file for file in sorted(folder.glob("*.py")) if file.stem != "show"}      # what they share
+
+
+def said(file: Path) -> str:
+    """Return the first line of what a demo says of itself."""
+    return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]

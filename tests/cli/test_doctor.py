@@ -1,0 +1,32 @@
+"""What there is to work with, on one screen."""
+
+import importlib.metadata
+
+import engine
+from engine.cli import doctor
+from tests.cli.commands import run
+
+
+def test_one_screen(capsys):
+    assert run("doctor") == 0
+    out = capsys.readouterr().out
+    said = {line.split("  ")[0]: line for line in out.splitlines()}
+    assert engine.__version__ in said["engine"] and "numbers in a vector" in said["processor"]
+    assert str(engine.get_threads()) in said["threads"]
+    assert len(said) < 24 and {"OpenGL", "display", "cache", "core", "extras", "not there"} <= {*said}
+    assert "numpy" in said["core"] and "llvmlite" in said["core"] and "drawn by" in said["OpenGL"]
+
+
+def test_missing_packages_name_their_extra(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "there", lambda package: package != "av")
+    monkeypatch.setattr(importlib.metadata, "version", lambda package: "1.0")
+    assert run("doctor") == 0
+    assert "av (video)" in capsys.readouterr().out
+
+
+def test_without_graphics_it_says_why(monkeypatch, capsys):
+    def refuse():
+        raise engine.ViewerError("no OpenGL here")
+
+    monkeypatch.setattr(doctor, "graphics", refuse)
+    assert run("doctor") == 0 and "no OpenGL here" in capsys.readouterr().out
