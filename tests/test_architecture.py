@@ -103,7 +103,7 @@ def trespasses(path: Path, source: str) -> list[str]:
             fine = (rest[0] if rest else "engine") in {room, *rooms}
         else:
             loads = first == "importlib" and not name.startswith(("importlib.metadata", "importlib.util"))
-            fine = first in {"numpy", *packages} or (first in sys.stdlib_module_names and not loads)
+            fine = first in {"numpy", *packages} or (first in {"tomllib", *sys.stdlib_module_names} and not loads)
         if not fine:
             wrong.append(f"{path.relative_to(TOP)}:{line}: {room} imports {name}")
     return wrong

@@ -35,6 +35,8 @@ def loops_while(x):
 DECIDES = "a decision on a traced value"
 FLOAT = "turning a traced value into a float"
 WHOLE = "turning a traced value into an integer"
+#: Python 3.10 does not know which of a line's expressions failed
+PART = "-1 < x[0] < 1" if sys.version_info >= (3, 11) else "condition"
 REFUSED = [
     # (what a user writes, lines below the function's first, what the error says, what it says to use)
     (lambda x: 1.0 if x[0] > 0 else 2.0, 0, DECIDES, "engine.ops.where"),
@@ -76,7 +78,7 @@ REFUSED = [
     (lambda x: x.tobytes(), 0, "the bytes of traced values", "they have none"),
     (lambda x: {0.3: 1.0}.get(x[0], 2.0), 0, "a lookup by a traced value", "engine.ops.interp"),
     (lambda x: x[0] > 0 or x[1] > 0, 0, DECIDES, "& | ~"),
-    (lambda x: 1.0 if -1 < x[0] < 1 else 2.0, 0, DECIDES, "engine.ops.where(-1 < x[0] < 1, a, b)"),
+    (lambda x: 1.0 if -1 < x[0] < 1 else 2.0, 0, DECIDES, f"engine.ops.where({PART}, a, b)"),
 ]
 
 
@@ -162,7 +164,7 @@ def swallowed(what, error=Exception):
 
 
 @pytest.mark.parametrize(("what", "error", "text"), [
-    (lambda x: -20 * complex(x[0]).real, Exception, "complex"),
+    (lambda x: -20 * complex(x[0]).real, Exception, "(complex|a float)"),
     (lambda x: 1.0 if x[0] > 0 else 2.0, TraceError, "a decision"),
     (lambda x: np.zeros(3)[x[0]], IndexError, "an integer"),
     (lambda x: list(x[0]), ValueError, "iterating"),
@@ -211,6 +213,11 @@ def test_other_libraries_that_do_not_take_traced_values(f, library, text):
     (lambda x: Rotation.from_euler("z", 30.0).apply(x[:3]), "use R.as_matrix() @ x of a rotation that is known"),
 ])  # fmt: skip
 def test_libraries_with_a_converter(f, instead):
+    """Rotations of SciPy before 1.17 take traced values, and turn them."""
+    if "R.as_matrix" in instead and tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 17):
+        x = np.array([1.0, 2.0, 3.0, 4.0])
+        assert np.allclose(engine.gufunc(pure(f), "(n)->(m)", n=4, m=3)(x), f(x), rtol=1e-15, atol=1e-15)
+        return
     with pytest.raises(TraceError, match=re.escape(instead)):
         trace(pure(f), [(4,)])
 
