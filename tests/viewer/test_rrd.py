@@ -18,7 +18,7 @@ class Recorded:
     """What a recording says: poses of links and of what lies on them by entity, with times where they move; and series."""
 
     def __init__(self):
-        self.static, self.moving, self.series, self.name = {}, {}, {}, ""
+        self.static, self.moving, self.series, self.name, self.views = {}, {}, {}, "", []
 
     def pose(self, entity, k):
         """The pose (4, 4) of an entity at the k-th time."""
@@ -43,6 +43,9 @@ class StandIn(types.ModuleType):
             def send_recording_name(self, name):
                 said.name = name
 
+            def send_blueprint(self, layout):
+                assert layout in said.views
+
             def log(self, entity, what, static):
                 assert static
                 said.static.setdefault(entity, {}).update(what)
@@ -66,6 +69,13 @@ class StandIn(types.ModuleType):
 
         self.RecordingStream, self.Transform3D, self.Scalars = RecordingStream, Transform3D, Scalars
         self.AnyValues = dict
+
+        def view(*parts, **options):
+            said.views.append((parts, options))
+            return parts, options
+
+        names = ("Spatial3DView", "TimeSeriesView", "Horizontal", "Vertical")
+        self.blueprint = types.SimpleNamespace(**dict.fromkeys(names, view))
         self.Mesh3D = lambda **arrays: {"mesh": arrays}
         self.SeriesLines = lambda names: {"names": names}
         self.ViewCoordinates = types.SimpleNamespace(RIGHT_HAND_Z_UP={"up": "z"})
@@ -155,6 +165,8 @@ def test_numbers_keep_their_records(told, tmp_path):
     run = engine.Simulator(MODEL, dt=0.01).run(MODEL.neutral(), np.ones(MODEL.nv), 0.1, record_every=2)
     engine.export(run, tmp_path / "run.rrd", fps=5)
     assert {*told.series} == {f"/mechanism/signals/{name}" for name in ("q", "v", "tau", *run.signals)}
+    origins = [options.get("origin") for _, options in told.views]
+    assert origins[:4] == ["/", *(f"/mechanism/signals/{name}" for name in ("q", "v", "tau"))]
     times, q = told.series["/mechanism/signals/q"]
     assert np.array_equal(times, run.t) and np.array_equal(q, run.q)
     assert told.static["/mechanism/signals/v"]["names"] == list(MODEL.labels("v"))

@@ -22,6 +22,8 @@ from engine.viewer.scene.surface import Surface
 Array = np.ndarray
 #: the timeline, s
 TIME = "time"
+#: series, of the first robot, that stand beside the picture when the recording is opened; rerun alone would give every one the same room
+PLOTS = 4
 
 
 def rrd(scene: Scene, fps: float) -> bytes:
@@ -48,6 +50,7 @@ def rrd(scene: Scene, fps: float) -> bytes:
     file = File(rr, recording, lightened(scene, DRAWN, DRAWN))
     for actor, name in zip(scene.actors, called(scene), strict=True):
         file.add_actor(actor, name, times, origin)
+    recording.send_blueprint(file.layout())
     return memory.drain_as_bytes()
 
 
@@ -71,6 +74,7 @@ class File:
     def __init__(self, rr: Any, recording: Any, stand_ins: dict[Surface, Surface]) -> None:
         self.rr, self.recording, self.stand_ins = rr, recording, stand_ins
         self.meshes: dict[Any, Any] = {}
+        self.series: list[str] = []                                            # of the first robot
 
     def add_actor(self, actor: Actor, name: str, times: Array, origin: Array) -> None:
         """Add the links of an actor, what is drawn of them, and the numbers of its motion; positions are seen from an origin (3), m."""
@@ -121,8 +125,16 @@ class File:
         """Add what a trajectory of one rollout has recorded."""
         states = {which: dict(zip(motion.model.labels(which), getattr(motion, which).T, strict=True)) for which in ("q", "v", "tau")}
         clock = self.rr.TimeColumn(TIME, duration=motion.t)
+        first = not self.series
         for name, series in {**states, **{name: entries(name, x, 1) for name, x in motion.signals.items()}}.items():
             if series:
                 entity, values = self.rr.new_entity_path([*path, name]), np.stack(list(series.values()), axis=1).astype(float)
+                self.series += [entity] * first
                 self.recording.log(entity, self.rr.SeriesLines(names=list(series)), static=True)
                 self.recording.send_columns(entity, [clock], self.rr.Scalars.columns(scalars=values))
+
+    def layout(self) -> Any:
+        """Return what stands where: the robots, and a few plots at their right."""
+        views = self.rr.blueprint
+        picture, plots = views.Spatial3DView(origin="/"), [views.TimeSeriesView(origin=entity) for entity in self.series[:PLOTS]]
+        return views.Horizontal(picture, views.Vertical(*plots), column_shares=[2, 1]) if plots else picture
