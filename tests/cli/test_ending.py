@@ -147,7 +147,7 @@ FAULTS = [
     ("render none.urdf x.png", "none.urdf: there is no such file"),
     ("render bare.urdf x.png", "the links of 'bare' have no visual shapes; expected some to show"),
     ("render lost.urdf x.png", "mesh 'lost.stl' is not there"),
-    ("render robot.urdf x.avi", "'x.avi' ends in '.avi'; expected .png, .mp4 or .gif"),
+    ("render robot.urdf x.avi", "'x.avi' ends in '.avi'; expected .png, .jpg, .jpeg, .webp, .mp4 or .gif"),
     ("render robot.urdf robot.png", "'robot.png' exists; expected a new path, or --overwrite"),
     ("render robot.urdf folder", "'folder' is a folder"),
     ("render robot.urdf /proc/x.mp4", "'/proc/x.mp4' cannot be written"),

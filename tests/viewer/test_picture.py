@@ -79,7 +79,7 @@ def test_a_camera_that_goes_along_keeps_the_link_where_it_is(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ({"path": "x.bmp"}, "'x.bmp' ends in '.bmp'; expected .mp4, .gif, .png"),
+    ({"path": "x.bmp"}, "'x.bmp' ends in '.bmp'; expected .mp4, .gif, .png, .jpg, .jpeg, .webp, or a folder"),
     ({"path": "nowhere/x.png"}, "there is no folder 'nowhere'"),
     ({"path": "x.mp4", "fps": 0}, "fps is 0"),
     ({"path": "x.png", "size": (0, 10)}, "the size is"),

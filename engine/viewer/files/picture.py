@@ -18,7 +18,7 @@ from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.panes import Panes, places
 from engine.viewer.draw.renderer import Renderer
-from engine.viewer.files.film import checked, require_size, write
+from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
@@ -55,7 +55,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     Parameters
     ----------
     source : a model, a trajectory (of a batch all rollouts are drawn together), an actor, a list of them, or a scene
-    path : "name.png" for a picture, "name.mp4", "name.gif" or "frames/%04d.png" for a film of the whole motion
+    path : "name.png" (or .jpg, .webp) for a picture, "name.mp4", "name.gif" or "frames/%04d.png" for a film of the whole motion
     t : the time of a picture, s; the last by default
     size : (width, height), pixels
     fps : of a film; speed : seconds of motion in a second of film
@@ -74,7 +74,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     ViewerError : the path cannot be written (known before anything is drawn), there is no OpenGL, or the motion is not finite
     """
     file = None if path is None else path_of(path, ViewerError)
-    moving = file is not None and (file.suffix.lower() != ".png" or "%" in file.name or file.is_dir())
+    moving = file is not None and (file.suffix.lower() not in STILLS or "%" in file.name or file.is_dir())
     if path is not None:
         checked(path, size, fps)
     else:
@@ -93,7 +93,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     scene = scene_of(source, environment, geometry)
     times = film_times(scene.span, fps / speed) if moving else [moment(scene, t)]
     if moving and t is not None:
-        raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture (.png), or no t")
+        raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     cameras = [camera] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
