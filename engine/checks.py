@@ -189,6 +189,17 @@ def require_packages(what: str, extra: str, *packages: str, error: type[EngineEr
         raise error(f'{what} needs {names}, which {verb} not installed; expected pip install "articulated-engine[{extra}]"')
 
 
+def beside(path: Path) -> Path:
+    """Return where a file waits until it is whole and takes a path's place: in the same folder, under a name that is nobody's.
+
+    >>> waiting = beside(Path("film.mp4"))
+    >>> waiting.parent == Path("film.mp4").resolve().parent, waiting.suffix
+    (True, '.mp4')
+    """
+    path = path.resolve()
+    return path.with_name(f".{path.stem}.{os.urandom(4).hex()}{path.suffix}")
+
+
 def require_importable(what: str, fn: Any) -> None:
     """Raise pickle.PicklingError for a function that is not found in its module by its name, unless it is pickled as code (cloudpickle).
 

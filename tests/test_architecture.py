@@ -42,7 +42,8 @@ ROOMS = {
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
-               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets"}),
+               {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
+                "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
@@ -68,7 +69,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
-         "traitlets"}  # fmt: skip
+         "traitlets", "rerun"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

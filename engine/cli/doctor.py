@@ -15,7 +15,8 @@ from engine.viewer.draw.context import graphics
 #: of packages that extras bring, which one
 OPTIONAL = {"pyglet": "viewer", "pillow": "viewer", "pycollada": "viewer", "fast-simplification": "viewer", "matplotlib": "plots",
             "av": "video", "pandas": "tables", "xarray": "tables", "websockets": "web", "anywidget": "web", "coacd": "meshes",
-            "distributed": "cluster", "obstore": "cloud", "gymnasium": "gymnasium", "torch": "learning"}  # fmt: skip
+            "distributed": "cluster", "obstore": "cloud", "gymnasium": "gymnasium", "torch": "learning",
+            "rerun-sdk": "rerun"}  # fmt: skip
 
 
 def doctor() -> None:

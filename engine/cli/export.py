@@ -1,4 +1,4 @@
-"""``engine export``: a recording as CSV; a robot or a recording as a page or glTF."""
+"""``engine export``: a recording as CSV; a robot or a recording as a page, glTF, or a recording for rerun."""
 
 import os
 from pathlib import Path
@@ -12,13 +12,15 @@ from engine.cli.files import require_ending, say_written, written
 from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout, UpAxis
 from engine.cli.recordings import one_rollout, shown
 from engine.simulation.trajectory import write_columns
+from engine.viewer.files.export import WRITERS
 
 PIECE = 10_000            # records that are in memory at a time
 
 
 def export(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A recording (HDF5); for a page or glTF also a URDF file.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), or a CSV file (.csv).")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A recording (HDF5); for what is looked at also a URDF file.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="A page (.html), glTF (.glb), a recording for rerun (.rrd), or a CSV file "
+                                         "(.csv).")],
     rollout: Rollout = None,
     every: Annotated[int, typer.Option(metavar="N", help="CSV: write every N-th record.", min=1)] = 1,
     fps: Rate = 30.0,
@@ -29,7 +31,7 @@ def export(
     up_axis: UpAxis = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a recording as comma-separated values, or as a page or glTF that plays.
+    """Write a recording as comma-separated values, or as a page, glTF or a recording for rerun that plays.
 
     Examples:
     engine export run.h5 run.csv
@@ -37,20 +39,21 @@ def export(
     engine export batch.h5 third.csv --rollout 2
     engine export run.h5 run.html             plays in any browser
     engine export run.h5 run.glb --fps 60     for Blender, game engines
+    engine export run.h5 run.rrd              for the viewer of rerun, with plots
     engine export robot.urdf robot.glb
 
     Columns of a CSV file are t, q.JOINT, v.JOINT, tau.JOINT, vdot.JOINT, signals and parameters; every number to its last bit. A page
     needs no server and no network.
     """
-    require_ending(out, ".csv", ".html", ".glb")
-    if Path(out).suffix.lower() in (".html", ".glb"):
+    require_ending(out, ".csv", *WRITERS)
+    if Path(out).suffix.lower() in WRITERS:
         refuse_unread(f"is for a CSV file, and '{out}' is none; expected .csv, or the option left out", every=every != 1)
         source = shown(file, floating, rollout, package_dir, up_axis)
         with written(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual")
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
-    refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected .html or .glb, or the option left out", fps=fps != 30,
-                  environment=environment, collision=collision, floating=floating, package_dir=package_dir,
+    refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected {', '.join(WRITERS)}, or the option left out",
+                  fps=fps != 30, environment=environment, collision=collision, floating=floating, package_dir=package_dir,
                   up_axis=up_axis is not None)  # fmt: skip
     count = start = 0
     with written(out, file, overwrite) as path, path.open("w", newline="") as opened:

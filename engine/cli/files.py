@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.checks import EngineError
+from engine.checks import EngineError, beside
 from engine.cli.ending import Failure
 
 
@@ -22,7 +22,7 @@ def written(name: str, source: str, overwrite: bool) -> Iterator[Path]:
     if os.path.exists(name) and not overwrite:
         raise Failure(f"'{name}' exists; expected a new path, or --overwrite")
     path = Path(os.path.realpath(name))
-    new = path.with_name(f".{path.stem}.{os.urandom(4).hex()}{path.suffix}")
+    new = beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new.touch()                                   # what cannot be written is known before the work begins

@@ -1,5 +1,6 @@
 """``engine export``: tables, pages, glTF."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +55,15 @@ def test_export_what_is_seen(here, capsys):
     assert Path("run.html").read_bytes() == engine.export(trajectory, "own.html").read_bytes()
     assert Path("run.glb").read_bytes() == engine.export(trajectory, "own.glb", 10).read_bytes()
     assert Path("arm.glb").read_bytes() == engine.export(load_urdf("robot.urdf"), "own.glb").read_bytes()
+
+
+def test_export_for_rerun(here, monkeypatch, capsys):
+    swung()
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    assert run("export", "run.h5", "run.rrd") == 1
+    assert capsys.readouterr().err.endswith('needs rerun-sdk; expected pip install "articulated-engine[rerun]"\n')
+    assert not Path("run.rrd").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    pytest.importorskip("rerun", exc_type=ImportError)
+    assert run("export", "run.h5", "run.rrd") == 0 and Path("run.rrd").read_bytes().startswith(b"RRF")

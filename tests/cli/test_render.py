@@ -33,6 +33,18 @@ def test_render_a_picture(here, capsys):
     assert {p.name for p in here.iterdir()} == {"robot.urdf", "run.h5", "end.png", "shapes.png", "new"}
 
 
+def test_render_several_views(here, capsys):
+    small = ("--size", "160x80", "--environment", "plain")
+    assert run("render", "robot.urdf", "both.png", "--view", "front", "--view", "90,-15.5", *small) == 0
+    own = engine.render(engine.load_urdf("robot.urdf"), size=(160, 80), environment="plain", view=["front", np.radians((90, -15.5))])
+    assert np.array_equal(pixels("both.png"), own)
+    assert run("render", "robot.urdf", "a.webp", "--view", "-30,15", *small) == 0 and pixels("a.webp").shape == (80, 160, 3)
+    for text, said in (("fornt", "there is no 'fornt' (did you mean 'front'?); expected one of front, back"),
+                       ("1,2,3", "in degrees, such as 30,15"), ("1,nan", "there is no '1,nan'")):  # fmt: skip
+        assert run("render", "robot.urdf", "b.png", "--view", text) == 2
+        assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
 def test_render_a_film(here, capsys):
     import av
 

@@ -122,7 +122,46 @@ def test_png_single_and_numbered(tmp_path):
         write(tmp_path / "c.png", stripes(2), (96, 64))
 
 
+@pytest.mark.parametrize(("name", "kind"), [("a.jpg", "JPEG"), ("a.jpeg", "JPEG"), ("a.webp", "WEBP"), ("%02d.JPG", "JPEG")])
+def test_other_single_pictures(tmp_path, name, kind):
+    (picture,) = stripes(1)
+    write(tmp_path / name, iter([picture]), (96, 64))
+    (path,) = tmp_path.iterdir()
+    with Image.open(path) as image:
+        assert image.format == kind and image.size == (96, 64)
+        assert np.abs(middles(np.asarray(image.convert("RGB"))) - COLORS).max() < 8
+    with pytest.raises(ViewerError, match=r"is one picture, for several frames; expected a numbered name such as 'b-%04d.webp'"):
+        write(tmp_path / "b.webp", stripes(2), (96, 64))
+
+
 # ---------------------------------------------------------------- interrupted, wrong
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.gif"])
+def test_a_film_that_is_ended_leaves_what_was_there(tmp_path, name):
+    """SIGTERM, as batch systems send it, after some frames."""
+    path = tmp_path / name
+    path.write_bytes(b"an older film")
+    program = f"""
+import os, signal
+import numpy as np
+from engine.viewer.files.film import write
+def frames():
+    for k in range(40):
+        yield np.random.default_rng(k).integers(0, 255, (64, 96, 3), dtype=np.uint8)
+    os.kill(os.getpid(), signal.SIGTERM)
+write({str(path)!r}, frames(), (96, 64), 30.0)
+"""
+    assert subprocess.run([sys.executable, "-c", program]).returncode == -15
+    assert path.read_bytes() == b"an older film" and [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == [name]
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.gif", "a.png"])
+def test_a_link_to_a_file_stays_one(tmp_path, name):
+    (tmp_path / "there").mkdir()
+    (tmp_path / name).symlink_to(tmp_path / "there" / name)
+    write(tmp_path / name, stripes(1), (96, 64), fps=10)
+    assert (tmp_path / name).is_symlink() and [p.name for p in (tmp_path / "there").iterdir()] == [name]
 
 
 @pytest.mark.parametrize(("name", "what"), [("a.mp4", KeyboardInterrupt), ("a.gif", KeyboardInterrupt), ("b.mp4", RuntimeError)])
@@ -139,7 +178,7 @@ def test_what_came_until_an_interrupt_is_a_whole_film(tmp_path, name, what):
 
 
 @pytest.mark.parametrize(("name", "size", "fps", "count", "said"), [
-    ("a.avi", (96, 64), 60, 5, r"ends in '.avi'; expected .mp4, .gif, .png, or a folder that is there"),
+    ("a.avi", (96, 64), 60, 5, r"ends in '.avi'; expected .mp4, .gif, .png, .jpg, .jpeg, .webp, or a folder that is there"),
     ("a", (96, 64), 60, 5, r"ends in ''; expected .mp4"),
     ("none/a.mp4", (96, 64), 60, 5, r"there is no folder '.*none' for 'a.mp4'"),
     ("folder.mp4", (96, 64), 60, 5, r"cannot be written; expected a file, not a folder"),

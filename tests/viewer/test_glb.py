@@ -269,8 +269,8 @@ SPOILT = replace(WHOLE, q=np.where(np.arange(41)[:, None] < 20, WHOLE.q, np.nan)
 
 
 @pytest.mark.parametrize(("source", "name", "said"), [
-    (MODEL, "out.obj", r"ends in '.obj'; expected .glb or .html"),
-    (MODEL, "out", r"ends in ''; expected .glb or .html"),
+    (MODEL, "out.obj", r"ends in '.obj'; expected one of .glb, .html, .rrd"),
+    (MODEL, "out", r"ends in ''; expected one of .glb, .html, .rrd"),
     (MODEL, "no/such/folder/out.glb", "there is no folder"),
     (MODEL, "folder.glb", "is a folder; expected the path of a file"),
     (GHOST.model(), "out.glb", "'ghost' have no visual shapes"),

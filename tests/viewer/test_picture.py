@@ -79,7 +79,7 @@ def test_a_camera_that_goes_along_keeps_the_link_where_it_is(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ({"path": "x.bmp"}, "'x.bmp' ends in '.bmp'; expected .mp4, .gif, .png"),
+    ({"path": "x.bmp"}, "'x.bmp' ends in '.bmp'; expected .mp4, .gif, .png, .jpg, .jpeg, .webp, or a folder"),
     ({"path": "nowhere/x.png"}, "there is no folder 'nowhere'"),
     ({"path": "x.mp4", "fps": 0}, "fps is 0"),
     ({"path": "x.png", "size": (0, 10)}, "the size is"),
@@ -190,6 +190,30 @@ def test_hidden_links_are_not_drawn_and_the_others_keep_their_numbers(model):
     assert engine.render(model, size=SMALL, shown=Shown(hidden=("base", "rod"))).shape == (64, 96, 3)
     with pytest.raises(engine.ViewerError, match="hidden: no link is named 'bse'"):
         mark(Scene(model), 0.0, Shown(hidden=("bse",)))
+
+
+@pytest.fixture(scope="module")
+def drift():
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    return engine.Simulator(model, dt=0.01, gravity=(0, 0, 0)).run(model.neutral(), np.full(model.nv, 0.2), 0.5)
+
+
+def test_what_is_told_in_a_small_picture_hardly_covers_the_robot(drift):
+    hidden = Shown(hidden=tuple(link.name for link in drift.model.links))
+    bare, none, told = (engine.render(drift, size=(320, 240), **more).astype(int) for more in (
+        {}, {"shown": hidden}, {"caption": "A servicer drifts", "clock": True, "signals": ["q.shoulder_yaw", "q.shoulder_pitch"]}))
+    robot, covered = (abs(x - bare).max(axis=2) > 8 for x in (none, told))
+    assert covered.mean() > 0.05 and robot.mean() > 0.03
+    assert (robot & covered).sum() < 0.03 * robot.sum()
+
+
+@pytest.mark.parametrize("size", [(320, 240), (640, 360)])
+def test_a_legend_stands_above_a_caption_in_its_way(drift, size):
+    named, colors = Actor(drift, name="a servicer with an arm and two wings"), Shown(colors="robots")
+    bare, told, both = (engine.render(named, size=size, **more).astype(int) for more in (
+        {}, {"caption": "A servicer drifts along"}, {"caption": "A servicer drifts along", "shown": colors}))
+    caption = abs(told - bare).max(axis=2) > 8
+    assert caption.sum() > 1000 and abs(both - told)[caption].max() <= 2
 
 
 @pytest.mark.parametrize(("given", "said"), [

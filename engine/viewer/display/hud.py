@@ -99,7 +99,8 @@ class Hud:
             bottom -= GAP
         if facts.error:
             top = self._error(canvas, top, w, facts.error) + GAP
-        side = min(SIDE, 0.5 * (w - 2 * MARGIN - GAP))
+        picture = facts.panel is None and bottom == h - MARGIN                 # in which the robot is what matters
+        side = min(SIDE, (0.34 if picture else 0.5) * (w - 2 * MARGIN - GAP))
         below = top
         if facts.title or facts.lines:
             below = self._table(canvas, "info", (MARGIN, top, side, bottom - top), facts.title, facts.lines) + GAP

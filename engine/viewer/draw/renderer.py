@@ -28,6 +28,7 @@ SHADOW, SKY = 1024, 192                     # texels along the side of the key l
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
 TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
+INDENT = 31.0                               # where the legend's texts begin, px
 MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
 WHOLE = 200                                 # triangles that whatever is not tiny has
@@ -158,7 +159,8 @@ class Renderer:
                 y = size[1] / self.scale - self.foot - 14.0 - 17.0 * k
                 canvas.disc(20.0, y - 4.0, 4.0, color)
                 dark = drawing.environment == "space" or drawing.around is not None
-                canvas.text(31.0, y, text, (1.0, 1.0, 1.0, 1.0) if dark else (0.1, 0.1, 0.1, 1.0), TEXT, halo=dark)
+                text = canvas.elided(text, size[0] / self.scale - 1.3 * INDENT, TEXT)
+                canvas.text(INDENT, y, text, (1.0, 1.0, 1.0, 1.0) if dark else (0.1, 0.1, 0.1, 1.0), TEXT, halo=dark)
             places = camera.project(np.array([p for p, _, _ in drawing.labels]).reshape(-1, 3), size) / self.scale
             depths = [(p - camera.eye) @ camera.axes[:, 2] for p, _, _ in drawing.labels]
             inside = [k for k in np.argsort(depths)[::-1] if np.isfinite(places[k]).all()]       # the nearest first

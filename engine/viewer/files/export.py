@@ -1,18 +1,21 @@
-"""Scenes as files for others: glTF for programs of 3D graphics, and a page for browsers."""
+"""Scenes as files for others: glTF for programs of 3D graphics, a page for browsers, a recording for rerun."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from engine.checks import path_of, writing
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
+from engine.viewer.files.rrd import rerun, rrd
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.scene import scene_of
+from engine.viewer.scene.scene import Scene, scene_of
 
-SUFFIXES = (".glb", ".html")
+#: how a scene, at samples per second, becomes the bytes of a file
+WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, ".html": lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
 
 
 def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | None = None, geometry: str = "visual") -> Path:
@@ -22,17 +25,19 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     ----------
     source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
-        zero; or "name.html", a page that plays it in any browser, without a server or a network
-    fps : samples of the motion per second; in between, positions and rotations are interpolated
+        zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
+        of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
+    fps : samples of the motion per second; in between, positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
 
     Raises
     ------
-    ViewerError : the suffix is another, the path cannot be written, there is nothing to see, or the trajectory is not finite
+    ViewerError : the suffix is another, the path cannot be written, there is nothing to see, the trajectory is not finite, or rerun is
+        not installed
     """
     path = writable(path)
     scene = scene_of(source, environment, geometry)
-    data = glb(scene, fps) if path.suffix.lower() == ".glb" else page(scene, fps).encode()
+    data = WRITERS[path.suffix.lower()](scene, fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path
@@ -41,12 +46,14 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
 def writable(path: str | Path) -> Path:
     """Return the path, or raise where no such file can be written: asked before the work is done."""
     path = path_of(path, ViewerError)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected {' or '.join(SUFFIXES)}")
+    if path.suffix.lower() not in WRITERS:
+        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(WRITERS)}")
     if path.is_dir():
         raise ViewerError(f"'{path}' is a folder; expected the path of a file")
     if not path.parent.is_dir():
         raise ViewerError(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ViewerError(f"'{path}' cannot be written; expected a path with permission to write")
+    if path.suffix.lower() == ".rrd":
+        rerun()
     return path

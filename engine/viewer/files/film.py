@@ -1,4 +1,4 @@
-"""Films: pictures one after another in a file, H.264 film, GIF, PNG."""
+"""Films: pictures one after another in a file, H.264 film, GIF, and single pictures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, path_of, require_packages, shown, writing
+from engine.checks import beside, number, path_of, require_packages, shown, writing
 from engine.progress import progress_bar
 from engine.viewer.scene.errors import ViewerError
 
 Array = np.ndarray
 LARGEST = 8192
 #: a GIF counts time in hundredths of a second, and players take less than two for ten
-FASTEST = {".gif": 50.0, ".mp4": 240.0, ".png": math.inf}
+FASTEST = {".mp4": 240.0, ".gif": 50.0}
+#: of single pictures, and of those of 0 … 100 how much of it JPEG and WebP keep
+STILLS, QUALITY = (".png", ".jpg", ".jpeg", ".webp"), 92
 #: how far a GIF's ordered dither spreads a colour, of 255
 DITHER = 12
 #: pixels that a GIF's colours are chosen from, in all
@@ -39,15 +41,16 @@ def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps:
 
     Parameters
     ----------
-    path : "film.mp4" (H.264), "film.gif", "picture.png" for a single frame, or for each frame a file of its own: "frames/%04d.png", or a
-        folder that is there
+    path : "film.mp4" (H.264), "film.gif", "picture.png" (or .jpg, .webp) for a single frame, or for each frame a file of its own:
+        "frames/%04d.png", or a folder that is there
     frames : pictures (h, w, 3) of uint8, red, green, blue (sRGB), first row on top
     size : (w, h), pixels; a film of an odd size gets another column or row, a copy of the last
     fps : frames per second
     count : how many there will be, where that is known
     progress : whether to show a bar with the rate and the time left
 
-    If the frames end early, by an error or by Ctrl-C, what came until then is a whole file.
+    If the frames end early, by an error or by Ctrl-C, what came until then is a whole file. A film lies under its name once it is whole:
+    whoever is ended before, with SIGTERM, leaves there what was there, and a hidden file beside it.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps:
     first = next(pictures, None)
     if first is None:
         raise ViewerError(f"there are no frames for '{path}'; expected at least one")
-    save = {".mp4": write_mp4, ".gif": write_gif, ".png": write_png}[path.suffix.lower()]
+    save = {".mp4": write_mp4, ".gif": write_gif}.get(path.suffix.lower(), write_stills)
     with bar(count, progress) as advanced:
         save(path, advanced(itertools.chain([first], pictures)), size, fps)
     return path
@@ -70,21 +73,22 @@ def write(path: str | Path, frames: Iterable[Array], size: tuple[int, int], fps:
 def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | None = None) -> Path:
     """Return the path to write to, with a pattern where a folder was named; raise ViewerError where nothing can be written."""
     path = path_of(path, ViewerError)
-    if path.is_dir() and path.suffix.lower() not in FASTEST:
+    kinds = (*FASTEST, *STILLS)
+    if path.is_dir() and path.suffix.lower() not in kinds:
         path = path / "%04d.png"
     kind = path.suffix.lower()
-    if kind not in FASTEST:
-        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected .mp4, .gif, .png, or a folder that is there")
+    if kind not in kinds:
+        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected {', '.join(kinds)}, or a folder that is there")
     if not path.parent.is_dir():
         raise ViewerError(f"there is no folder '{path.parent}' for '{path.name}'; expected one that is there")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    if path.is_dir() or not all(os.access(x, os.W_OK) for x in (path, path.resolve().parent) if x.exists()):
         raise ViewerError(f"'{path}' cannot be written; expected {'a file, not a folder' if path.is_dir() else 'permission to write it'}")
     require_size(size)
-    most = f", at most {FASTEST[kind]:g} in a {kind}" if kind != ".png" else ""
-    number("fps", fps, f"frames per second, at least 0.1{most}", least=0.1, most=FASTEST[kind], error=ViewerError)
+    most = f", at most {FASTEST[kind]:g} in a {kind}" if kind in FASTEST else ""
+    number("fps", fps, f"frames per second, at least 0.1{most}", least=0.1, most=FASTEST.get(kind, math.inf), error=ViewerError)
     if count is not None and count < 1:
         raise ViewerError(f"there are {count} frames for '{path}'; expected at least one")
-    if kind == ".png":
+    if kind in STILLS:
         check_pattern(path, count)
     return path
 
@@ -100,14 +104,15 @@ def check_pattern(path: Path, count: int | None) -> None:
     """Refuse a name that does not number its files, or numbers a single one in a way that Python cannot."""
     if "%" not in path.name:
         if count is not None and count > 1:
-            raise ViewerError(f"'{path}' is one picture, for {count} frames; expected a numbered name such as '{path.stem}-%04d.png'")
+            raise ViewerError(f"'{path}' is one picture, for {count} frames; expected a numbered name such as "
+                              f"'{path.stem}-%04d{path.suffix}'")  # fmt: skip
         return
     try:
         first, second = path.name % 0, path.name % 1
     except (TypeError, ValueError):
         first = second = ""
     if first == second:
-        raise ViewerError(f"'{path.name}' does not number its files; expected a name such as '%04d.png'")
+        raise ViewerError(f"'{path.name}' does not number its files; expected a name such as '%04d{path.suffix}'")
 
 
 def required(frames: Iterable[Array], size: tuple[int, int]) -> Iterator[Array]:
@@ -133,6 +138,27 @@ def bar(count: int | None, shown: bool) -> Iterator[Callable[[Iterator[Array]], 
         yield moving
 
 
+# ---------------------------------------------------------------- files that are whole
+
+
+def waiting(path: Path) -> Path:
+    """Return where a file is written that then takes a path's place; a stream, such as /dev/stdout, has no other."""
+    return path if path.exists() and not path.is_file() else beside(path)
+
+
+@contextlib.contextmanager
+def placing(new: Path, path: Path) -> Iterator[None]:
+    """Give a file its place once it is whole; what the system refuses before is said of that place, and nothing is left."""
+    try:
+        with writing(path, ViewerError, begun=False):
+            yield
+            if new != path:
+                new.replace(path.resolve())
+    finally:
+        if new != path:
+            new.unlink(missing_ok=True)
+
+
 # ---------------------------------------------------------------- H.264
 
 
@@ -143,7 +169,7 @@ def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
 
     w, h = (n + n % 2 for n in size)
     with writing(path, ViewerError, begun=False):
-        film = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
+        film = av.open(str(new := waiting(path)), "w", format="mp4", options={"movflags": "+faststart"})
     refused: list[OSError] = []
 
     def attempt(step: Callable[..., None], *given: Any) -> None:
@@ -168,8 +194,8 @@ def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
                 attempt(film.mux, stream.encode())
     finally:
         attempt(film.close)
-        if refused:
-            with writing(path, ViewerError):
+        with placing(new, path):
+            if refused:
                 raise refused[0]
 
 
@@ -188,18 +214,18 @@ def write_gif(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: f
     The frames wait in a temporary file until the last has come and the palette is known.
     """
     seen, lengths = np.zeros(1 << 18, dtype=np.int64), []
-    with tempfile.TemporaryFile() as waiting:
+    with tempfile.TemporaryFile() as kept:
         try:
             for frame in frames:
                 seen += np.bincount(cells(frame).reshape(-1), minlength=len(seen))
                 with writing(path, ViewerError, begun=False):
-                    lengths.append(waiting.write(zlib.compress(frame.tobytes(), 1)))
+                    lengths.append(kept.write(zlib.compress(frame.tobytes(), 1)))
         finally:  # also of a film that is interrupted
-            waiting.seek(0)
-            pictures = paletted((zlib.decompress(waiting.read(n)) for n in lengths), size, palette(seen))
+            kept.seek(0)
+            pictures = paletted((zlib.decompress(kept.read(n)) for n in lengths), size, palette(seen))
             ends = np.round(100.0 * np.arange(len(lengths) + 1) / fps).astype(int)
-            with writing(path, ViewerError):
-                next(pictures).save(path, save_all=True, append_images=pictures, duration=(10 * np.diff(ends)).tolist(), loop=0)
+            with placing(new := waiting(path), path):
+                next(pictures).save(new, save_all=True, append_images=pictures, duration=(10 * np.diff(ends)).tolist(), loop=0)
 
 
 def paletted(frames: Iterable[bytes], size: tuple[int, int], chosen: Any) -> Iterator[Any]:
@@ -232,16 +258,17 @@ def palette(seen: Array) -> Any:
     return Image.fromarray(np.repeat(colors, times, axis=0).astype(np.uint8)[None]).quantize(255, Image.Quantize.MEDIANCUT)
 
 
-# ---------------------------------------------------------------- PNG
+# ---------------------------------------------------------------- single pictures
 
 
-def write_png(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
+def write_stills(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
     """Write a file for each frame, or the one there is."""
     from PIL import Image
 
     for k, frame in enumerate(frames):
         if k and "%" not in path.name:
-            raise ViewerError(f"'{path}' is one picture, for several frames; expected a numbered name such as '{path.stem}-%04d.png'")
+            raise ViewerError(f"'{path}' is one picture, for several frames; expected a numbered name such as "
+                              f"'{path.stem}-%04d{path.suffix}'")  # fmt: skip
         file = path.with_name(path.name % k) if "%" in path.name else path
-        with writing(file, ViewerError):
-            Image.fromarray(frame).save(file)
+        with placing(new := waiting(file), file):
+            Image.fromarray(frame).save(new, quality=QUALITY)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.spatial import quaternion
-from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.files.motion import Motion, origin_of, sample_times, sampled
 from engine.viewer.scene.actor import Actor, Part
 from engine.viewer.scene.drawing import measure
 from engine.viewer.scene.errors import ViewerError
@@ -23,8 +23,6 @@ FLOAT, UINT32, UINT16 = 5126, 5125, 5123
 VERTICES, INDICES = 34962, 34963
 #: glTF's up is y; ours is z: a turn of −90° about x, scalar last
 UPRIGHT = (-(0.5**0.5), 0.0, 0.0, 0.5**0.5)
-#: radii of a motion, by which it is away from the world's origin before glTF's single precision is seen
-AWAY = 1e3
 
 
 def glb(scene: Scene, fps: float) -> bytes:
@@ -38,9 +36,7 @@ def glb(scene: Scene, fps: float) -> bytes:
     ------
     ViewerError : there are too many poses, or the file would be too large
     """
-    times = sample_times(scene, fps)
-    file, (middle, radius) = File(), scene.extent
-    origin = np.round(middle) if np.linalg.norm(middle) > AWAY * radius else np.zeros(3)
+    times, origin, file = sample_times(scene, fps), origin_of(scene), File()
     for actor in scene.actors:
         file.add_actor(actor, sampled(actor, times, origin), times - times[0], origin)
     return file.data()

@@ -15,6 +15,8 @@ from engine.viewer.scene.scene import Scene
 
 Array = np.ndarray
 MAX_POSES = 5_000_000                                                        # of links, of one actor: half a gigabyte at work
+#: radii of a motion, by which it is away from the world's origin before single precision is seen
+AWAY = 1e3
 STILL = 1e-7                                                                  # m and quaternion entries: nothing to see in float32
 
 
@@ -50,6 +52,12 @@ def sample_times(scene: Scene, fps: float) -> Array:
             raise ViewerError(f"'{actor.model.name}' has {poses} poses of links ({actor.instances} × {last - first:g} s × {fps:g}/s); "
                               f"expected up to {MAX_POSES}: a lower fps, a part of the trajectory, or fewer rollouts")  # fmt: skip
     return np.linspace(first, last, steps + 1)
+
+
+def origin_of(scene: Scene) -> Array:
+    """Return where positions in single precision are seen from (3), m: the middle of a motion far away, to the metre, else the world's."""
+    middle, radius = scene.extent
+    return np.round(middle) if np.linalg.norm(middle) > AWAY * radius else np.zeros(3)
 
 
 def sampled(actor: Actor, times: Array, origin: Array | None = None) -> Motion:

@@ -14,11 +14,12 @@ from engine.checks import shown as shown_as
 from engine.viewer.display.facts import Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
 from engine.viewer.display.readings import Readings
+from engine.viewer.display.style import GAP, TEXT
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.panes import Panes, places
-from engine.viewer.draw.renderer import Renderer
-from engine.viewer.files.film import checked, require_size, write
+from engine.viewer.draw.renderer import INDENT, Renderer
+from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import mark
@@ -27,8 +28,8 @@ from engine.viewer.scene.shown import Shown
 
 Array = np.ndarray
 View = str | tuple[float, float]
-#: height of a picture, px, from which on text and lines grow with it
-TALL = 900
+#: heights of a picture, px, from which on text and lines grow with it, and below which they shrink, to what can just be read
+TALL, LOW, READABLE = 900, 480, 0.75
 #: pixels of a view among several, at least
 LEAST = 16
 
@@ -55,7 +56,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     Parameters
     ----------
     source : a model, a trajectory (of a batch all rollouts are drawn together), an actor, a list of them, or a scene
-    path : "name.png" for a picture, "name.mp4", "name.gif" or "frames/%04d.png" for a film of the whole motion
+    path : "name.png" (or .jpg, .webp) for a picture, "name.mp4", "name.gif" or "frames/%04d.png" for a film of the whole motion
     t : the time of a picture, s; the last by default
     size : (width, height), pixels
     fps : of a film; speed : seconds of motion in a second of film
@@ -74,7 +75,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     ViewerError : the path cannot be written (known before anything is drawn), there is no OpenGL, or the motion is not finite
     """
     file = None if path is None else path_of(path, ViewerError)
-    moving = file is not None and (file.suffix.lower() != ".png" or "%" in file.name or file.is_dir())
+    moving = file is not None and (file.suffix.lower() not in STILLS or "%" in file.name or file.is_dir())
     if path is not None:
         checked(path, size, fps)
     else:
@@ -93,7 +94,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     scene = scene_of(source, environment, geometry)
     times = film_times(scene.span, fps / speed) if moving else [moment(scene, t)]
     if moving and t is not None:
-        raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture (.png), or no t")
+        raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     cameras = [camera] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
@@ -126,6 +127,15 @@ def film_times(span: tuple[float, float], rate: float) -> Array:
     return span[0] + np.arange(max(int((span[1] - span[0]) * rate + 1e-9) + 1, 1)) / rate
 
 
+def text_scale(height: int) -> float:
+    """Return how many pixels of a picture of a height a pixel of text takes.
+
+    >>> [text_scale(height) for height in (1800, 900, 720, 240)]
+    [2.0, 1.0, 1.0, 0.75]
+    """
+    return max(height / TALL, min(1.0, height / LOW), READABLE)
+
+
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
@@ -134,17 +144,20 @@ class Told:
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
             raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")
-        if len(signals) > (room := plots_in(size[1] / max(1.0, size[1] / TALL))):
+        if len(signals) > (room := plots_in(size[1] / text_scale(size[1]))):
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
         several = len(scene.actors) > 1 or scene.actors[0].instances > 1
         self.title = self.readings.title if signals and several else ""             # whose the plots are
         self.hud = Hud()
         self.digits = decimals(scene.span[1] - scene.span[0])
 
-    def draw(self, canvas: Canvas, size: tuple[float, float], t: float) -> None:
-        """Draw on a canvas of (width, height) px what holds at a time, s."""
+    def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
+        """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
         lines = [("time", f"{t:.{self.digits}f} s")] if self.clock else []
         self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
+        left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
+        reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)
+        return size[1] - top if reach + GAP > left else 0.0
 
 
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,
@@ -152,14 +165,14 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
     """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named."""
     window = open_window(visible=False, width=16, height=16)
     try:
-        panes = Panes(Renderer(samples, scale := max(1.0, size[1] / TALL), creases=True))
+        panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
         for t in times:
             if follow is not None:
                 for camera in cameras:
                     camera.along(scene.place(follow, t))
-            panes.draw(mark(scene, t, shown), cameras, size)
-            canvas = Canvas(scale)
-            told.draw(canvas, (size[0] / scale, size[1] / scale), t)
+            drawing, canvas = mark(scene, t, shown), Canvas(scale)
+            renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
+            panes.draw(drawing, cameras, size)
             panes.overlay(canvas)
             yield panes.pixels()
             window.switch_to()
