@@ -255,7 +255,7 @@ class Renderer:
         if not len(index):
             return []
         across = 2.0 * seen.radii[index] * pixels[index]
-        wanted = self.detail * across**2 + (np.minimum(across**2, WHOLE) if rows is self.rows else 0.0)
+        wanted = self.detail * across**2 + np.minimum(across**2, WHOLE)
         total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
