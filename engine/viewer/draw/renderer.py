@@ -319,11 +319,11 @@ class Renderer:
         self.behind.copy_to(self.target.id)
         return True
 
-    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], hole: Any = (1e9, 1e9),
+    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Any = None,
                 across: Any = np.eye(2)) -> None:  # fmt: skip
-        """Draw the ground as far as it is seen, without shadows, but for a rectangle that is drawn already."""
+        """Draw the ground as far as it is seen, without shadows, but for a rectangle that is drawn already, if there is one."""
         spans = across / (across**2).sum(axis=1, keepdims=True)                # a point's share of the way to the sides
-        shade = shade | {"hole": hole, "spans": spans.reshape(-1)}
+        shade = shade | {"hole": np.zeros(3) if middle is None else (*middle, 0.99), "spans": spans.reshape(-1)}
         self._square("ground", drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
 
     def _square(self, name: str, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
