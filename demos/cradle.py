@@ -111,7 +111,7 @@ def main() -> None:
     data = motion.save(options.out / "cradle.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, view=(-1.2, 0.15), speed=0.5)
+    show.show(options, motion, view=(-1.5, 0.12), speed=0.5)
 
 
 if __name__ == "__main__":

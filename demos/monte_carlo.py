@@ -110,11 +110,14 @@ def report(options: argparse.Namespace, runs: engine.Runs, seconds: float) -> No
 
 
 def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None:
-    """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again."""
+    """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again.
+
+    They all but coincide: surfaces in one place let each other shine through, where colours of their own would fight.
+    """
     if options.video or options.view:
         some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
         scene = [*(engine.viewer.Actor(run, name=f"run {i}") for i, run in enumerate(some)), capture.target(motion, some[0].t)]
-        show.show(options, scene, speed=2.0, view=(-0.8, 0.35), shown=engine.Shown(colors="robots"))
+        show.show(options, scene, speed=2.0, view=(-0.8, 0.35), shown=engine.Shown(transparent=True))
 
 
 def plot(gap, mass, apart, path: Path) -> None:

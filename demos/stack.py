@@ -109,7 +109,7 @@ def main() -> None:
     data = motion.save(options.out / "stack.h5", overwrite=True)
     plot(motion, options.boxes, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, view=(-0.6, 0.2))
+    show.show(options, motion, view=(-1.0, 0.2), follow="box0/box")
 
 
 if __name__ == "__main__":

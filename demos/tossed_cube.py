@@ -79,7 +79,7 @@ def plot(t: np.ndarray, paths: np.ndarray, drifts: dict[str, np.ndarray], path: 
         axis.semilogy(t, np.maximum(np.maximum.accumulate(drift), 1e-17), label=name, lw=1)
     axis.set(xlabel="t, s", ylabel="largest until t", title="what must stay zero")
     axis.grid(alpha=0.3)
-    axis.legend()
+    axis.legend(loc="center right")
     figure.savefig(path, dpi=110)
 
 

@@ -165,6 +165,27 @@ def test_a_shadow_lies_where_the_light_is_hidden(draw):
     assert 0.005 < dark[int(below[1]), int(below[0])] < dark[int(y), int(x)]   # less of the sky, under it
 
 
+def test_a_shadow_stays_while_the_camera_goes_along(draw):
+    """Near the ground, which reaches far, a shadow is as dark from everywhere: what has no shadow does not show through it."""
+    model, size = robot(("box", (0.4, 0.3, 0.1), WHITE)), (640, 360)
+    for k in range(30):
+        x = 0.045 * k
+        scene = Scene(Actor(model, q=at(model, x=x, z=0.3)), environment="ground")
+        camera = Camera(np.array([x, 0.016, 0.145 + 4e-4 * k]), distance=0.96, azimuth=-0.9, elevation=0.2, radius=0.44, floor=0.0)
+        picture = draw(scene, camera, size, 0, floor=0.0, extent=(np.array([0.6, 0.011, 0.19]), 1.035)).mean(axis=2)
+        (column, row), = camera.project(np.array([x, 0.0, 0.3]) - DAY.key / DAY.key[2] * 0.3, size)
+        assert picture[int(row) - 4:int(row) + 5, int(column) - 20:int(column) + 21].max() < 0.6         # 0.75 in the light
+
+
+def test_what_is_small_among_the_large_casts_its_own_shadow(draw):
+    """A ball's stand-in for shadows is as round as the ball: there are no spots of shadow on its bright side."""
+    model = robot(("sphere", (0.05,), WHITE), ("box", (0.6, 0.6, 0.02), WHITE))
+    scene = Scene(Actor(model, q=at(model, z=0.15)), environment="ground")
+    camera = Camera(np.array([0.0, 0.0, 0.15]), azimuth=float(np.arctan2(DAY.key[1], DAY.key[0])), elevation=0.4, distance=0.6, radius=0.1)
+    bright = draw(scene, camera, (400, 400), 0, floor=0.0).mean(axis=2)[170:230, 170:230]
+    assert np.abs(np.diff(bright, 2, axis=0)).max() < 0.07
+
+
 def test_light_comes_from_its_side(draw):
     model = robot(("sphere", (0.5,), WHITE))
     scene = Scene(model, environment="plain")

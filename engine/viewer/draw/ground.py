@@ -33,11 +33,14 @@ def far(drawing: Drawing, camera: Camera) -> float:
     return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
 
 
-def shaded(drawing: Drawing, light: Light, axes: Array) -> tuple[Array, Array]:
-    """Return the bounds (2), (2), along axes (2, 2), of the ground under instances and in their shadows, with a margin."""
+def shaded(drawing: Drawing, light: Light) -> tuple[Array, Array]:
+    """Return the rectangle of the ground under instances and in their shadows, with a margin: its middle (2), and from there to the middles
+    of two of its sides (2, 2), m."""
+    along = -light.key[:2] / np.linalg.norm(light.key[:2])
+    axes = np.array([along, [-along[1], along[0]]])
     points = drawing.corners() if len(drawing.which) else drawing.extent[0][None]
     drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / max(light.key[2], 0.05)
     spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
     low, high = spread.min(axis=0), spread.max(axis=0)
-    margin = 0.12 * (high - low).max()
-    return low - margin, high + margin
+    margin = max(0.12 * float((high - low).max()), 1e-6)
+    return 0.5 * (low + high) @ axes, (0.5 * (high - low) + margin)[:, None] * axes

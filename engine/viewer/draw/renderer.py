@@ -131,9 +131,10 @@ class Renderer:
         if grounded and above:
             sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
             Pass().begin()
-            self._shaded(drawing, camera, light, shade)
+            patch = shaded(drawing, light)
+            self._square("shaded_ground", drawing, camera, light, shade, *patch)
             Pass(behind=True, colors=sunk or not there).begin()
-            self._ground(drawing, camera, light, shade)
+            self._ground(drawing, camera, light, shade, *patch)
         if not there:
             self._background(drawing, light, camera, size)
         if self.creases and not drawing.wireframe:
@@ -256,7 +257,7 @@ class Renderer:
         if not len(index):
             return []
         across = 2.0 * seen.radii[index] * pixels[index]
-        wanted = self.detail * across**2 + (np.minimum(across**2, WHOLE) if rows is self.rows else 0.0)
+        wanted = self.detail * across**2 + np.minimum(across**2, WHOLE)
         total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
@@ -320,8 +321,11 @@ class Renderer:
         self.behind.copy_to(self.target.id)
         return True
 
-    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
-        """Draw the ground as far as it is seen, without shadows."""
+    def _ground(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Any = None,
+                across: Any = np.eye(2)) -> None:  # fmt: skip
+        """Draw the ground as far as it is seen, without shadows, but for a rectangle that is drawn already, if there is one."""
+        spans = across / (across**2).sum(axis=1, keepdims=True)                # a point's share of the way to the sides
+        shade = shade | {"hole": np.zeros(3) if middle is None else (*middle, 0.99), "spans": spans.reshape(-1)}
         self._square("ground", drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
 
     def _square(self, name: str, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
@@ -336,13 +340,6 @@ class Renderer:
                     middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
         gl.glBindVertexArray(self.shelf.array)
         gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
-
-    def _shaded(self, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any]) -> None:
-        """Draw the rectangle of the ground that may lie in shadow."""
-        along = -light.key[:2] / np.linalg.norm(light.key[:2])
-        axes = np.array([along, [-along[1], along[0]]])
-        low, high = shaded(drawing, light, axes)
-        self._square("shaded_ground", drawing, camera, light, shade, 0.5 * (low + high) @ axes, 0.5 * (high - low)[:, None] * axes)
 
     def _around(self, drawing: Drawing, camera: Camera, margin: float = 0.0) -> tuple[int, int, int, int]:
         """Return a rectangle about the instances: left, bottom, width, height, pixels."""

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from engine.viewer.scene.surface import Surface, boxed
-from engine.viewer.scene.triangles import distinct, packed, smoothed, welded
+from engine.viewer.scene.triangles import crossed, distinct, packed, smoothed, welded
 
 Array = np.ndarray
 #: how quickly edges are given up: 0 keeps the shape best, 10 is quickest
 GENTLE, HARSH = 2.0, 7.0
-#: times fewer triangles, above which the gentle way gives up before it is there
-STEEP = 6
+#: share of the area that is left of a surface that is not torn
+KEPT = 0.8
 #: triangles that only what is seen very small is asked to do with
 FEW = 100
 
@@ -34,13 +34,19 @@ def decimated(surface: Surface, triangles: int) -> Surface:
     points = np.zeros((int(place.max()) + 1, 3), np.float32)
     points[place] = surface.positions
     faces = place[surface.faces].astype(np.int32)
-    for aggression in (GENTLE, HARSH) if len(faces) < STEEP * triangles else (HARSH,):
-        p, f = fast_simplification.simplify(points, faces, target_count=triangles, agg=aggression)
-        if len(f) < 1.5 * triangles:
-            break
+    p, f = fast_simplification.simplify(points, faces, target_count=triangles, agg=GENTLE)
+    if len(f) >= 1.5 * triangles:                               # it gave up before it was there; the harsh way may tear what has many parts
+        fewer = fast_simplification.simplify(p, f, target_count=triangles, agg=HARSH)
+        if len(fewer[1]) < 1.5 * triangles and area(*fewer) > KEPT * area(p, f):
+            p, f = fewer
     if len(f) > 3 * triangles and triangles <= FEW:             # many small parts, of which none can do with less
         return boxed(surface)
     normals = smoothed(p, f, f).reshape(-1, 3)
     first, vertex = distinct(f.reshape(-1).astype(np.int64), packed(normals, -1.0, 1e-3, 12))
     return replace(surface, positions=p[f.reshape(-1)[first]].astype(np.float32), normals=normals[first].astype(np.float32),
                    faces=vertex.reshape(-1, 3).astype(np.uint32), uv=None)  # fmt: skip
+
+
+def area(points: Array, faces: Array) -> float:
+    """Return the area of triangles (n, 3) between points (m, 3), m²."""
+    return 0.5 * float(np.linalg.norm(crossed(points, faces), axis=1).sum())

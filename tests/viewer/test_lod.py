@@ -1,0 +1,27 @@
+"""Stand-ins with fewer triangles: they keep what they stand for."""
+
+import numpy as np
+import pytest
+import trimesh
+
+from engine.viewer.scene.lod import area, decimated
+from engine.viewer.scene.surface import Surface, sphere
+
+
+@pytest.mark.parametrize("triangles", (150, 300))
+def test_what_has_many_parts_is_not_torn(triangles):
+    """Of a row of small balls none goes; each has more triangles than were asked for."""
+    balls = [trimesh.creation.icosphere(subdivisions=2, radius=0.02) for _ in range(40)]
+    for k, ball in enumerate(balls):
+        ball.apply_translation([0.01 * k, 0.03 * np.sin(k), 0.0])
+    row = trimesh.util.concatenate(balls)
+    surface = Surface(row.vertices.astype(np.float32), row.vertex_normals.astype(np.float32), row.faces.astype(np.uint32))
+    fewer = decimated(surface, triangles)
+    assert triangles <= len(fewer.faces) < 0.4 * len(surface.faces)
+    assert area(fewer.positions, fewer.faces) > 0.9 * area(surface.positions, surface.faces)
+
+
+def test_what_is_round_stays_round():
+    ball = sphere()[0].surface
+    fewer = decimated(ball, 200)
+    assert len(fewer.faces) < 300 and np.linalg.norm(fewer.positions, axis=1) == pytest.approx(1.0, abs=0.03)
