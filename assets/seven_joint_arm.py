@@ -25,9 +25,9 @@ def half(length: float, r: float, drum: float, depth: float) -> Looks:
     waist = max(length - 1.65 * drum, 0.036)
     return {
         "white": [
-            shaped([(0.006, -r, r, -r, r, r), (0.034, -r, r, -r, r, r), (waist, -r, r, -0.5 * (r + depth), 0.7 * r, 0.9 * r),
-                    (length - 0.85 * drum, -0.985 * drum, 0.985 * drum, -0.985 * depth, -0.004, 0.45 * drum),
-                    (length, 0.002 - drum, drum - 0.002, 0.004 - depth, -0.008, 0.3 * drum)], (0.004, 0)),
+            shaped([(0.006, -r, r, -r, r, r), (0.02, -r, r, -r, r, r), (waist, -r, r, -0.45 * r - 0.53 * depth, 0.7 * r, 0.9 * r),
+                    (length - 0.85 * drum, -0.985 * drum, 0.985 * drum, -0.94 * depth, -0.004, 0.45 * drum),
+                    (length, 0.002 - drum, drum - 0.002, 0.02 - depth, -0.008, 0.3 * drum)], (0.004, 0)),
             spun([(0, GAP), (drum, GAP, 0.004), (drum, depth, 0.35 * drum), (0, depth)], side, RIGHT, 40),
         ],
         "graphite": [
