@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 import numpy as np
 import trimesh
-from solids import ORIGIN, UP, Looks, Numbers
+from solids import ORIGIN, UP, Looks, Numbers, placed
 from trimesh import Trimesh
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "engine" / "examples"
@@ -55,6 +55,7 @@ class Link(NamedTuple):
     at: Numbers = ORIGIN
     rpy: Numbers = UP
     joint: Joint | None = None  # none: fixed
+    turned: Numbers = UP  # its looks
 
 
 def element(parent: Xml.Element, tag: str, **attributes: str | float | Numbers) -> Xml.Element:
@@ -74,7 +75,7 @@ def write(name: str, materials: dict[str, Material], looks: dict[str, Looks], li
         (folder / "meshes" / f"{look}.glb").write_bytes(glb(parts, materials))
     for row in links:
         body = trimesh.util.concatenate([solid for group in looks[row.looks].values() for solid in group])
-        describe(robot, row, body)
+        describe(robot, row, placed(body, rpy=row.turned))
     for row in links[1:]:
         connect(robot, row)
     Xml.indent(robot)
@@ -91,7 +92,9 @@ def describe(robot: Xml.Element, row: Link, body: Trimesh) -> None:
     element(inertial, "origin", xyz=body.center_mass, rpy="0 0 0")
     element(inertial, "mass", value=body.mass)
     element(inertial, "inertia", ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
-    element(element(element(link, "visual"), "geometry"), "mesh", filename=f"meshes/{row.looks}.glb")
+    visual = element(link, "visual")
+    element(visual, "origin", xyz=ORIGIN, rpy=row.turned)
+    element(element(visual, "geometry"), "mesh", filename=f"meshes/{row.looks}.glb")
     for shape in row.collisions:
         collision = element(link, "collision")
         element(collision, "origin", xyz=shape.at, rpy=shape.rpy)
