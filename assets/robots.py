@@ -14,7 +14,7 @@ from trimesh import Trimesh
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "engine" / "examples"
 #: cosine of the angle between triangles, above which they are one smooth surface
-SMOOTH = np.cos(np.radians(40.0))
+SMOOTH = np.cos(np.radians(50.0))
 FLOAT, SHORT, CORNERS, INDICES = 5126, 5123, 34962, 34963  # as glTF calls them
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
@@ -158,7 +158,7 @@ def look(material: Material) -> dict[str, object]:
 def shaded(mesh: Trimesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points and normals (n, 3), and triangles (m, 3): a point for every normal.
 
-    A normal is the mean, weighted by area, of the triangles around a point that lie smoothly beside each other, so that what is flat looks flat.
+    A normal is the mean, weighted by area, of the triangles around a point that lie smoothly beside each other: what is flat looks flat.
     """
     corners, flat = mesh.faces, mesh.face_normals
     around = [[] for _ in mesh.vertices]

@@ -5,8 +5,9 @@ flange rests. At zero angles the arm points up along z, and its pitch joints tur
 """
 
 import numpy as np
+from halves import around, half, other
 from robots import Joint, Link, Material, Shape, Y, Z, write
-from solids import BACK, DOWN, LEFT, PI, RIGHT, Looks, disc, placed, shaped, spun
+from solids import BACK, PI, Looks, disc, shaped, spun
 
 MATERIALS = {
     "white": Material((0.91, 0.91, 0.89), 0.35),
@@ -16,32 +17,6 @@ MATERIALS = {
 }
 BASE, SHOULDER, UPPER, ELBOW, FORE, ARM, WRIST = 0.15, 0.20, 0.205, 0.205, 0.20, 0.20, 0.13  # m: from joint to joint
 DENSITY, STEEL = 800, 7800  # kg/m³: of a shell with its drives, gears and brakes; of the flange, which is solid
-GAP = 0.0015  # m: between the halves of a pitch joint, to either side of its middle
-
-
-def half(length: float, r: float, drum: float, depth: float) -> Looks:
-    """Half a pitch joint at the end of a collar: from the collar, at the origin, up to the joint's axis, y; it lies to the side of -y."""
-    side = (0, 0, length)
-    waist = max(length - 1.65 * drum, 0.036)
-    return {
-        "white": [
-            shaped([(0.006, -r, r, -r, r, r), (0.02, -r, r, -r, r, r), (waist, -r, r, -0.45 * r - 0.53 * depth, 0.7 * r, 0.9 * r),
-                    (length - 0.85 * drum, -0.985 * drum, 0.985 * drum, -0.94 * depth, -0.004, 0.45 * drum),
-                    (length, 0.002 - drum, drum - 0.002, 0.02 - depth, -0.008, 0.3 * drum)], (0.004, 0)),
-            spun([(0, GAP), (drum, GAP, 0.004), (drum, depth, 0.35 * drum), (0, depth)], side, RIGHT, 40),
-        ],
-        "graphite": [
-            spun([(0, 0), (r - 0.003, 0), (r - 0.003, 0.01), (0, 0.01)]),
-            spun([(0, 0), (drum - 0.004, 0), (drum - 0.004, 0.01), (0, 0.01)], side, RIGHT),
-            spun([(0, depth - 0.004), (0.62 * drum, depth - 0.004), (0.62 * drum, depth + 0.004, 0.003), (0, depth + 0.004)], side, RIGHT),
-        ],
-        "blue": [spun([(0, depth - 0.004), (0.68 * drum, depth - 0.004), (0.68 * drum, depth + 0.0015, 0.0012), (0, depth + 0.0015)], side, RIGHT)],
-    }  # fmt: skip
-
-
-def other(length: float, r: float, drum: float, depth: float) -> Looks:
-    """The other half, from the joint's axis at the origin up to a collar."""
-    return {material: [placed(solid, (0, 0, length), DOWN) for solid in solids] for material, solids in half(length, r, drum, depth).items()}
 
 
 def base() -> Looks:
@@ -77,15 +52,6 @@ def flange() -> Looks:
     }
 
 
-def around(length: float, r: float, drum: float, depth: float, sign: int, short: bool) -> list[Shape]:
-    """What collides of a half: its collar and its drum, or where it is short one cylinder; with the sign -1, of the other half."""
-    low, high = sorted((0.0, length - 0.8 * drum) if sign > 0 else (length, 0.8 * drum))
-    middle = length if sign > 0 else 0.0
-    if short:
-        return [Shape("cylinder", (drum, length + drum), (0, -0.2 * sign * depth, (length + sign * drum) / 2))]
-    return [Shape("cylinder", (r, high - low), (0, 0, (low + high) / 2)), Shape("cylinder", (drum, depth), (0, -sign * depth / 2, middle), LEFT)]
-
-
 def main() -> None:
     rows = [  # links, their looks, joints, axes, limits (rad, to both sides), speeds, efforts, damping, friction, halves of pitch joints
         ("shoulder_yaw", "shoulder_yaw", Z, 2.96, 1.7, 180, 0.6, 1.0, (SHOULDER, 0.080, 0.084, 0.092)),
@@ -101,7 +67,8 @@ def main() -> None:
     for k, (name, look, axis, limit, speed, effort, damping, friction, sizes) in enumerate(rows):
         looks[look] = (other if k % 2 else half)(*sizes)
         joint = Joint(name, axis, (-limit, limit), speed, effort, damping, friction)
-        links.append(Link(f"{name}_link", look, DENSITY, around(*sizes, -1 if k % 2 else 1, k in (0, 5)), links[-1].name, (0, 0, below), joint=joint))
+        shapes = around(*sizes, -1 if k % 2 else 1, short=k in (0, 5))
+        links.append(Link(f"{name}_link", look, DENSITY, shapes, links[-1].name, (0, 0, below), joint=joint))
         below = sizes[0]
     looks |= {"wrist_roll": wrist_roll(), "flange": flange()}
     joint = Joint("wrist_roll", Z, (-3.05, 3.05), 3.1, 40, 0.2, 0.3)

@@ -14,6 +14,8 @@ Looks = dict[str, list[Trimesh]]  # the solids of each material
 ORIGIN = (0.0, 0.0, 0.0)
 UP, FRONT, LEFT, BACK = (0, 0, 0), (0, PI / 2, 0), (-PI / 2, 0, 0), (0, -PI / 2, 0)  # z turned to z, x, y, -x
 RIGHT, DOWN = (PI / 2, 0, 0), (PI, 0, 0)
+#: m: what is rounded by more than these has as many pieces more
+FINE = 0.0045, 0.011, 0.02
 
 
 def placed(mesh: Trimesh, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
@@ -94,12 +96,12 @@ def rounded(corners: Sequence[Numbers], pieces: int = 4) -> np.ndarray:
         half = np.arccos(np.clip(u @ w, -1, 1)) / 2
         middle = p + (u + w) / np.linalg.norm(u + w) * corner[2] / np.sin(half)
         a, b = (p + s * corner[2] / np.tan(half) - middle for s in (u, w))
-        turn, n = PI - 2 * half, pieces if corner[2] > 0.006 else 2
+        turn, n = PI - 2 * half, min(pieces, 1 + sum(corner[2] > limit for limit in FINE))
         points += [middle + (np.sin((1 - s) * turn) * a + np.sin(s * turn) * b) / np.sin(turn) for s in np.linspace(0, 1, n + 1)]
     return np.array([*points, corners[-1][:2]])
 
 
-def spun(corners: Sequence[Numbers], at: Numbers = ORIGIN, rpy: Numbers = UP, sides: int = 36, pieces: int = 4) -> Trimesh:
+def spun(corners: Sequence[Numbers], at: Numbers = ORIGIN, rpy: Numbers = UP, sides: int = 32, pieces: int = 3) -> Trimesh:
     """Turn a line through corners (radius, height) or (radius, height, rounding) about the axis; closed, where it ends as it begins."""
     line, a = rounded(corners, pieces), 2 * PI * np.arange(sides) / sides
     closed = bool(np.allclose(line[0], line[-1]))
@@ -107,18 +109,13 @@ def spun(corners: Sequence[Numbers], at: Numbers = ORIGIN, rpy: Numbers = UP, si
     return loft(rings, at, rpy, closed)
 
 
-def disc(r: float, low: float, high: float, rim: float, at: Numbers = ORIGIN, rpy: Numbers = UP, sides: int = 36) -> Trimesh:
+def disc(r: float, low: float, high: float, rim: float, at: Numbers = ORIGIN, rpy: Numbers = UP, sides: int = 32) -> Trimesh:
     """A cylinder with rounded rims."""
     return spun([(0, low), (r, low, rim), (r, high, rim), (0, high)], at, rpy, sides, pieces=3)
 
 
-def ball(r: float, at: Numbers = ORIGIN, sides: int = 28) -> Trimesh:
-    a = np.linspace(-PI / 2, PI / 2, sides // 2 + 1)
-    return spun(np.stack([r * np.cos(a), r * np.sin(a)], axis=1), at, sides=sides)
-
-
-def shaped(keys: Sequence[Numbers], rims: Numbers = (0, 0), at: Numbers = ORIGIN, rpy: Numbers = UP, steps: int = 12,
-           pieces: int = 7) -> Trimesh:  # fmt: skip
+def shaped(keys: Sequence[Numbers], rims: Numbers = (0, 0), at: Numbers = ORIGIN, rpy: Numbers = UP, steps: int = 10,
+           pieces: int = 6) -> Trimesh:  # fmt: skip
     """Rounded rectangles, one above the other, that change smoothly between keys: (height, x from, x to, y from, y to, corners' radius).
 
     Its lower and its upper end are rounded by the rims, m.
@@ -127,7 +124,7 @@ def shaped(keys: Sequence[Numbers], rims: Numbers = (0, 0), at: Numbers = ORIGIN
     (low, high), a = heights[[0, -1]], np.linspace(0, PI / 2, pieces + 1)
     between = np.unique([*np.linspace(low, high, steps + 1), *heights])
     between = between[(between > low + 1.02 * rims[0]) & (between < high - 1.02 * rims[1])]
-    s = np.linspace(0, PI / 2, 5)
+    s = np.linspace(0, PI / 2, 4)
     ends = [np.stack([end + sign * rim * (1 - np.sin(s)), rim * (1 - np.cos(s))], axis=1)[:: -sign] if rim else [(end, 0)]
             for end, sign, rim in ((low, 1, rims[0]), (high, -1, rims[1]))]  # fmt: skip
     rows = np.array([*ends[0], *[(z, 0) for z in between], *ends[1]])  # height, inset
@@ -136,13 +133,14 @@ def shaped(keys: Sequence[Numbers], rims: Numbers = (0, 0), at: Numbers = ORIGIN
         left, right, front, back, r = size - inset * np.array([-1, 1, -1, 1, 1])
         r = np.clip(r, 1e-4, min(right - left, back - front) / 2 - 1e-5)
         middles = (right - r, back - r), (left + r, back - r), (left + r, front + r), (right - r, front + r)
-        arcs = [np.stack([x + r * np.cos(a + k * PI / 2), y + r * np.sin(a + k * PI / 2), 0 * a + z], 1) for k, (x, y) in enumerate(middles)]
+        turns = [a + k * PI / 2 for k in range(4)]
+        arcs = [np.stack([x + r * np.cos(b), y + r * np.sin(b), 0 * b + z], axis=1) for (x, y), b in zip(middles, turns, strict=True)]
         rings.append(np.concatenate(arcs))
     return loft(rings, at, rpy)
 
 
 def plate(circles: Sequence[Numbers], low: float, high: float, rim: float, at: Numbers = ORIGIN, rpy: Numbers = UP, sides: int = 48,
-          pieces: int = 3) -> Trimesh:  # fmt: skip
+          pieces: int = 2) -> Trimesh:  # fmt: skip
     """The convex hull of circles (x, y, radius), as a plate with rounded rims."""
     x, y, r = np.asarray(circles, dtype=float).T
     a = 2 * PI * np.arange(sides) / sides + 1e-3  # no direction is that of a side
