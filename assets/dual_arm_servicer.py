@@ -24,8 +24,8 @@ APOTHEM, LENGTH = 0.70, 1.50  # m: of the bus
 FACES = PI / 4 * np.arange(8)  # rad: where the sides look, from y to z
 MOUNT = (0.46, 0.77)  # m: the arms' first joints, along x and from it, on the sides between y and z
 WING = (-0.34, 0.80)  # m: where the solar panels begin
-SHOULDER, UPPER, ARM, ELBOW, FORE, WRIST = 0.26, 0.27, 0.80, 0.25, 0.75, 0.19  # m: from joint to joint
-BROAD, SLIM, THIN = (0.085, 0.100, 0.110), (0.075, 0.088, 0.098), (0.060, 0.072, 0.080)  # m: collars, drums and their depths
+SHOULDER, HALF, ARM, FORE, WRIST = 0.26, 0.26, 0.80, 0.75, 0.19  # m: from joint to joint
+BROAD, THIN = (0.080, 0.095, 0.105), (0.060, 0.072, 0.080)  # m: collars, drums and their depths
 TOOL = 0.27  # m: from the last joint's flange to where the gripper holds
 
 
@@ -41,14 +41,12 @@ def out(face: float, x: float, y: float, z: float) -> Numbers:
 
 def quilt(size: Numbers, seed: int, at: Numbers, rpy: Numbers) -> Trimesh:
     """A blanket of foil (x, y), wrinkled, its rim on the ground."""
-    nx, ny = 14, 9
+    nx, ny = 12, 8
     x, y = np.linspace(-0.5, 0.5, nx)[:, None], np.linspace(-0.5, 0.5, ny)
     swell = ((1 - (2 * x) ** 8) * (1 - (2 * y) ** 8)) ** 0.5
-    wrinkles = np.random.default_rng(seed).uniform(-1, 1, (nx, ny)) * 0.006
-    heights = swell * (0.016 + wrinkles)
+    heights = swell * (0.016 + np.random.default_rng(seed).uniform(-0.006, 0.006, (nx, ny)))
     top = np.stack(np.broadcast_arrays(x * size[0], y * size[1], heights), axis=-1)
-    bottom = top[:, ::-1] * [1, 1, 0] - [0, 0, 0.01]
-    return loft(np.concatenate([top, bottom], axis=1), at, rpy)
+    return loft(np.concatenate([top, top[:, [-1, 0]] - [0, 0, 0.01]], axis=1), at, rpy)
 
 
 def joined(*looks: Looks) -> Looks:
@@ -68,16 +66,16 @@ def bus() -> Looks:
     r = APOTHEM - 0.012
     eight = [(r / np.cos(PI / 8) * np.cos(a), r / np.cos(PI / 8) * np.sin(a), 0.008) for a in FACES + PI / 8]
     side = 2 * r * np.tan(PI / 8) - 0.05
-    radiators = (FACES[0], FACES[4], FACES[6])
+    edge, radiators = r / np.cos(PI / 8) - 0.008, (FACES[0], FACES[4], FACES[6])
+    hub = [(0, r - 0.02), (0.10, r - 0.02), (0.10, r + 0.03, 0.01), (0.06, r + 0.05, 0.01), (0.06, WING[1], 0.004), (0, WING[1])]
     return joined(
         {
             "graphite": [plate(eight, -LENGTH / 2, LENGTH / 2, 0.012, rpy=FRONT)],
             "foil": [quilt((LENGTH - 0.10, side), k, out(face, 0, 0, r + 0.009), turned(face)) for k, face in enumerate(FACES)],
             "white": [box((0.62, 0.36, 0.02), 0.02, 0.004, out(face, 0.30, 0, r + 0.028), turned(face), 16) for face in radiators],
             "aluminium": [
-                *[box((LENGTH + 0.01, 0.045, 0.03), 0.01, 0.006, out(a, 0, 0, r / np.cos(PI / 8) - 0.008), turned(a), 8) for a in FACES + PI / 8],
-                *[spun([(0, r - 0.02), (0.10, r - 0.02), (0.10, r + 0.03, 0.01), (0.06, r + 0.05, 0.01), (0.06, WING[1], 0.004), (0, WING[1])],
-                       (WING[0], 0, 0), turned(face), 28) for face in (FACES[0], FACES[4])],
+                *[box((LENGTH + 0.01, 0.045, 0.03), 0.01, 0.006, out(a, 0, 0, edge), turned(a), 8) for a in FACES + PI / 8],
+                *[spun(hub, (WING[0], 0, 0), turned(face), 20) for face in (FACES[0], FACES[4])],
             ],
         },
         front(), rear(), top(),
@@ -89,37 +87,36 @@ def front() -> Looks:
     face = LENGTH / 2
     outside = [(0.30, -0.02), (0.42, -0.02), (0.42, 0.05, 0.012), (0.395, 0.09, 0.008)]
     ring = [*outside, (0.36, 0.09, 0.008), (0.345, 0.05, 0.01), (0.30, 0.03), (0.30, -0.02)]
-    petals = [placed(shaped([(0.0, -0.07, 0.07, -0.012, 0.012, 0.01), (0.12, -0.035, 0.035, -0.008, 0.008, 0.007)], (0.002, 0.004), steps=4, pieces=3),
-                     (0, 0.36, 0.06), (0.30, 0, 0)) for _ in range(3)]  # fmt: skip
-    petals = [placed(placed(petal, rpy=(0, 0, 2 * PI * k / 3)), (face, 0, 0), FRONT) for k, petal in enumerate(petals)]
+    petal = shaped([(0.0, -0.07, 0.07, -0.012, 0.012, 0.01), (0.12, -0.035, 0.035, -0.008, 0.008, 0.007)], (0.002, 0.004),
+                   (0, 0.36, 0.06), (0.30, 0, 0), steps=4, pieces=2)  # fmt: skip
+    petals = [placed(placed(petal.copy(), rpy=(0, 0, 2 * PI * k / 3)), (face, 0, 0), FRONT) for k in range(3)]
     lamps = [(face, i * 0.49, -0.28) for i in SIGNS]
     eyes = [(face + 0.055, i * 0.06, 0) for i in SIGNS]
     hood = [(0.0, 0.0), (0.036, 0.0), (0.036, 0.05, 0.004), (0.028, 0.05), (0.028, 0.02), (0.0, 0.02)]
     return {
-        "aluminium": [spun(ring, (face, 0, 0), FRONT, 48), *petals, *[disc(0.06, -0.02, 0.03, 0.008, lamp, FRONT, 28) for lamp in lamps]],
+        "aluminium": [spun(ring, (face, 0, 0), FRONT, 36), *petals, *[disc(0.06, -0.02, 0.03, 0.008, lamp, FRONT, 20) for lamp in lamps]],
         "white": [box((0.10, 0.24, 0.06), 0.03, 0.012, (face + 0.02, 0, 0), FRONT, 24)]
-        + [disc(0.046, 0.0, 0.034, 0.004, lamp, FRONT, 28) for lamp in lamps],
-        "graphite": [spun(hood, eye, FRONT, 28) for eye in eyes],
-        "glass": [disc(0.027, 0.015, 0.028, 0.006, eye, FRONT, 24) for eye in eyes],
+        + [disc(0.046, 0.0, 0.034, 0.004, lamp, FRONT, 20) for lamp in lamps],
+        "graphite": [spun(hood, eye, FRONT, 20) for eye in eyes],
+        "glass": [disc(0.027, 0.015, 0.028, 0.004, eye, FRONT, 20) for eye in eyes],
     }
 
 
 def rear() -> Looks:
     """The main engine between its tanks, and thrusters at the corners of both ends."""
     bell = [(0.05, 0.0), (0.058, 0.04), (0.09, 0.11), (0.13, 0.19), (0.155, 0.27)]
-    corners = [(i, a) for i in SIGNS for a in FACES[[1, 3, 5, 7]] + PI / 8]
-    nozzle = [(0, 0), (0.012, 0), (0.03, 0.06), (0, 0.02)]
+    nozzle, edge = [(0, 0), (0.012, 0), (0.03, 0.06), (0, 0.02)], APOTHEM / np.cos(PI / 8)
     blocks, nozzles = [], []
-    for i, a in corners:
-        at = out(a, 0.60 * i, 0, APOTHEM / np.cos(PI / 8) - 0.02)
-        blocks.append(box((0.12, 0.10, 0.12), 0.025, 0.015, at, turned(a), 16))
-        nozzles += [spun(nozzle, out(a, 0.60 * i + 0.055 * i, 0, APOTHEM / np.cos(PI / 8) + 0.01), (0, i * PI / 2, 0), 14)]
-        nozzles += [spun(nozzle, out(a, 0.60 * i, 0, APOTHEM / np.cos(PI / 8) + 0.035), turned(a), 14)]
-    tanks = [spun([(0, -0.06), *[(0.20 * np.cos(b), 0.20 * np.sin(b)) for b in np.linspace(-0.2, PI / 2, 8)]],
-                  (-LENGTH / 2, 0.40 * np.cos(a), 0.40 * np.sin(a)), BACK, 28) for a in FACES[::2] + PI / 4]  # fmt: skip
+    for i, a in [(i, a) for i in SIGNS for a in FACES[1::2] + PI / 8]:
+        blocks.append(box((0.12, 0.10, 0.12), 0.025, 0.015, out(a, 0.60 * i, 0, edge - 0.02), turned(a), 8))
+        nozzles.append(spun(nozzle, out(a, 0.655 * i, 0, edge + 0.01), (0, i * PI / 2, 0), 12))
+        nozzles.append(spun(nozzle, out(a, 0.60 * i, 0, edge + 0.035), turned(a), 12))
+    seat = [(0, -0.02), (0.16, -0.02), (0.16, 0.02, 0.01), (0.07, 0.05, 0.01), (0, 0.05)]
+    tanks = [spun([(0, -0.06), *[(0.20 * np.cos(b), 0.20 * np.sin(b)) for b in np.linspace(-0.2, PI / 2, 7)]],
+                  (-LENGTH / 2, 0.40 * np.cos(a), 0.40 * np.sin(a)), BACK, 24) for a in FACES[::2] + PI / 4]  # fmt: skip
     return {
-        "graphite": [spun([*bell, *[(r - 0.006, z) for r, z in bell[::-1]], bell[0]], (-LENGTH / 2 - 0.03, 0, 0), BACK, 40), *nozzles],
-        "aluminium": [spun([(0, -0.02), (0.16, -0.02), (0.16, 0.02, 0.01), (0.07, 0.05, 0.01), (0, 0.05)], (-LENGTH / 2, 0, 0), BACK), *blocks],
+        "graphite": [spun([*bell, *[(r - 0.006, z) for r, z in bell[::-1]], bell[0]], (-LENGTH / 2 - 0.03, 0, 0), BACK, 28), *nozzles],
+        "aluminium": [spun(seat, (-LENGTH / 2, 0, 0), BACK), *blocks],
         "white": tanks,
     }
 
@@ -127,22 +124,22 @@ def rear() -> Looks:
 def top() -> Looks:
     """A dish on a mast, two star trackers, and what carries the arms."""
     up, roof = FACES[2], APOTHEM
-    arc = np.linspace(0, 0.30, 7)
+    arc = np.linspace(0, 0.30, 6)
     bowl = [(r, 0.9 * r**2) for r in arc]
     dish = (-0.42, 0, roof + 0.36), (0.2, -0.7, 0)
     feed = [(0, 0.0), (0.014, 0.0), (0.010, 0.17), (0.035, 0.19, 0.004), (0.035, 0.20, 0.004), (0, 0.20)]
     trackers = [((0.10, y, roof + 0.02), (0.3 * np.sign(y), -0.5, 0)) for y in (-0.13, 0.13)]
     baffle = [(0, 0.12), (0.05, 0.12), (0.075, 0.26), (0.07, 0.26), (0.046, 0.14), (0, 0.14)]
-    foot = [(0, 0.68), (0.15, 0.68), (0.15, 0.712, 0.01), (0.10, 0.735, 0.02), (0.092, MOUNT[1], 0.003), (0, MOUNT[1])]
+    foot = [(0, 0.68), (0.15, 0.68), (0.15, 0.712, 0.01), (0.10, 0.735, 0.02), (0.092, MOUNT[1] - 0.001, 0.003), (0, MOUNT[1] - 0.001)]
     return {
-        "white": [spun([*bowl, *[(r, z - 0.012) for r, z in bowl[::-1]]], *dish, sides=36)],
+        "white": [spun([*bowl, *[(r, z - 0.012) for r, z in bowl[::-1]]], *dish, sides=32)],
         "aluminium": [
             spun([(0, 0.68), (0.07, 0.68), (0.07, roof + 0.03, 0.01), (0.03, roof + 0.06, 0.02), (0.026, roof + 0.36), (0, roof + 0.36)],
                  (-0.42, 0, 0), turned(up), 24),
             spun(feed, *dish, sides=20),
-            disc(0.05, -0.05, 0.02, 0.012, *dish, 20),
+            disc(0.05, -0.05, 0.02, 0.012, *dish, 16),
             *[disc(0.055, -0.04, 0.13, 0.01, *tracker, 24) for tracker in trackers],
-            *[spun(foot, (MOUNT[0], 0, 0), turned(face), 36) for face in (FACES[1], FACES[3])],
+            *[spun(foot, (MOUNT[0], 0, 0), turned(face), 24) for face in (FACES[1], FACES[3])],
         ],
         "graphite": [spun(baffle, *tracker, sides=24) for tracker in trackers],
     }  # fmt: skip
@@ -150,17 +147,17 @@ def top() -> Looks:
 
 def solar_panel() -> Looks:
     """Three boards on a yoke, along +y."""
-    boards, rows, columns = 0.86 + 0.80 * np.arange(3), 0.178 * (np.arange(4) - 1.5), 0.192 * (np.arange(5) - 2)
+    boards, rows, columns = 0.86 + 0.80 * np.arange(3), 0.178 * (np.arange(4) - 1.5), 0.24 * (np.arange(4) - 1.5)
     strut = [(0, 0), (0.016, 0), (0.016, 0.50), (0, 0.50)]
     return {
         "aluminium": [
             disc(0.055, 0.002, 0.07, 0.008, rpy=LEFT),
             *[spun(strut, (0, 0.05, 0), (-PI / 2, 0, 0.72 * i), 20) for i in SIGNS],
             spun([(0, -0.45), (0.016, -0.45), (0.016, 0.45), (0, 0.45)], (0, 0.44, 0), FRONT, 20),
-            *[disc(0.018, -0.05, 0.05, 0.004, (i * 0.34, y - 0.40, 0), FRONT, 20) for y in boards for i in SIGNS],
+            *[disc(0.018, -0.05, 0.05, 0.004, (i * 0.34, y - 0.40, 0), FRONT, 12) for y in boards for i in SIGNS],
         ],
         "white": [box((1.0, 0.76, 0.022), 0.015, 0.003, (0, y, 0), sides=16) for y in boards],
-        "cells": [placed(trimesh.creation.box((0.184, 0.170, 0.006)), (x, y + dy, 0.011)) for y in boards for dy in rows for x in columns],
+        "cells": [placed(trimesh.creation.box((0.23, 0.170, 0.006)), (x, y + dy, 0.011)) for y in boards for dy in rows for x in columns],
     }
 
 
@@ -172,7 +169,8 @@ def boom(length: float, low: Numbers, high: Numbers, reach: float) -> Looks:
     r, slim, end = low[0], 0.68 * high[0], length - reach
     wide = slim + 0.008
     sleeve = [(0, 0.006), (r, 0.006, 0.004), (r, 0.07, 0.02), (wide, 0.13, 0.02), (wide, 0.16), (0, 0.16)]
-    socket = [(0, end - 0.10), (wide, end - 0.10), (wide, end - 0.07, 0.02), (high[0], end - 0.01, 0.01), (high[0], end + 0.01), (0, end + 0.01)]
+    widens = [(0, end - 0.10), (wide, end - 0.10), (wide, end - 0.07, 0.02), (high[0], end - 0.01, 0.01)]
+    socket = [*widens, (high[0], end + 0.01), (0, end + 0.01)]
     tubes = [(r - 0.003, 0, 0.01), (slim, 0.15, end - 0.09)]
     bands = [(slim + 0.004, z, z + 0.02) for z in np.linspace(0.16, end - 0.12, 4)[1:-1]]
     graphite, aluminium = ([spun([(0, low), (r, low), (r, high), (0, high)], sides=28) for r, low, high in rows] for rows in (tubes, bands))
@@ -181,9 +179,10 @@ def boom(length: float, low: Numbers, high: Numbers, reach: float) -> Looks:
 
 
 def wrist_roll() -> Looks:
-    r = THIN[0]
+    """With a camera."""
+    r, lens = THIN[0], [(0, 0.0), (0.017, 0.0), (0.022, 0.04), (0, 0.04)]
     return {
-        "graphite": [disc(r - 0.003, 0.0, 0.01, 0.001), spun([(0, 0.0), (0.017, 0.0), (0.022, 0.04), (0, 0.04)], (0.085, 0, 0.062), sides=24)],
+        "graphite": [disc(r - 0.003, 0.0, 0.01, 0.001), spun(lens, (0.085, 0, 0.062), sides=24)],
         "white": [spun([(0, 0.006), (r, 0.006, 0.004), (r, 0.06, 0.012), (r - 0.012, 0.07, 0.004), (0, 0.07)]),
                   box((0.06, 0.055, 0.06), 0.012, 0.008, (0.075, 0, 0.045))],
         "glass": [disc(0.018, 0.03, 0.042, 0.004, (0.085, 0, 0.062), sides=20)],
@@ -202,7 +201,7 @@ def gripper() -> Looks:
     palm = [*flange, (0.072, -0.145, 0.01), (0.072, -0.115, 0.012), (0.03, -0.10, 0.01), (0, -0.10)]
     return {
         "aluminium": [disc(0.055, -TOOL, 0.09 - TOOL, 0.004), *[placed(finger.copy(), rpy=rpy) for rpy in turns]],
-        "white": [spun(palm)],
+        "white": [spun(palm, sides=24)],
         "graphite": [*[placed(pad.copy(), rpy=rpy) for rpy in turns],
                      *[placed(disc(0.014, -0.024, 0.024, 0.003, (0.064, 0, -0.115), LEFT, 20), rpy=rpy) for rpy in turns],
                      disc(0.028, -0.105, -0.092, 0.004)],
@@ -214,11 +213,11 @@ def arm(side: str, face: float) -> list[Link]:
     density = 600
     rows = [
         ("shoulder_yaw", "shoulder_yaw", Z, 2.96, 0.35, 250, 2.0, 2.0, 0.0, around(SHOULDER, *BROAD, 1, short=True)),
-        ("shoulder_pitch", "shoulder_pitch", Y, 1.95, 0.35, 250, 2.0, 2.0, SHOULDER, around(UPPER, *BROAD, -1, short=True)),
-        ("shoulder_roll", "upper_arm", Z, 2.96, 0.35, 150, 1.5, 1.5, UPPER, around(ARM, *SLIM, 1)),
-        ("elbow_pitch", "elbow", Y, 1.95, 0.35, 150, 1.5, 1.5, ARM, around(ELBOW, *SLIM, -1, short=True)),
-        ("forearm_roll", "forearm", Z, 2.96, 0.5, 80, 1.0, 1.0, ELBOW, around(FORE, *THIN, 1)),
-        ("wrist_pitch", "wrist_pitch", Y, 1.95, 0.5, 60, 0.6, 0.6, FORE, around(WRIST, *THIN, -1, short=True)),
+        ("shoulder_pitch", "half", Y, 1.9, 0.35, 250, 2.0, 2.0, SHOULDER, around(HALF, *BROAD, -1, short=True)),
+        ("shoulder_roll", "upper_arm", Z, 2.96, 0.35, 150, 1.5, 1.5, HALF, around(ARM, *BROAD, 1)),
+        ("elbow_pitch", "half", Y, 1.9, 0.35, 150, 1.5, 1.5, ARM, around(HALF, *BROAD, -1, short=True)),
+        ("forearm_roll", "forearm", Z, 2.96, 0.5, 80, 1.0, 1.0, HALF, around(FORE, *THIN, 1)),
+        ("wrist_pitch", "wrist_pitch", Y, 1.9, 0.5, 60, 0.6, 0.6, FORE, around(WRIST, *THIN, -1, short=True)),
         ("wrist_roll", "wrist_roll", Z, 3.05, 0.5, 60, 0.6, 0.6, WRIST, [Shape("cylinder", (0.075, 0.07), (0.02, 0, 0.035))]),
     ]
     at, parent, rpy = out(face, MOUNT[0], 0, MOUNT[1]), "bus", turned(face)
@@ -234,8 +233,8 @@ def arm(side: str, face: float) -> list[Link]:
 def main() -> None:
     looks = {
         "bus": bus(), "solar_panel": solar_panel(), "gripper": gripper(), "wrist_roll": wrist_roll(),
-        "shoulder_yaw": half(SHOULDER, *BROAD), "shoulder_pitch": other(UPPER, *BROAD), "upper_arm": boom(ARM, BROAD, SLIM, 0.24),
-        "elbow": other(ELBOW, *SLIM), "forearm": boom(FORE, SLIM, THIN, 0.20), "wrist_pitch": other(WRIST, *THIN),
+        "shoulder_yaw": half(SHOULDER, *BROAD), "half": other(HALF, *BROAD), "upper_arm": boom(ARM, BROAD, BROAD, 0.24),
+        "forearm": boom(FORE, BROAD, THIN, 0.20), "wrist_pitch": other(WRIST, *THIN),
     }  # fmt: skip
     body = [Shape("cylinder", (0.74, LENGTH), ORIGIN, FRONT), Shape("cylinder", (0.42, 0.10), (LENGTH / 2 + 0.05, 0, 0), FRONT)]
     boards = [Shape("box", (1.0, 2.46, 0.04), (0, 1.66, 0))]

@@ -19,10 +19,10 @@ def half(length: float, r: float, drum: float, depth: float) -> Looks:
         ],
         "graphite": [
             spun([(0, 0), (r - 0.003, 0), (r - 0.003, 0.01), (0, 0.01)], sides=28),
-            spun([(0, 0), (drum - 0.004, 0), (drum - 0.004, 0.01), (0, 0.01)], side, RIGHT),
-            spun([(0, depth - 0.004), (cover, depth - 0.004), (cover, depth + 0.004, 0.003), (0, depth + 0.004)], side, RIGHT),
+            spun([(0, 0), (drum - 0.004, 0), (drum - 0.004, 0.01), (0, 0.01)], side, RIGHT, 28),
+            spun([(0, depth - 0.004), (cover, depth - 0.004), (cover, depth + 0.004, 0.003), (0, depth + 0.004)], side, RIGHT, 28),
         ],
-        "blue": [spun([(0, depth - 0.004), (ring, depth - 0.004), (ring, depth + 0.0015, 0.0012), (0, depth + 0.0015)], side, RIGHT)],
+        "blue": [spun([(0, depth - 0.004), (ring, depth - 0.004), (ring, depth + 0.0015, 0.0012), (0, depth + 0.0015)], side, RIGHT, 28)],
     }  # fmt: skip
 
 
