@@ -152,7 +152,7 @@ def solar_panel() -> Looks:
     return {
         "aluminium": [
             disc(0.055, 0.002, 0.07, 0.008, rpy=LEFT),
-            *[spun(strut, (0, 0.05, 0), (-PI / 2, 0, 0.72 * i), 20) for i in SIGNS],
+            *[spun(strut, (i * 0.01, 0.05, 0), (-PI / 2, 0, 0.72 * i), 20) for i in SIGNS],
             spun([(0, -0.45), (0.016, -0.45), (0.016, 0.45), (0, 0.45)], (0, 0.44, 0), FRONT, 20),
             *[disc(0.018, -0.05, 0.05, 0.004, (i * 0.34, y - 0.40, 0), FRONT, 12) for y in boards for i in SIGNS],
         ],

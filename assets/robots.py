@@ -160,18 +160,16 @@ def shaded(mesh: Trimesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     A normal is the mean, weighted by area, of the triangles around a point that lie smoothly beside each other: what is flat looks flat.
     """
-    corners, flat = mesh.faces, mesh.face_normals
-    around = [[] for _ in mesh.vertices]
-    for face, three in enumerate(corners):
-        for point in three:
-            around[point].append(face)
-    normals = np.empty((len(corners), 3, 3))
-    weighted = flat * mesh.area_faces[:, None]
-    for face, three in enumerate(corners):
-        for k, point in enumerate(three):
-            near = [other for other in around[point] if flat[other] @ flat[face] > SMOOTH]
-            normals[face, k] = weighted[near].sum(axis=0)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    rows = np.hstack([mesh.vertices[corners].reshape(-1, 3).round(6), normals.reshape(-1, 3).round(3)]) + 0.0
+    flat, corner = mesh.face_normals, mesh.faces.reshape(-1)
+    order = np.argsort(corner, kind="stable")  # corners at one point are beside each other
+    count = np.bincount(corner)
+    begin, each = np.repeat(np.cumsum(count) - count, count), np.repeat(count, count)
+    one = np.repeat(np.arange(corner.size), each)
+    other = np.arange(one.size) - np.repeat(np.cumsum(each) - each, each) + np.repeat(begin, each)
+    one, face, beside = order[one], order[one] // 3, order[other] // 3
+    weight = mesh.area_faces[beside] * (np.einsum("ij,ij->i", flat[face], flat[beside]) > SMOOTH)
+    normals = np.stack([np.bincount(one, weight * flat[beside, k], corner.size) for k in range(3)], axis=1)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    rows = np.hstack([mesh.vertices[corner].round(6), normals.round(3)]) + 0.0
     rows, faces = np.unique(rows, axis=0, return_inverse=True)
     return rows[:, :3].astype("<f4"), rows[:, 3:].astype("<f4"), faces.reshape(-1, 3).astype("<u2")
