@@ -106,7 +106,7 @@ def controller_of(alone: engine.Model):
     def controller(t, q, v, pose, jacobian):
         q0, v0 = q[:21], v[:20]
         tau = dynamics.floating_inverse_dynamics(alone, q0, v0, follow(t, q, v, pose, jacobian), (0, 0, 0))[0]
-        tau = ops.where(t < GRIP, tau + (dynamics.damping_matrix(alone) @ v0)[6:], -BRAKE * v0[6:])
+        tau = ops.where(t < GRIP, tau + (dynamics.damping_matrix(alone) @ v0)[6:], -BRAKE * blend(t, 2.0, GRIP)[0] * v0[6:])
         closed = ops.where(t < GRIP, 0.0, 1.0)
         return {"tau": np.concatenate([np.zeros(6), tau, np.zeros(6)]), **dict.fromkeys(HANDS, closed)}
 
