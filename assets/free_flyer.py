@@ -4,18 +4,15 @@ Every link is a handful of closed solids. They give its looks and, with one dens
 The bus frame lies in the middle of its box: x to the docking ring, z to the arm. At zero angles the arm points up along z.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as Xml
 
 import numpy as np
 import trimesh
+from robots import element
+from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, Looks, Numbers, block, cone, drum, lathe, placed, tube
 from trimesh import Trimesh
-
-PI, SIGNS = np.pi, (-1, 1)
-Numbers = Sequence[float]
-Looks = dict[str, list[Trimesh]]  # the solids of each material
 
 COLOURS = {
     "foil": (0.86, 0.63, 0.22, 1),
@@ -27,47 +24,6 @@ COLOURS = {
 
 SHOULDER = (0.45, 0.0, 0.66)  # in the bus frame
 UPPER, FORE, ASIDE = 1.15, 1.05, 0.29  # the booms' lengths, joint to joint, and how far the forearm lies beside the upper arm
-
-ORIGIN = (0.0, 0.0, 0.0)
-UP, FRONT, LEFT, BACK = (0, 0, 0), (0, PI / 2, 0), (-PI / 2, 0, 0), (0, -PI / 2, 0)  # z turned to z, x, y, -x
-
-
-def placed(mesh: Trimesh, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    """Turn a solid, made along its own z axis, by roll, pitch and yaw; then move it."""
-    return mesh.apply_transform(trimesh.transformations.euler_matrix(*rpy)).apply_translation(at)
-
-
-def lathe(profile: Sequence[Numbers], at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    """Turn (radius, height) about the axis; the profile runs counterclockwise, from axis to axis or closed."""
-    sides = 4 * round(2 + 12 * max(r for r, _ in profile) ** 0.5)
-    return placed(trimesh.creation.revolve(profile, sections=sides), at, rpy)
-
-
-def drum(r: float, low: float, high: float, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    """A cylinder with bevelled rims."""
-    b = min(r, high - low) / 8
-    return lathe([(0, low), (r - b, low), (r, low + b), (r, high - b), (r - b, high), (0, high)], at, rpy)
-
-
-def cone(r: float, top: float, low: float, high: float, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    return lathe([(0, low), (r, low), (top, high), (0, high)], at, rpy)
-
-
-def tube(inner: float, r: float, low: float, high: float, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    return lathe([(inner, low), (r, low), (r, high), (inner, high), (inner, low)], at, rpy)
-
-
-def block(size: Numbers, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
-    """A box with bevelled edges: four eight-cornered rings, one above the other, between two lids."""
-    x, y, z = np.asarray(size) / 2
-    b = min(x, y, z) / 5
-    corners = [(1, -1, 1), (1, -1, 0), (1, 1, 0), (1, 1, 1), (-1, 1, 1), (-1, 1, 0), (-1, -1, 0), (-1, -1, 1)]
-    rings = [(b, -z), (0, b - z), (0, z - b), (b, z)]  # inset and height
-    points = [(i * (x - inset - b * cut), j * (y - inset - b * (1 - cut)), h) for inset, h in rings for i, j, cut in corners]
-    quads = [(k + i, k + (i + 1) % 8, k + 8 + (i + 1) % 8, k + 8 + i) for k in (0, 8, 16) for i in range(8)]
-    walls = [face for p, q, r, s in quads for face in ((p, q, r), (p, r, s))]
-    lids = [face for i in range(1, 7) for face in ((0, i + 1, i), (24, 24 + i, 25 + i))]
-    return placed(Trimesh(points, walls + lids), at, rpy)
 
 
 def bus() -> Looks:
@@ -196,13 +152,6 @@ TREE = [
     Link("wrist_roll_link", 5, "wrist_roll", "wrist_pitch_link", (0, 0, 0.12), Z, (3.1, 0.3, 60)),
     Link("gripper", 5, "gripper", "wrist_roll_link", (0, 0, 0.34)),
 ]
-
-
-def element(parent: Xml.Element, tag: str, **attributes: str | float | Numbers) -> Xml.Element:
-    """A child whose numbers carry nine digits."""
-    numbers = {key: np.ravel(value) for key, value in attributes.items() if not isinstance(value, str)}
-    texts = {key: " ".join(f"{x if abs(x) > 1e-9 else 0:.9g}" for x in value) for key, value in numbers.items()}
-    return Xml.SubElement(parent, tag, attributes | texts)
 
 
 def write(folder: Path) -> None:

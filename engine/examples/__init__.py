@@ -13,7 +13,12 @@ FOLDER = Path(__file__).parent
 
 
 def example(name: str) -> Path:
-    """Return the URDF file of a robot that comes with the engine: "free_flyer", a servicer satellite with a seven-joint arm.
+    """Return the URDF file of a robot that comes with the engine.
+
+    Parameters
+    ----------
+    name : "free_flyer", a servicer satellite with a seven-joint arm; "dual_arm_servicer", a larger one with two of them; "seven_joint_arm",
+        on a table; "quadruped", which stands at zero angles. Satellites and the quadruped are loaded with a floating base
 
     Raises
     ------
@@ -24,6 +29,8 @@ def example(name: str) -> Path:
     >>> from engine.io import load_urdf
     >>> load_urdf(example("free_flyer"), floating_base=True)
     <model 'free_flyer': 11 links, 11 joints, nq 14, nv 13>
+    >>> load_urdf(example("seven_joint_arm"))
+    <model 'seven_joint_arm': 9 links, 8 joints, nq 7, nv 7>
     """
     there = sorted(path.parent.name for path in FOLDER.glob("*/*.urdf"))
     if name not in there:

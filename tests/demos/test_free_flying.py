@@ -20,6 +20,16 @@ def test_capture(demo, tmp_path):
     assert motion.t[-1] == 35.0 and abs(motion.momentum()).max() < 1e-13
 
 
+def test_servicer(demo, tmp_path):
+    said = demo("servicer")
+    assert number(r"after 16 s within (\S+) mm", said) < 1e-2 and number(r"grips +hold within (\S+) mm", said) < 1e-6
+    assert number(r"bus +turned by (\S+) deg", said) > 5 and number(r"rad/s to (\S+) rad/s", said) < 1e-3
+    bus, target = (float(x) for x in re.search(r", (\S+) and (\S+) deg/s at the end", said).groups())
+    assert abs(bus - target) < 0.05 and bus > 0.05                             # as one, and on
+    assert number(r"changes by at most (\S+) N·m·s", said) < 1e-10
+    assert engine.load_trajectory(tmp_path / "servicer.h5").t[-1] == 40.0
+
+
 def test_still_base(demo):
     turned = [float(x) for x in re.findall(r"turned by (\S+) deg", demo("still_base", "--duration", 20))]
     assert turned[0] < 1e-7 and turned[1] > 1

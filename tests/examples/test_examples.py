@@ -6,19 +6,25 @@ import pytest
 
 import engine
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
-def test_the_servicer_is_there_and_nothing_is_wrong_in_it():
-    path = engine.example("free_flyer")
-    model = engine.load_urdf(path, floating_base=True)
-    assert (model.name, model.nq, model.nv) == ("free_flyer", 14, 13) and engine.check(path, meshes=True).ok
+@pytest.mark.parametrize("name, nv, mass", [
+    ("free_flyer", 13, 500), ("dual_arm_servicer", 20, 646), ("seven_joint_arm", 7, 22.0), ("quadruped", 18, 12.7),
+])  # fmt: skip
+def test_a_robot_is_there_and_nothing_is_wrong_in_it(name, nv, mass):
+    path = engine.example(name)
+    floats = name != "seven_joint_arm"
+    model = engine.load_urdf(path, floating_base=floats)
+    assert (model.name, model.nv) == (name, nv) and engine.check(path, meshes=True, floating_base=floats).findings == ()
+    assert sum(link.mass for link in model.links) == pytest.approx(mass, rel=0.02)
     assert {*path.parent.glob("meshes/*")} == {shape.mesh for link in model.links for shape in link.visuals}
 
 
 @pytest.mark.parametrize("name", ["free_flier", "", "../examples/free_flyer", "free_flyer.urdf", None])
 def test_an_unknown_name_gets_the_nearest_and_the_list(name):
-    with pytest.raises(engine.RobotFileError, match=r"there is no example .*; expected one of free_flyer$") as error:
+    expected = r"there is no example .*; expected one of dual_arm_servicer, free_flyer, quadruped, seven_joint_arm$"
+    with pytest.raises(engine.RobotFileError, match=expected) as error:
         engine.example(name)
     assert ("(did you mean 'free_flyer'?)" in str(error.value)) == (name not in ("", None))
 
