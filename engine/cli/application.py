@@ -9,6 +9,7 @@ import typer
 
 import engine
 from engine.cli.campaign import campaign
+from engine.cli.docs import docs
 from engine.cli.ending import finishing
 from engine.cli.export import export
 from engine.cli.info import info
@@ -51,6 +52,7 @@ def top(
     engine campaign scatter.toml
     engine export run.h5 run.csv
     engine torques robot.urdf motion.csv --out torques.csv
+    engine docs
 
     Every command has examples of its own: engine info --help
 
@@ -62,5 +64,5 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export):
+for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, docs):
     app.command(**texts(command))(finishing(command))
