@@ -1,25 +1,22 @@
 """The README's examples run as they stand."""
 
-import contextlib
-import io
 import os
 import re
 from pathlib import Path
 
 import numpy as np
 
+from tests.pages import blocks, run
+
 ROOT = Path(__file__).parents[1]
 
 
 def test_examples(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert len(blocks) == 11
-    printed, names = io.StringIO(), {}
-    with contextlib.redirect_stdout(printed):
-        for block in blocks:
-            exec(compile(block, "README.md", "exec"), names)
-    drift, momenta, slow, weights, shapes = printed.getvalue().splitlines()
+    page, names = ROOT / "README.md", {}
+    assert len(blocks(page)) == 11
+    printed = "".join(run(page, block, names) for block in blocks(page))
+    drift, momenta, slow, weights, shapes = printed.splitlines()
     assert float(drift) < 1e-10
     assert "[" in momenta and (tmp_path / "out" / "scatter.h5").exists()
     assert "%" in slow and names["runs"].complete and not names["runs"].failed.any() and names["flight"].t[-1] == 5.0
