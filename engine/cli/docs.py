@@ -14,7 +14,7 @@ def docs(
 
     Examples:
     engine docs                     to out/docs/index.html
-    engine docs /tmp/site
+    engine docs site
 
     Takes the extra "docs": pip install "articulated-engine[docs]".
     """
