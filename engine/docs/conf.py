@@ -29,7 +29,7 @@ html_theme = "furo"
 html_title = f"articulated-engine {release}"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
-html_copy_source = html_show_sourcelink = False
+html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "friendly", "native"
 # the pictures of the README lie beside the package, and an installed one is without

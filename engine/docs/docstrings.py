@@ -51,13 +51,15 @@ def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> Element | None:
     """Return the link that is meant by a name as users and files write it: engine.Simulator.run, engine.dynamics.rnea.rnea."""
     wanted = node.get("reftarget", "").removeprefix("~").split(".")
-    objects = env.get_domain("py").objects if node.get("refdomain") == "py" else {}
+    if node.get("refdomain") != "py":
+        return None
+    objects = {name: (page, at) for name, _, _, page, at, _ in env.get_domain("py").get_objects()}
     for count in (2, 1):
         ends = "." + ".".join(wanted[-count:])
         found = [name for name in objects if name.endswith(ends)] if len(wanted) >= count else []
         if len(found) == 1:
-            entry = objects[found[0]]
-            return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found[0])
+            page, at = objects[found[0]]
+            return make_refnode(app.builder, node["refdoc"], page, at, content, found[0])
     return None
 
 
