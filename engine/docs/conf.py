@@ -22,7 +22,7 @@ html_math_renderer = "mathml"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 nitpick_ignore_regex = [("py:.*", r".*")]                                      # what docstrings name without a page of its own
 
 html_theme = "furo"

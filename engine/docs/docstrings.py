@@ -35,7 +35,7 @@ def rewritten(lines: list[str]) -> Iterator[str]:
         elif (literal and (not line or line.startswith(" "))) or line.startswith((">>>", "...")) or re.match(" *=+  =+", line):
             yield line
         elif section in ENTRIES and line and not line.startswith(" "):
-            names, colon, text = line.partition(" : ")
+            names, colon, text = line.partition(" : " if " : " in line else " -> ")
             yield from ["", f"``{names}``", f"    {prose(text)}"] if colon else [""] * defining + [prose(line)]
             literal, defining = False, bool(colon)
         else:

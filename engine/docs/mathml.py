@@ -22,6 +22,8 @@ def mathml(node: Element, block: bool) -> str:
     text = tex2mathml(re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", node.astext()), as_block=block)
     tree = ElementTree.fromstring(re.sub(r"&(?!lt;|gt;|amp;)\w+;", lambda entity: unescape(entity[0]), text))
     for parent in [*tree.iter()]:
+        if parent.text == "|":                                                 # of an absolute value, no operator with space around it
+            parent.set("lspace", "0"), parent.set("rspace", "0")
         for k, part in enumerate(parent):
             base, *scripts, dots = [*part] if part.tag.endswith("}munderover") else [None, None]
             if base is not None and dots.text in ACCENTS:
