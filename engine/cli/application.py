@@ -10,6 +10,7 @@ import typer
 import engine
 from engine.cli.campaign import campaign
 from engine.cli.demo import demo
+from engine.cli.docs import docs
 from engine.cli.doctor import doctor
 from engine.cli.ending import finishing
 from engine.cli.export import export
@@ -54,6 +55,7 @@ def top(
     engine export run.h5 run.csv
     engine torques robot.urdf motion.csv --out torques.csv
     engine demo free_flyer
+    engine docs
     engine doctor
 
     Every command has examples of its own: engine info --help
@@ -66,6 +68,6 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, doctor):
+for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, docs, doctor):
     app.command(**texts(command))(finishing(command))
 app.command(**texts(demo), context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(finishing(demo))

@@ -111,7 +111,9 @@ def momentum_regressor(model: Model, q: Array, v: Array) -> Array:
 
 
 def energy_regressor(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[Array, Array]:
-    """Return Y_K(q, v) and Y_U(q) (10 nlinks): Y_K π + ½ Σ a v² and Y_U π are the energies of :func:`engine.dynamics.energy.energy`::
+    """Return Y_K(q, v) and Y_U(q) (10 nlinks): Y_K π + ½ Σ a v² and Y_U π are the energies.
+
+    They are those of :func:`engine.dynamics.energy.energy`, with::
 
         K = ½ m v·v + v·(ω × h) + ½ ω·I ω,   U = −g·(R h + m p)   of every link                 (1)
     """

@@ -47,7 +47,7 @@ def commands() -> dict[str, str]:
 
 def test_the_help_lists_every_command_with_examples(capsys):
     assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "verify",
-                            "campaign", "demo", "doctor"}  # fmt: skip
+                            "campaign", "demo", "docs", "doctor"}  # fmt: skip
     assert run("--help") == 0
     top = capsys.readouterr().out
     for name in commands():
@@ -83,6 +83,7 @@ def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
     monkeypatch.setattr(engine, "view", lambda source, **options: engine.viewer.Scene(
         source.model if isinstance(source, engine.Simulator) else source, options["environment"], options["geometry"]))  # fmt: skip
     monkeypatch.setattr(engine.Server, "wait", lambda server: None)
+    monkeypatch.setattr("engine.cli.docs.build", Path)                         # tests/docs builds the site
     shutil.copytree(given, here, dirs_exist_ok=True)
     if "--out run.h5" in example:
         Path("run.h5").unlink()

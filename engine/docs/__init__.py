@@ -1,0 +1,40 @@
+"""The documentation: pages of Markdown, of which Sphinx makes a site: ``pip install "articulated-engine[docs]"``, ``engine docs``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from engine.checks import EngineError
+
+__all__ = ["DocsError", "build"]
+
+PAGES = Path(__file__).parent
+
+
+class DocsError(EngineError):
+    """The site cannot be built."""
+
+
+def build(out: str | Path) -> Path:
+    """Write the site to a folder, and return its first page. Every warning is an error: a link to nothing, or code that is not there.
+
+    The site needs no server and no network: it is read from the disk, formulas too.
+
+    Raises
+    ------
+    DocsError : Sphinx is not installed, or there were warnings, which it prints
+    """
+    try:
+        import furo  # noqa: F401
+        import myst_parser  # noqa: F401
+        from sphinx.cmd.build import build_main
+    except ModuleNotFoundError as error:
+        raise DocsError(f'the site needs {error.name}; expected pip install "articulated-engine[docs]"') from None
+    if Path(out).exists() and not Path(out).is_dir():
+        raise DocsError(f"'{out}' is a file; expected a folder to write the site to")
+    with tempfile.TemporaryDirectory() as kept:
+        code = build_main(["-q", "-W", "--keep-going", "-n", "-b", "html", "-d", kept, str(PAGES), str(out)])
+    if code:
+        raise DocsError(f"'{out}' is not as it should be: Sphinx warned, see above")
+    return Path(out) / "index.html"

@@ -1,0 +1,36 @@
+"""What Sphinx is told of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import engine
+
+HERE = Path(__file__).parent
+
+project = "articulated-engine"
+author = "the authors of articulated-engine"
+version = release = engine.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "engine.docs.docstrings", "engine.docs.mathml"]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+html_math_renderer = "mathml"
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+toc_object_entries_show_parents = "hide"
+nitpick_ignore_regex = [("py:.*", r".*")]                                      # what docstrings name without a page of its own
+
+html_theme = "furo"
+html_title = f"articulated-engine {release}"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_copy_source = html_show_sourcelink = html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style, pygments_dark_style = "friendly", "native"
+# the pictures of the README lie beside the package, and an installed one is without
+suppress_warnings = [] if (HERE.parents[1] / "assets" / "gallery").exists() else ["image.not_readable"]
