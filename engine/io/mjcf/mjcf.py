@@ -1,0 +1,110 @@
+"""Robots in MuJoCo's format, MJCF: the tree, and what the file says besides.
+
+The file is untrusted: it is read without document types, entities or network, bounded in size and depth, and nothing malformed is
+repaired. Reference: the MuJoCo XML reference, mujoco.readthedocs.io/en/stable/XMLreference.html.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from engine.io.errors import RobotFileError, RobotFileWarning, short
+from engine.io.mjcf.bodies import Bodies, Tree
+from engine.io.mjcf.defaults import Defaults
+from engine.io.mjcf.document import Document, Node
+from engine.io.mjcf.meshes import Meshes
+from engine.io.mjcf.notes import Notes
+from engine.io.mjcf.settings import Settings, settings_of
+from engine.io.mjcf.shapes import Shapes
+from engine.model import Joint, Model, ModelError
+
+Array = np.ndarray
+FLOATING_BASE = "floating_base"
+
+
+@dataclass(eq=False)
+class Source:
+    """A file that is being read."""
+
+    document: Document
+    root: Node
+    settings: Settings
+    defaults: Defaults
+    notes: Notes
+    tree: Tree
+
+    @property
+    def file(self) -> str:
+        return self.document.file
+
+
+def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
+              package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:  # fmt: skip
+    """Return the :class:`Model` of an MJCF file, with what it says besides the tree in ``model.described``."""
+    model, notes = read(path, floating_base, package_dirs)
+    if said := summed(notes):
+        warnings.warn(f"{notes[0].node.file}: {said}", RobotFileWarning, stacklevel=3)
+    return model
+
+
+def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLike[str]]) -> tuple[Model, Notes]:
+    """Return the model of a file, and all that is to be said of it."""
+    document = Document(path, package_dirs)
+    root, notes = document.root, Notes()
+    settings, defaults = settings_of(root), Defaults(root)
+    with np.errstate(all="ignore"):
+        meshes = Meshes(document, defaults, settings)
+        tree = Bodies(defaults, settings, Shapes(root, defaults, settings, meshes, notes), notes).read(root)
+        source = Source(document, root, settings, defaults, notes, tree)
+        model = model_of(source, floating_base)
+    return model, notes
+
+
+def model_of(source: Source, floating_base: bool) -> Model:
+    """Return the links and joints of a tree as a model."""
+    tree, root = source.tree, source.root
+    joints = list(tree.joints.values())
+    if floating_base:
+        joints = floated(source, joints)
+    graph = nx.DiGraph(name=root.text("model") or ("" if source.document.given else Path(source.file).stem))
+    graph.add_nodes_from((link.name, {"link": link}) for link in tree.links.values())
+    graph.add_edges_from((j.parent, j.child, {"joint": j}) for j in joints)
+    try:
+        return Model.from_graph(graph)
+    except ModelError as problem:
+        raise RobotFileError(str(problem), source.file) from None
+
+
+def floated(source: Source, joints: list[Joint]) -> list[Joint]:
+    """Return joints of which the one body of the world floats, whether it does in the file or not."""
+    bodies = [b for b, above in source.tree.above.items() if above == "world"]
+    if len(bodies) != 1:
+        raise RobotFileError(f"floating_base=True, and the world has {len(bodies)} bodies; expected one, to float", source.file)
+    first = next(j for j in joints if j.parent == "world")
+    if first.kind == "floating":
+        return joints
+    if first.kind != "fixed":
+        raise RobotFileError(f"floating_base=True, and '{bodies[0]}' moves by joint '{first.name}'; expected it fixed to the world, or "
+                             "by a <freejoint>", source.file)  # fmt: skip
+    name = FLOATING_BASE
+    while any(j.name == name for j in joints):
+        name += "_"
+    source.tree.moving.add(bodies[0])
+    return [replace(j, name=name, kind="floating", placement=np.eye(4)) if j is first else j for j in joints]
+
+
+def summed(notes: Notes) -> str:
+    """Return one sentence about what makes the motion another than MuJoCo's, or ''."""
+    told = list(dict.fromkeys(f"{n.node.place} (line {n.node.line}): {n.message}" for n in notes if n.severity == "warning"))
+    if not told:
+        return ""
+    more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
+    return f"{'; '.join(short(t) if len(t) > 300 else t for t in told[:4])}{more} (engine.check tells of each)"
