@@ -62,7 +62,7 @@ class Mesh:
             points = np.array(node.numbers("vertex", (12, 30_000_000)))
             if len(points) % 3:
                 raise node.error(f"<mesh> vertex has {len(points)} numbers; expected three for each point")
-            points = points.reshape(-1, 3)
+            points = points.astype(np.float32).astype(float).reshape(-1, 3)    # as MuJoCo keeps them
             faces = np.array(node.numbers("face", (3, 90_000_000), ()))
             if not len(faces):
                 return hull(node, points)
@@ -120,6 +120,7 @@ def enclosed(corners: Array, way: str) -> tuple[float, Array, Array]:
         return volume, np.zeros(3), np.zeros((3, 3))
     center = share @ (middle if way == "shell" else 0.75 * middle + 0.25 * start) / volume
     share, D = shares(center), corners - center
+    volume = float(share.sum())                                                 # as MuJoCo has it: open ones, another than before
     total = D.sum(axis=1)
     outer = np.einsum("f,fki,fkj->ij", share, D, D) + np.einsum("f,fi,fj->ij", share, total, total)
     P = outer / (12.0 if way == "shell" else 20.0)

@@ -16,15 +16,24 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.dynamics.crba import crba
 from engine.io.errors import RobotFileError, RobotFileWarning, short
+from engine.io.mjcf.actuators import Actuators
 from engine.io.mjcf.bodies import Bodies, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
+from engine.io.mjcf.equality import Equalities
+from engine.io.mjcf.joints import plain
 from engine.io.mjcf.meshes import Meshes
 from engine.io.mjcf.notes import Notes
+from engine.io.mjcf.sensors import sensors
 from engine.io.mjcf.settings import Settings, settings_of
 from engine.io.mjcf.shapes import Shapes
-from engine.model import Joint, Model, ModelError
+from engine.io.mjcf.states import keyframes, written
+from engine.io.mjcf.tendons import Tendons
+from engine.io.mjcf.touching import Touching
+from engine.model import Described, Joint, Model, ModelError, Part
+from engine.spatial import inertia
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
@@ -64,8 +73,64 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
         meshes = Meshes(document, defaults, settings)
         tree = Bodies(defaults, settings, Shapes(root, defaults, settings, meshes, notes), notes).read(root)
         source = Source(document, root, settings, defaults, notes, tree)
-        model = model_of(source, floating_base)
+        model = described(source, model_of(source, floating_base))
     return model, notes
+
+
+def described(source: Source, model: Model) -> Model:
+    """Return the model with what the file says besides its tree."""
+    tree, settings, notes, defaults = source.tree, source.settings, source.notes, source.defaults
+    tendons = Tendons(defaults, settings, tree.turns, notes)
+    reader = Actuators(tree, tendons, settings, notes)
+    actuators = reader.read(defaults)
+    numbers = {f"{what}.{j}": getattr(model.joint(j), what) + x for what, more in (("damping", reader.damping), ("armature", reader.armature))
+               for j, x in more.items()}  # fmt: skip
+    model = model.with_parameters(numbers) if numbers else model
+    q = written(tree, model)
+    model, springs = with_springs(source, model, q)
+    said = Described(
+        q, settings.gravity, settings.dt,
+        constraints=Equalities(tree, tendons, settings, notes).read(defaults),
+        actuators=tuple(reader.damped(actuators, model, q)),
+        forces=(*springs, *tendons.forces(), *floating(source)),
+        contacts=Touching(tree, model, settings, notes).read(defaults),
+        keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
+        sensors=sensors(source.root),
+    )  # fmt: skip
+    return replace(model, described=said)
+
+
+def with_springs(source: Source, model: Model, q: Array) -> tuple[Model, list[Part]]:
+    """Return the springs of joints, and the model with the damping of those that are worked out.
+
+    One with the time constant T and the damping ratio ζ has the stiffness m/(T ζ)² and the damping 2 m/T, with the inertia
+    m = 1/(M⁻¹)ⱼⱼ that its joint has in the configuration q.
+    """
+    turns = source.tree.turns.values()
+    inverse = np.linalg.inv(crba(model, q)) if any(t.auto for t in turns) else np.zeros((0, 0))
+    springs, damping = [], {}
+    for t in turns:
+        if t.spring is None:
+            continue
+        stiffness, rest = t.spring
+        if t.auto:
+            time, ratio = t.auto
+            j = model.v_slice(t.name).start
+            stiffness, damping[f"damping.{t.name}"] = 1.0 / (inverse[j, j] * (time * ratio) ** 2), 2.0 / (inverse[j, j] * time)
+        springs.append(Part("JointSpring", {"joint": t.name, "stiffness": stiffness, "rest": rest}))
+    return model.with_parameters(damping) if damping and "damper" not in source.settings.off else model, springs
+
+
+def floating(source: Source) -> list[Part]:
+    """Return the forces that hold bodies against a share of gravity, at their centres of mass."""
+    found = []
+    for name, (share, _) in source.tree.weights.items():
+        link = source.tree.links[name]
+        if link.mass and name in source.tree.moving and any(source.settings.gravity):
+            force = -share * link.mass * np.array(source.settings.gravity)
+            found.append(Part("PointForce", {"link": name, "force": plain(force), "point": plain(inertia.center(link.inertia)),
+                                             "name": f"buoyancy of {name}"}))  # fmt: skip
+    return found
 
 
 def model_of(source: Source, floating_base: bool) -> Model:
