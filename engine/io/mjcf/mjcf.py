@@ -26,6 +26,7 @@ from engine.io.mjcf.equality import Equalities
 from engine.io.mjcf.joints import plain
 from engine.io.mjcf.meshes import Meshes
 from engine.io.mjcf.notes import Notes
+from engine.io.mjcf.schema import examine
 from engine.io.mjcf.sensors import sensors
 from engine.io.mjcf.settings import Settings, settings_of
 from engine.io.mjcf.shapes import Shapes
@@ -37,6 +38,8 @@ from engine.spatial import inertia
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
+#: where a file begins
+START = Node("mujoco", {})
 
 
 @dataclass(eq=False)
@@ -57,7 +60,7 @@ class Source:
 
 def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
               package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:  # fmt: skip
-    """Return the :class:`Model` of an MJCF file, with what it says besides the tree in ``model.described``."""
+    """Return the :class:`Model` of an MJCF file, with what it says besides the tree in ``model.described``; see :func:`engine.load`."""
     model, notes = read(path, floating_base, package_dirs)
     if said := summed(notes):
         warnings.warn(f"{notes[0].node.file}: {said}", RobotFileWarning, stacklevel=3)
@@ -68,6 +71,7 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
     """Return the model of a file, and all that is to be said of it."""
     document = Document(path, package_dirs)
     root, notes = document.root, Notes()
+    examine(root, notes)
     settings, defaults = settings_of(root), Defaults(root)
     with np.errstate(all="ignore"):
         meshes = Meshes(document, defaults, settings)
