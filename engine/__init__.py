@@ -81,7 +81,7 @@ __all__ = [
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
     "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile", "compiler",
     "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
-    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign", "load_mesh",
-    "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "serve",
-    "set_threads", "simulator_of", "simulation", "spatial", "view", "viewer",
+    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign",
+    "load_mesh", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
+    "rollout_gradient", "serve", "set_threads", "simulator_of", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

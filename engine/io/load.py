@@ -43,7 +43,7 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     """
     root = root_of_file(path)
     if root.tag == "mujoco":
-        return load_mjcf(path, floating_base, package_dirs)
+        return load_mjcf(path, floating_base, folders_of(package_dirs), 3)
     if root.tag == "sdf":
         raise RobotFileError("this is SDF, which is not read; expected URDF, xacro or MJCF", name_of(path), root.sourceline)
     if next(root.iter(*XACRO), None) is not None:

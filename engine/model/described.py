@@ -86,8 +86,9 @@ class Described(ReadOnly):
         object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
 
     def __repr__(self) -> str:
-        counts = [f"{len(getattr(self, n))} {n}" for n in ("constraints", "actuators", "forces", "keyframes", "sensors") if getattr(self, n)]
-        return f"<described: gravity {self.gravity}, dt {self.dt}{''.join(f', {c}' for c in counts)}{', contacts' * bool(self.contacts)}>"
+        named = ("constraints", "actuators", "forces", "keyframes", "sensors")
+        counts = "".join(f", {len(getattr(self, n))} {n}" for n in named if getattr(self, n))
+        return f"<described: gravity {self.gravity}, dt {self.dt}{counts}{', contacts' * (self.contacts is not None)}>"
 
     def renamed(self, prefix: str) -> Described:
         """Return it with a robot's name before all names."""
@@ -112,6 +113,7 @@ def together(q: Array, robots: Mapping[str, Described | None]) -> Described | No
     if not said:
         return None
     gravities, steps = ({getattr(d, n) for d in said.values()} - {None} for n in ("gravity", "dt"))
-    parts = {n: tuple(p for d in said.values() for p in getattr(d, n)) for n in ("constraints", "actuators", "forces")}
-    return Described(q, gravities.pop() if len(gravities) == 1 else None, steps.pop() if len(steps) == 1 else None, **parts,
-                     sensors={name: x for d in said.values() for name, x in d.sensors.items()})  # fmt: skip
+    names = ("constraints", "actuators", "forces")
+    constraints, actuators, forces = (tuple(p for d in said.values() for p in getattr(d, n)) for n in names)
+    return Described(q, gravities.pop() if len(gravities) == 1 else None, steps.pop() if len(steps) == 1 else None, constraints, actuators,
+                     forces, sensors={name: x for d in said.values() for name, x in d.sensors.items()})  # fmt: skip

@@ -19,8 +19,8 @@ from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
-    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "GeneralActuator", "HalfSpace",
-    "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State", "StateTrajectory", "Trace",
-    "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory", "policy",
+    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "GeneralActuator",
+    "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State",
+    "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory", "policy",
     "simulator_of",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.simulator import Simulator
 
 #: what parts are made into, by the names of their kinds
-CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace, JointSpring, PointForce,
-                                                   Weld)}  # fmt: skip
+CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace, JointSpring,
+                                                   PointForce, Weld)}  # fmt: skip
 
 
 def made(x: Any) -> Any:
@@ -58,7 +58,8 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     """
     said = model.described
     if said is None:
-        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF file, or Simulator(model, …)")
+        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF file, or "
+                              "Simulator(model, …)")  # fmt: skip
     found: dict[str, Any] = {"gravity": GRAVITY if said.gravity is None else said.gravity}
     if said.dt is not None:
         found["dt"] = said.dt

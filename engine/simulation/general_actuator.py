@@ -48,7 +48,7 @@ class GeneralActuator(Component):
         self.name = name or f"actuator of {', '.join(self.joints) or link}"
         if bool(self.joints) == bool(link):
             raise SimulationError(f"{self.name}: joints are {joints!r} and link is {link!r}; expected one of them")
-        self.wrench, self.gain, self.bias = (self.row(what, x, n) for what, x, n in (("wrench", wrench, 6), ("gain", gain, 3), ("bias", bias, 3)))
+        self.wrench, self.gain, self.bias = self.row("wrench", wrench, 6), self.row("gain", gain, 3), self.row("bias", bias, 3)
         self.command_range, self.force_range, self.state_range = (
             self.span(what, x) for what, x in (("command", command_range), ("force", force_range), ("state", state_range)))  # fmt: skip
         if dynamics not in DYNAMICS:
@@ -86,8 +86,8 @@ class GeneralActuator(Component):
             if model.joint(joint).type.adds:
                 self.reach[q] = self.arms[v]
             elif self.gain[1] or self.bias[1]:
-                raise SimulationError(f"{self.name}: joint '{joint}' is {model.joint(joint).kind}, which has no length; expected a gain and a "
-                                      "bias without one")  # fmt: skip
+                raise SimulationError(f"{self.name}: joint '{joint}' is {model.joint(joint).kind}, which has no length; expected a gain "
+                                      "and a bias without one")  # fmt: skip
 
     def activity(self, state: Array, command: Any) -> Any:
         """Return what the gain multiplies."""

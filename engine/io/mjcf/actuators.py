@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class Actuators:
             return None
         if kind == "tendon":
             tendon = self.tendons.of(node, node.required("tendon"))
-            return tendon and {"joints": {j: gear[0] * c for j, c in tendon.joints.items()}}
+            return None if tendon is None else {"joints": {j: gear[0] * c for j, c in tendon.joints.items()}}
         if kind == "site" and "refsite" not in node.attributes:
             site = node.required("site")
             if site not in self.tree.sites:
@@ -180,6 +181,6 @@ class Actuators:
                     J[model.v_slice(joint)] = gear
                 mass = 1.0 / max(float(J @ inverse @ J), 1e-15)
                 b0, b1, _ = part.values["bias"]
-                part = Part(part.kind, {**part.values, "bias": (b0, b1, -2.0 * ratio * np.sqrt(max(-b1, 0.0) * mass))})
+                part = Part(part.kind, {**part.values, "bias": (b0, b1, -2.0 * ratio * sqrt(max(-b1, 0.0) * mass))})
             found.append(part)
         return found

@@ -66,9 +66,9 @@ class Equalities:
         if by_sites:
             T_ab = np.eye(4)
         elif "relpose" in node.attributes:
-            *p, w, x, y, z = node.numbers("relpose", 7)
-            if any((w, x, y, z)):
-                T_ab = se3.pose(turned(node, (w, x, y, z), "relpose"), np.array(p))
+            numbers = node.numbers("relpose", 7)
+            if any(numbers[3:]):
+                T_ab = se3.pose(turned(node, numbers[3:], "relpose"), np.array(numbers[:3]))
         if node.number("torquescale", 1.0) == 0.0:
             self.notes.warn(node, "a weld without torque (torquescale 0) is held as one with it")
         return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": plain(T_ab), **name})

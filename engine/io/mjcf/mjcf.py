@@ -59,11 +59,11 @@ class Source:
 
 
 def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
-              package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:  # fmt: skip
+              package_dirs: Iterable[str | os.PathLike[str]] = (), stacklevel: int = 2) -> Model:  # fmt: skip
     """Return the :class:`Model` of an MJCF file, with what it says besides the tree in ``model.described``; see :func:`engine.load`."""
     model, notes = read(path, floating_base, package_dirs)
     if said := summed(notes):
-        warnings.warn(f"{notes[0].node.file}: {said}", RobotFileWarning, stacklevel=3)
+        warnings.warn(f"{notes.file}: {said}", RobotFileWarning, stacklevel=stacklevel)
     return model
 
 
@@ -71,6 +71,7 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
     """Return the model of a file, and all that is to be said of it."""
     document = Document(path, package_dirs)
     root, notes = document.root, Notes()
+    notes.file = document.file
     examine(root, notes)
     settings, defaults = settings_of(root), Defaults(root)
     with np.errstate(all="ignore"):
@@ -87,8 +88,8 @@ def described(source: Source, model: Model) -> Model:
     tendons = Tendons(defaults, settings, tree.turns, notes)
     reader = Actuators(tree, tendons, settings, notes)
     actuators = reader.read(defaults)
-    numbers = {f"{what}.{j}": getattr(model.joint(j), what) + x for what, more in (("damping", reader.damping), ("armature", reader.armature))
-               for j, x in more.items()}  # fmt: skip
+    added = (("damping", reader.damping), ("armature", reader.armature))
+    numbers = {f"{what}.{j}": getattr(model.joint(j), what) + x for what, more in added for j, x in more.items()}
     model = model.with_parameters(numbers) if numbers else model
     q = written(tree, model)
     model, springs = with_springs(source, model, q)

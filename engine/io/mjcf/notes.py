@@ -16,7 +16,9 @@ class Note(NamedTuple):
 
 
 class Notes(list[Note]):
-    """All that is said of a file, each message of an element once."""
+    """All that is said of a file."""
+
+    file = ""
 
     def warn(self, node: Node, message: str) -> None:
         """Add what makes the motion another than MuJoCo's."""

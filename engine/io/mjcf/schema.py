@@ -17,8 +17,8 @@ from engine.io.mjcf.notes import Notes
 PLACE = "pos quat axisangle euler xyaxes zaxis"
 SOFT = "solref solimp solreflimit solimplimit solreffriction solimpfriction margin gap"
 DRIVE = ("name class gear ctrllimited ctrlrange forcelimited forcerange joint jointinparent tendon site refsite body slidersite cranksite "
-         "cranklength damping armature delay actearly inheritrange actlimited actrange kp kv dampratio timeconst area diameter bias dyntype "
-         "gaintype biastype dynprm gainprm biasprm")  # fmt: skip
+         "cranklength damping armature delay actearly inheritrange actlimited actrange kp kv dampratio timeconst area diameter bias "
+         "dyntype gaintype biastype dynprm gainprm biasprm")  # fmt: skip
 DRIVE_LOOKS = "group user nsample interp lengthrange input actdim velrange ffrange"
 BODY = "body geom site joint freejoint inertial camera light frame replicate plugin attach flexcomp composite"
 JOINT = ("type pos axis range limited ref springref stiffness damping frictionloss armature springdamper springyield actuatorfrcrange "
@@ -46,7 +46,7 @@ def kind(children: str = "", read: str = "", looks: str = "") -> Kind:
 
 
 #: sections and elements that are looks, or a program's own affair, with all that is in them
-APART = ("visual", "statistic", "size", "custom", "texture", "skin", "camera", "light", "lengthrange", "layer", "sensor")
+APART = ("visual", "statistic", "size", "custom", "texture", "skin", "camera", "light", "lengthrange", "layer")
 #: elements that make the motion another, and are not read: why
 MISSED = {
     "deformable": "soft bodies are not read", "flexcomp": "a soft body is not read", "composite": "a composite is not read",
@@ -56,9 +56,12 @@ MISSED = {
 }  # fmt: skip
 #: attributes that make the motion another where they have another value than this, and are not read: the value, and why
 MOVES = {
-    ("option", "density"): ("0", "the forces of a fluid are not read"), ("option", "viscosity"): ("0", "the forces of a fluid are not read"),
-    ("option", "actuatorgroupdisable"): ("", "actuators are not disabled"), ("geom", "adhesion"): ("0", "adhesion is not read"),
-    ("geom", "surfacevel"): ("0 0 0", "a surface that moves by itself is not read"), ("mesh", "builtin"): ("", "a mesh that MuJoCo makes is not read"),
+    ("option", "density"): ("0", "the forces of a fluid are not read"),
+    ("option", "viscosity"): ("0", "the forces of a fluid are not read"),
+    ("option", "actuatorgroupdisable"): ("", "actuators are not disabled"),
+    ("geom", "adhesion"): ("0", "adhesion is not read"),
+    ("geom", "surfacevel"): ("0 0 0", "a surface that moves by itself is not read"),
+    ("mesh", "builtin"): ("", "a mesh that MuJoCo makes is not read"),
     ("option", "o_friction"): ("", "contacts are not overridden"),
 }  # fmt: skip
 ROWS: dict[str, Kind] = {
@@ -69,8 +72,8 @@ ROWS: dict[str, Kind] = {
                      "fusestatic discardvisual usethread alignfree fitaabb conflict passthrough savecanonical savecompiled saveinertial"),
     "option": kind("flag", "gravity timestep density viscosity actuatorgroupdisable o_friction",
                    "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
-                   "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio wind magnetic o_margin "
-                   "o_solref o_solimp apirate sleep_tolerance collision"),
+                   "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio wind magnetic "
+                   "o_margin o_solref o_solimp apirate sleep_tolerance collision"),
     "flag": kind("", "contact equality frictionloss limit spring damper gravity clampctrl actuation constraint filterparent",
                  "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd override refsafe sensor "
                  "sleep speculative warmstart passive"),
@@ -111,7 +114,7 @@ ROWS: dict[str, Kind] = {
     "path": kind("", "site geom sidesite divisor"),
     "actuator": kind(" ".join(SIMPLE + OTHERS)),
     **{tag: kind("", DRIVE, DRIVE_LOOKS) for tag in SIMPLE},
-    **{tag: kind("*") for tag in (*OTHERS, *APART, *MISSED)},
+    **{tag: kind("*") for tag in (*OTHERS, *APART, *MISSED, "sensor")},
     "keyframe": kind("key"),
     "key": kind("", "name time qpos qvel ctrl act mpos mquat", "plastic"),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Touching:
         if not pairs and not on_it:
             return None
         materials = {name: self.material([s.friction for s in self.tree.shapes[name] if s.touches]) for name in links}
-        values = {"pairs": (*((GROUND, name) for name in on_it), *pairs), "materials": materials}
+        values: dict[str, Any] = {"pairs": (*((GROUND, name) for name in on_it), *pairs), "materials": materials}
         if ground is not None and on_it:
             normal = T[:3, 2]
             values["ground"] = Part("HalfSpace", {"normal": plain(normal), "offset": float(normal @ T[:3, 3]),
@@ -63,13 +64,13 @@ class Touching:
         if frozenset(pair) in excluded:
             return False
         bodies = self.model.bodies
-        if "filterparent" not in self.settings.off and carrier[a] >= 0 and carrier[b] >= 0:
-            if self.solid(bodies[carrier[a]].parent) == carrier[b] or self.solid(bodies[carrier[b]].parent) == carrier[a]:
-                return False
+        moving = carrier[a] >= 0 and carrier[b] >= 0 and "filterparent" not in self.settings.off
+        if moving and (self.solid(bodies[carrier[a]].parent) == carrier[b] or self.solid(bodies[carrier[b]].parent) == carrier[a]):
+            return False
         meets = [compatible(s, t) for s in self.tree.shapes[a] for t in self.tree.shapes[b] if s.touches and t.touches]
         if any(meets) and not all(meets):
-            self.notes.note(self.tree.shapes[a][0].node, f"some of the geoms of '{short(a)}' and '{short(b)}' may touch by their masks, and "
-                                                         "some may not; all of them do here")  # fmt: skip
+            self.notes.note(self.tree.shapes[a][0].node, f"some of the geoms of '{short(a)}' and '{short(b)}' may touch by their masks, "
+                                                         "and some may not; all of them do here")  # fmt: skip
         return any(meets)
 
     def solid(self, body: int) -> int:
