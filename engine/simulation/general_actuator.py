@@ -92,7 +92,7 @@ class GeneralActuator(Component):
     def activity(self, state: Array, command: Any) -> Any:
         """Return what the gain multiplies."""
         if self.dynamics != "none":
-            return clipped(state[0], self.state_range)
+            return state[0]
         return clipped(0.0 if command is None else command, self.command_range)
 
     def rate(self, state: Array, command: Any) -> Array:

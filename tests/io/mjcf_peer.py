@@ -97,6 +97,6 @@ class Pair:
 
 
 def relative(ours, theirs):
-    """The largest difference, relative to the largest number; absolute where all are below one."""
-    scale = max(np.abs(theirs).max(initial=0.0), np.abs(ours).max(initial=0.0))
-    return float(np.abs(np.asarray(ours) - theirs).max(initial=0.0) / scale) if scale else 0.0
+    """The largest difference, relative to the largest number, or to a millionth where all are below that."""
+    scale = max(np.abs(theirs).max(initial=0.0), np.abs(ours).max(initial=0.0), 1e-6)
+    return float(np.abs(np.asarray(ours) - theirs).max(initial=0.0) / scale)

@@ -49,7 +49,8 @@ FAULTS = {
     "actuator on nothing": (world(BODY, '<actuator><motor name="m"/></actuator>'), "it acts on nothing"),
     "actuator of": (world(BODY, '<actuator><motor joint="k"/></actuator>'), "the joint 'k' is not there"),
     "range": (world('<body><joint range="2 1"/></body>'), "range is '2 1'; expected a range, the least number first"),
-    "autolimits": (world('<body><joint range="1 2"/></body>', '<compiler autolimits="false"/>'), "neither limited nor the compiler's autolimits"),
+    "autolimits": (world('<body><joint range="1 2"/></body>', '<compiler autolimits="false"/>'),
+                   "neither limited nor the compiler's autolimits"),
     "eulerseq": (world("", '<compiler eulerseq="xyw"/>'), "expected three of the letters"),
     "global": (world("", '<compiler coordinate="global"/>'), "which MuJoCo has given up"),
     "keyframe": (world(BODY, '<keyframe><key qpos="1 2"/></keyframe>'), "qpos is '1 2'; expected a finite number"),
@@ -78,7 +79,8 @@ def test_a_fault_is_one_sentence(fault):
 
 
 def test_a_fault_says_file_line_and_element(tmp_path):
-    (tmp_path / "parts.xml").write_text("<mujoco>\n<worldbody>\n<body name='arm'>\n<joint name='elbow' damping='-1'/>\n</body></worldbody></mujoco>")
+    part = "<mujoco>\n<worldbody>\n<body name='arm'>\n<joint name='elbow' damping='-1'/>\n</body></worldbody></mujoco>"
+    (tmp_path / "parts.xml").write_text(part)
     (tmp_path / "robot.xml").write_text("<mujoco><include file='parts.xml'/></mujoco>")
     with pytest.raises(RobotFileError, match=r"parts.xml:4: joint 'elbow': damping is -1; expected zero or more"):
         load(tmp_path / "robot.xml")
@@ -112,7 +114,8 @@ UNREAD = {
     "a range of a ball": (world('<body><joint type="ball" range="0 1"/><geom size="1"/></body>'), "the range of a ball joint is not held"),
     "a spring of a ball": (world('<body><joint type="ball" stiffness="1"/><geom size="1"/></body>'), "the spring of a ball or free joint"),
     "a polynomial": (world('<body><joint stiffness="1 2"/><geom size="1"/></body>'), "of which the linear part counts"),
-    "a slip": (world(BODY.replace("<joint", '<joint dampng="3"')), "dampng=\"...\" of <joint> is not known and ignored; did you mean damping?"),
+    "a slip": (world(BODY.replace("<joint", '<joint dampng="3"')),
+               'dampng="..." of <joint> is not known and ignored; did you mean damping?'),
     "a tag": (world(BODY, "<actuators/>"), "<actuators> in <mujoco> is not known and ignored; did you mean <actuator>?"),
     "a height field": (world('<geom type="hfield" hfield="h"/>', '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'),
                        "a height field is not read"),

@@ -42,7 +42,7 @@ class Actuators:
         clamped: dict[str, list[Part]] = {}
         for section in defaults.root.all("actuator"):
             for node in section.all(*SHORTCUTS):
-                node = replace(node, attributes=general(node, defaults.attributes(node, "", "general")))
+                node = replace(node, attributes=general(node, defaults.attributes(node, "")))
                 part = self.part(node)
                 self.order.append(part.values["name"] if part else None)
                 if part is not None:
@@ -172,7 +172,7 @@ class Actuators:
         """Return the actuators with the damping that their damping ratios ζ stand for: d = 2 ζ √(k m), m = 1/(J M⁻¹ Jᵀ) at q."""
         if not self.ratios:
             return parts
-        inverse = np.linalg.inv(crba(model, q))
+        inverse = np.linalg.pinv(crba(model, q), hermitian=True)
         found = []
         for part in parts:
             if (ratio := self.ratios.get(part.values["name"])) is not None:

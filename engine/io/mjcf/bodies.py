@@ -10,7 +10,7 @@ import numpy as np
 from engine.io.errors import short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.frames import arranged
+from engine.io.mjcf.frames import arranged, unrolled
 from engine.io.mjcf.joints import Turn, checked_alone, turn
 from engine.io.mjcf.masses import body_inertia, total
 from engine.io.mjcf.notes import Notes
@@ -68,7 +68,9 @@ class Bodies:
         tree = self.tree
         tree.links[WORLD], tree.frames[WORLD] = Link(WORLD), np.eye(4)
         static: list[Shape] = []
+        count = [0]
         for world in root.all("worldbody"):
+            world = unrolled(world, self.settings, count)
             for node, T, childclass in arranged(world, self.settings, world.text("childclass")):
                 if node.tag == "geom":
                     static.append(self.geom(node, T, childclass, False))

@@ -16,6 +16,9 @@ SHORTCUTS = KNOWN + UNKNOWN
 KIND = "{kind}"
 #: a damping ratio, where a number in N·s/m is meant otherwise: not an attribute of MJCF
 RATIO = "{dampratio}"
+#: what a kind of actuator has of its own
+GAINS = frozenset((KIND, RATIO, "gaintype", "biastype", "dyntype", "gainprm", "biasprm", "dynprm", "kp", "kv", "dampratio", "timeconst",
+                   "area", "diameter", "bias"))  # fmt: skip
 
 
 def general(node: Node, base: Mapping[str, str]) -> dict[str, str]:

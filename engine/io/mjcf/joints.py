@@ -92,6 +92,8 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
         notes.warn(node, "springyield is not read: its spring never yields")
     if (stiffness or min(auto) > 0.0) and kind in ("spherical", "floating"):
         notes.warn(node, "the spring of a ball or free joint is not read")
+    if free and values["armature"]:
+        notes.warn(node, "the armature of a free joint acts along the body's own axes, in MuJoCo along the world's")
     off = settings.off
     ref = values["ref"] * unit_of if kind in ("revolute", "prismatic") else 0.0
     springs = kind in ("revolute", "prismatic") and "spring" not in off

@@ -112,7 +112,7 @@ def with_springs(source: Source, model: Model, q: Array) -> tuple[Model, list[Pa
     m = 1/(M⁻¹)ⱼⱼ that its joint has in the configuration q.
     """
     turns = source.tree.turns.values()
-    inverse = np.linalg.inv(crba(model, q)) if any(t.auto for t in turns) else np.zeros((0, 0))
+    inverse = np.linalg.pinv(crba(model, q), hermitian=True) if any(t.auto for t in turns) else np.zeros((0, 0))
     springs, damping = [], {}
     for t in turns:
         if t.spring is None:

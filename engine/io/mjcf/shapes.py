@@ -26,6 +26,8 @@ DENSITY = 1000.0
 FRICTION = (1.0, 0.005, 0.0001)
 #: a mass that counts, kg
 LEAST = 1e-15
+#: of the layer that stands for an ellipsoid's surface, m
+THIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ class Shapes:
             if not size:
                 raise node.error("<geom> has a fromto without size; expected a radius")
             half = length / 2.0
-            size = [size[0], half] if count == 2 else [size[0], size[1] if len(size) > 2 else size[0], half]
+            size = [size[0], half] if count == 2 else [size[0], size[0], half]
             return se3.pose(to_z(along / length), (ends[:3] + ends[3:]) / 2.0), size
         if "fromto" in node.attributes:
             raise node.error(f"<geom> is a {kind}, and has a fromto; expected one of {', '.join(k for k, n in SIZES.items() if n > 1)}")
@@ -171,7 +173,7 @@ def solid(kind: str, size: list[float]) -> tuple[float, Array]:
 def shell(kind: str, size: list[float]) -> tuple[float, Array]:
     """Return the area, m², and G (6, 6) of the density 1, kg/m², of a shape's surface.
 
-    An ellipsoid's area is Thomsen's (within 1.1 %), its tensor that of a thin layer between it and a similar one.
+    An ellipsoid's area is Thomsen's (within 1.1 %), its tensor that of a layer of THIN all around it, both as in MuJoCo.
     """
     if kind == "sphere":
         area, moments = 4.0 * pi * size[0] ** 2, np.full(3, 2.0 / 3.0 * size[0] ** 2)
@@ -197,5 +199,8 @@ def shell(kind: str, size: list[float]) -> tuple[float, Array]:
         a, b, c = size
         p = 1.6075
         area = 4.0 * pi * (((a * b) ** p + (a * c) ** p + (b * c) ** p) / 3.0) ** (1.0 / p)
-        moments = np.array([b * b + c * c, a * a + c * c, a * a + b * b]) / 3.0
+        inner, outer = np.array(size), np.array(size) + THIN
+        volumes = inner.prod(), outer.prod()
+        squares = [x @ x - x * x for x in (inner, outer)]
+        moments = (volumes[1] * squares[1] - volumes[0] * squares[0]) / (volumes[1] - volumes[0]) / 5.0
     return area, inertia.from_mass(area, np.zeros(3), area * np.diag(moments))
