@@ -18,6 +18,12 @@ PLACES = {"gymnasium": "envs/mujoco/assets", "dm_control": "", "mujoco": "testda
 CLOSE, OF_MESHES = 1e-10, 2e-9
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Where MuJoCo writes its log."""
+    monkeypatch.chdir(tmp_path)
+
+
 def robots() -> list[Path]:
     found = []
     for package, folder in PLACES.items():

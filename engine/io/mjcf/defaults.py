@@ -48,15 +48,14 @@ class Defaults:
         What is written of one kind of actuator counts for all, but for its gains: those count for the same kind, and for general ones; and
         of several in a class those of the last.
         """
-        found: Attributes = {}
+        written: Attributes = {}
+        gains: Attributes = {}
         for level in self.drives[name]:
-            ours = found
             for element in level:
-                ours = general(element, ours)
-            own_gains = not level or kind == "general" or ours.get(KIND) in (kind, "general")
-            gains = ours if own_gains else found
-            found = {**{n: x for n, x in ours.items() if n not in GAINS}, **{n: x for n, x in gains.items() if n in GAINS}}
-        return found
+                written = general(element, written)
+            if level and (kind == "general" or written[KIND] in (kind, "general")):
+                gains = {n: x for n, x in written.items() if n in GAINS}
+        return {n: x for n, x in written.items() if n not in GAINS} | gains
 
     def attributes(self, node: Node, childclass: str, tag: str = "") -> Attributes:
         """Return the attributes that an element has of its class, its own or that of the bodies it lies in."""

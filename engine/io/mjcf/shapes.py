@@ -200,7 +200,6 @@ def shell(kind: str, size: list[float]) -> tuple[float, Array]:
         p = 1.6075
         area = 4.0 * pi * (((a * b) ** p + (a * c) ** p + (b * c) ** p) / 3.0) ** (1.0 / p)
         inner, outer = np.array(size), np.array(size) + THIN
-        volumes = inner.prod(), outer.prod()
-        squares = [x @ x - x * x for x in (inner, outer)]
-        moments = (volumes[1] * squares[1] - volumes[0] * squares[0]) / (volumes[1] - volumes[0]) / 5.0
+        full, hollow = outer.prod(), inner.prod()
+        moments = (full * (outer @ outer - outer**2) - hollow * (inner @ inner - inner**2)) / (full - hollow) / 5.0
     return area, inertia.from_mass(area, np.zeros(3), area * np.diag(moments))
