@@ -23,7 +23,8 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
 
     Parameters
     ----------
-    path : the file, or its text itself, a str that begins with ``<``
+    path : the file, or its text itself, a str that begins with ``<``. A file of xacro, for which ``pip install xacro`` is needed, may read
+        other files and compute what it likes: expand only those that you trust
     floating_base : whether the root link moves freely in the world, or in MJCF the world's one body, whatever the file says
     package_dirs : folders in which meshes and included files may lie, besides the file's own
     up_axis : of COLLADA meshes in URDF, see :func:`load_urdf`
