@@ -5,8 +5,10 @@ from engine.io.decomposition import convex_parts
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.load import load
 from engine.io.mesh import load_mesh
+from engine.io.save_mjcf import save_mjcf
+from engine.io.save_urdf import save_urdf
 from engine.io.text import model_from_text, model_hash, model_text, text_hash
 from engine.io.urdf import load_urdf
 
 __all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "convex_parts", "load", "load_mesh", "load_urdf",
-           "model_from_text", "model_hash", "model_text", "text_hash"]  # fmt: skip
+           "model_from_text", "model_hash", "model_text", "save_mjcf", "save_urdf", "text_hash"]  # fmt: skip

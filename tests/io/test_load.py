@@ -8,7 +8,8 @@ import pytest
 from engine import RobotFileError, load, load_urdf
 from engine.io import model_text
 
-URDF = '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+URDF = """<robot name="r"><link name="a"/><link name="b"/>
+  <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
 HEAD = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
 XACRO = URDF.replace("<robot", HEAD).replace("</robot>", '<xacro:property name="x" value="1"/></robot>')
 
@@ -23,7 +24,8 @@ def test_formats_are_told_apart(tmp_path):
 
 
 @pytest.mark.parametrize(("given", "expected"), [
-    ("<sdf/>", "this is SDF, which is not read; expected URDF, xacro or MJCF"), ("<html/>", "expected <robot>"), ("  ", "there is no such file"),
+    ("<sdf/>", "this is SDF, which is not read; expected URDF, xacro or MJCF"), ("<html/>", "expected <robot>"),
+    ("  ", "there is no such file"),
     ("no/such.xml", "there is no such file"), (3, "expected a path"), ("<robot", "not well-formed XML"), ("a\0b", "null character"),
 ])  # fmt: skip
 def test_what_is_none_is_refused(given, expected):
