@@ -55,7 +55,7 @@ SIMULATION = (
     ("layout", "function", "component"), ("law", "robot_function", "parametrized"),
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy"),
-    ("actuators", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings"),
+    ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
     ("asked", "assembly"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state", "linearization"),

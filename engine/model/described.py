@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 #: arguments that are the name of a link or a joint, or of the part itself
 NAMES = frozenset(("link", "link_a", "link_b", "joint", "joint1", "joint2", "name"))
 #: arguments whose keys are such names
-KEYED = frozenset(("joints", "materials"))
+KEYED = frozenset(("joints", "materials", "boxes"))
 
 
 @dataclass(frozen=True, eq=False)

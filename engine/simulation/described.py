@@ -9,6 +9,7 @@ from engine.constraints import Ball, Coupling, Weld
 from engine.contact import ContactMaterial
 from engine.dynamics import GRAVITY
 from engine.model import Model, Part
+from engine.simulation.box_drag import BoxDrag
 from engine.simulation.component import SimulationError
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.forces import JointSpring, PointForce
@@ -16,8 +17,8 @@ from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.simulator import Simulator
 
 #: what parts are made into, by the names of their kinds
-CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace, JointSpring,
-                                                   PointForce, Weld)}  # fmt: skip
+CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, BoxDrag, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace,
+                                                   JointSpring, PointForce, Weld)}  # fmt: skip
 
 
 def made(x: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine import convert, dynamics
 from engine.io import RobotFileWarning, load
+from engine.simulation.box_drag import BoxDrag
 from engine.simulation.component import Context
 from engine.simulation.described import made
 
@@ -27,6 +28,7 @@ class Pair:
             self.model = load(given, **named)
         self.warned = " ".join(str(w.message) for w in caught if issubclass(w.category, RobotFileWarning))
         said = self.model.described
+        self.boxes = not self.m.geom_fluid[:, 0].any()                          # else MuJoCo has ellipsoids in the fluid
         self.actuators, self.forces = ([made(p) for p in x] for x in (said.actuators, said.forces))
         for component in (*self.actuators, *self.forces):
             component.bind(self.model, 1e-3)
@@ -53,8 +55,9 @@ class Pair:
         found["bias"] = relative(dynamics.rnea(model, q, v, vdot, model.described.gravity), B.T @ d.qfrc_bias)
         s = Context(model, 0.0, q, v, {}, np.array(model.described.gravity), {})
         damping = -np.diag(dynamics.damping_matrix(model)) * v
-        own = damping + sum((self.generalized(c.act(s, c.state, c.memory, None), q) for c in self.forces), np.zeros(model.nv))
-        found["passive"] = relative(own, B.T @ (d.qfrc_spring + d.qfrc_damper + d.qfrc_gravcomp))
+        own = damping + sum((self.generalized(c.act(s, c.state, c.memory, None), q) for c in self.forces
+                            if self.boxes or not isinstance(c, BoxDrag)), np.zeros(model.nv))
+        found["passive"] = relative(own, B.T @ (d.qfrc_spring + d.qfrc_damper + d.qfrc_gravcomp + d.qfrc_fluid * self.boxes))
         numbers = self.numbers()
         own = np.zeros(model.nv)
         for c in self.actuators:

@@ -61,6 +61,7 @@ FAULTS = {
     "mass": (world('<body><geom size="1" mass="-1"/></body>'), "mass is -1; expected zero or more"),
     "equality": (world(BODY, '<equality><connect body1="b" anchor="0 0 0"/></equality>'), "body1 is 'b', which is not there"),
     "timestep": (world(BODY, '<option timestep="0"/>'), "timestep is 0 s; expected a time above zero"),
+    "density": (world(BODY, '<option density="-1"/>'), "density is -1; expected zero or more"),
     "document type": ("<!DOCTYPE a><mujoco/>", "declares a document type"),
     "plane": (world('<body><freejoint/><geom type="plane" size="1 1 1"/></body>'), "a plane moves"),
     "empty": ("<mujoco/>", ""),
@@ -103,7 +104,8 @@ def test_any_beginning_of_a_file_is_refused_in_a_sentence():
 
 
 UNREAD = {
-    "a fluid": (world(BODY, '<option density="1000"/>'), "the forces of a fluid are not read"),
+    "an ellipsoid in a fluid": (world(BODY.replace("<geom", '<geom fluidshape="ellipsoid"'), '<option density="1000"/>'),
+                                "the fluid is felt by boxes instead"),
     "a soft body": (world(BODY + '<body><flexcomp name="f"/></body>'), "a soft body is not read"),
     "a composite": (world(BODY + '<body><composite type="cable"/></body>'), "a composite is not read"),
     "a muscle": (world(BODY, '<actuator><muscle joint="j"/></actuator>'), "the actuator is left out: <muscle> is not read"),

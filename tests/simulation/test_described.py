@@ -8,6 +8,8 @@ import pytest
 from engine import Builder, SimulationError, combine, load, simulator_of
 from engine.constraints import Ball, Coupling, Weld
 from engine.io import model_from_text, model_hash, model_text
+from engine.simulation.box_drag import BoxDrag
+from engine.simulation.component import Context
 from engine.simulation.described import made
 
 ARM = """<mujoco model="arm"><option timestep="0.001" gravity="0 0 -9"/><worldbody><geom type="plane" size="1 1 1"/>
@@ -112,3 +114,18 @@ def test_a_floating_base_is_asked_for():
     floating = load(text, floating_base=True)
     assert floating.nv == 6 and floating.floats
     np.testing.assert_allclose(floating.described.q, [1, 0, 0, 0, 0, 0, 1])
+
+
+def test_a_box_in_a_fluid_is_slowed_as_its_sides_say():
+    model = load("""<mujoco><option gravity="0 0 0" density="1000" viscosity="2" wind="0 0 1"/><worldbody><body name="fin">
+        <joint name="x" type="slide" axis="1 0 0"/><geom type="box" size="0.05 0.1 0.15" mass="3"/></body></worldbody></mujoco>""")
+    drag = made(model.described.forces[0])
+    drag.bind(model, 1e-3)
+    F = drag.act(Context(model, 0.0, np.zeros(1), np.array([2.0]), {}, np.zeros(3), {}), drag.state, drag.memory, None).wrenches["fin"]
+    viscous = 3.0 * np.pi * 2.0 * 0.2                                                   # the mean edge is 0.2 m
+    np.testing.assert_allclose(F, [0, 0, 0, -viscous * 2.0 - 500.0 * 0.2 * 0.3 * 4.0, 0, viscous + 500.0 * 0.1 * 0.2], atol=1e-9)
+    assert simulator_of(model).run([0.0], [2.0], 1.0).v[-1, 0] < 0.2
+    flat = {"fin": ((0, 1, 1), np.eye(4))}
+    for given, expected in (({"density": -1.0}, "density"), ({"wind": (1.0,)}, "wind"), ({"boxes": flat}, "edges")):
+        with pytest.raises(SimulationError, match=expected):
+            BoxDrag(**{"boxes": {}, **given}).bind(model, 1e-3)

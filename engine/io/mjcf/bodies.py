@@ -12,7 +12,7 @@ from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.frames import arranged, unrolled
 from engine.io.mjcf.joints import Turn, checked_alone, turn
-from engine.io.mjcf.masses import body_inertia, total
+from engine.io.mjcf.masses import body_inertia, principal_axes, total
 from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.orientation import pose, to_z
 from engine.io.mjcf.settings import Settings
@@ -38,7 +38,7 @@ class Tree:
     shapes : of each link that has some; planes : each with its pose in the world (4, 4)
     frames : where each link stands in the world as the file has it (4, 4)
     sites : the link of each site; mounts : (link, pose) of each, before it has a link
-    above : for each body the body that it lies in; weights : (gravcomp, element) of links
+    above : for each body the body that it lies in; weights : (gravcomp, element) of links; axes : (3, 3) of the moments of links
     """
 
     links: dict[str, Link] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class Tree:
     above: dict[str, str] = field(default_factory=dict)
     moving: set[str] = field(default_factory=set)
     weights: dict[str, tuple[float, Node]] = field(default_factory=dict)
+    axes: dict[str, Array] = field(default_factory=dict)
 
 
 class Bodies:
@@ -151,6 +152,7 @@ class Bodies:
         shapes = [self.geom(g, F, c, self.settings.inertiafromgeom != "false") for g, F, c in parts if g.tag == "geom"]
         inertial = next((i for i, _, _ in parts if i.tag == "inertial"), None)
         G = body_inertia(inertial, shapes, self.settings)
+        tree.axes[name] = principal_axes(inertial, shapes, self.settings)
         if name not in tree.moving:
             shapes = self.grounded(shapes, tree.frames[name])
         elif plane := next((s for s in shapes if s.kind in ("plane", "hfield")), None):

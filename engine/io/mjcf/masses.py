@@ -18,11 +18,14 @@ Array = np.ndarray
 
 def body_inertia(inertial: Node | None, shapes: Iterable[Shape], settings: Settings) -> Array:
     """Return G (6, 6) of a body in its own frame."""
+    return within(unbounded(inertial, shapes, settings), settings)
+
+
+def unbounded(inertial: Node | None, shapes: Iterable[Shape], settings: Settings) -> Array:
+    """Return G (6, 6) of a body, whatever the bounds."""
     if inertial is None or settings.inertiafromgeom == "true":
-        G = sum((s.inertia for s in shapes), np.zeros((6, 6)))
-    else:
-        G = written(inertial, settings)
-    return within(G, settings)
+        return sum((s.inertia for s in shapes), np.zeros((6, 6)))
+    return written(inertial, settings)
 
 
 def written(node: Node, settings: Settings) -> Array:
@@ -39,6 +42,19 @@ def written(node: Node, settings: Settings) -> Array:
     if I.diagonal().min() < 0.0:
         raise node.error(f"the inertia is {I.diagonal().tolist()}; expected moments of zero or more")
     return inertia.from_mass(mass, center, I if np.array_equal(R, np.eye(3)) else inertia.rotated(R, I))
+
+
+def principal_axes(inertial: Node | None, shapes: Iterable[Shape], settings: Settings) -> Array:
+    """Return the axes R (3, 3) along which a body's moments lie, as a file says them, or the largest moment first."""
+    weighing = [s for s in shapes if s.inertia.any()]
+    if inertial is not None and settings.inertiafromgeom != "true":
+        if "fullinertia" not in inertial.attributes:
+            return rotation(inertial, settings)
+    elif len(weighing) == 1 and weighing[0].kind != "mesh":
+        return weighing[0].T[:3, :3]
+    G = unbounded(inertial, weighing, settings)
+    axes = np.linalg.eigh(inertia.recentered(G, np.zeros(3))[:3, :3])[1][:, ::-1]
+    return axes * np.sign(np.linalg.det(axes))
 
 
 def within(G: Array, settings: Settings) -> Array:

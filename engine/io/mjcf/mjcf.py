@@ -34,7 +34,7 @@ from engine.io.mjcf.states import keyframes, written
 from engine.io.mjcf.tendons import Tendons
 from engine.io.mjcf.touching import Touching
 from engine.model import Described, Joint, Model, ModelError, Part
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 
 Array = np.ndarray
 FLOATING_BASE = "floating_base"
@@ -97,7 +97,7 @@ def described(source: Source, model: Model) -> Model:
         q, settings.gravity, settings.dt,
         constraints=Equalities(tree, tendons, settings, notes).read(defaults),
         actuators=tuple(reader.damped(actuators, model, q)),
-        forces=(*springs, *tendons.forces(), *floating(source)),
+        forces=(*springs, *tendons.forces(), *floating(source), *drag(source)),
         contacts=Touching(tree, model, settings, notes).read(defaults),
         keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
         sensors=sensors(source.root),
@@ -124,6 +124,26 @@ def with_springs(source: Source, model: Model, q: Array) -> tuple[Model, list[Pa
             stiffness, damping[f"damping.{t.name}"] = 1.0 / (inverse[j, j] * (time * ratio) ** 2), 2.0 / (inverse[j, j] * time)
         springs.append(Part("JointSpring", {"joint": t.name, "stiffness": stiffness, "rest": rest}))
     return model.with_parameters(damping) if damping and "damper" not in source.settings.off else model, springs
+
+
+def drag(source: Source) -> list[Part]:
+    """Return the force of a fluid, on the boxes that have the bodies' inertias."""
+    tree, settings = source.tree, source.settings
+    if not (settings.density or settings.viscosity):
+        return []
+    shaped = [s for shapes in tree.shapes.values() for s in shapes if s.node.text("fluidshape") == "ellipsoid"]
+    if shaped:
+        source.notes.warn(shaped[0].node, f"fluidshape is 'ellipsoid', of {len(shaped)} geoms: the fluid is felt by boxes instead")
+    boxes = {}
+    for name, R in tree.axes.items():
+        link = tree.links[name]
+        if name in tree.moving and link.mass:
+            if len(tree.shapes[name]) > 1 and np.diff(inertia.principal_moments(link.inertia)).min() < 1e-9 * link.inertia.max():
+                source.notes.note(tree.shapes[name][0].node, f"'{name}' has two equal moments: how its box lies in the fluid is not said")
+            moments = np.diag(R.T @ inertia.recentered(link.inertia, np.zeros(3))[:3, :3] @ R)
+            size = np.sqrt(np.maximum(moments.sum() - 2.0 * moments, 1e-15) / link.mass * 6.0)
+            boxes[name] = plain(size), plain(se3.pose(R, inertia.center(link.inertia)))
+    return [Part("BoxDrag", {"boxes": boxes, "density": settings.density, "viscosity": settings.viscosity, "wind": settings.wind})]
 
 
 def floating(source: Source) -> list[Part]:

@@ -56,8 +56,6 @@ MISSED = {
 }  # fmt: skip
 #: attributes that make the motion another where they have another value than this, and are not read: the value, and why
 MOVES = {
-    ("option", "density"): ("0", "the forces of a fluid are not read"),
-    ("option", "viscosity"): ("0", "the forces of a fluid are not read"),
     ("option", "actuatorgroupdisable"): ("", "actuators are not disabled"),
     ("geom", "adhesion"): ("0", "adhesion is not read"),
     ("geom", "surfacevel"): ("0 0 0", "a surface that moves by itself is not read"),
@@ -70,9 +68,9 @@ ROWS: dict[str, Kind] = {
     "compiler": kind("lengthrange", "angle eulerseq autolimits inertiafromgeom inertiagrouprange balanceinertia boundmass boundinertia "
                      "settotalmass coordinate meshdir texturedir assetdir strippath",
                      "fusestatic discardvisual usethread alignfree fitaabb conflict passthrough savecanonical savecompiled saveinertial"),
-    "option": kind("flag", "gravity timestep density viscosity actuatorgroupdisable o_friction",
+    "option": kind("flag", "gravity timestep density viscosity wind actuatorgroupdisable o_friction",
                    "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
-                   "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio wind magnetic "
+                   "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio magnetic "
                    "o_margin o_solref o_solimp apirate sleep_tolerance collision"),
     "flag": kind("", "contact equality frictionloss limit spring damper gravity clampctrl actuation constraint filterparent",
                  "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd override refsafe sensor "
@@ -93,8 +91,8 @@ ROWS: dict[str, Kind] = {
     "joint": kind("", f"name class {JOINT}", f"group user actuatorgravcomp {SOFT}"),
     "joint_default": kind("", JOINT, f"group user actuatorgravcomp {SOFT}"),
     "freejoint": kind("", "name", "group align user"),
-    "geom": kind("plugin", f"name class adhesion surfacevel {GEOM}", f"fluidshape {GEOM_LOOKS}"),
-    "geom_default": kind("", f"adhesion surfacevel {GEOM}", f"fluidshape {GEOM_LOOKS}"),
+    "geom": kind("plugin", f"name class fluidshape adhesion surfacevel {GEOM}", GEOM_LOOKS),
+    "geom_default": kind("", f"fluidshape adhesion surfacevel {GEOM}", GEOM_LOOKS),
     "site": kind("", f"name class fromto {PLACE}", "type size group material rgba user mesh"),
     "site_default": kind("", f"fromto {PLACE}", "type size group material rgba user mesh"),
     "contact": kind("pair exclude"),

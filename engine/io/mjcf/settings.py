@@ -25,6 +25,7 @@ class Settings:
     meshdir : folder of meshes, relative to the file
     inertiafromgeom : "true", "false" or "auto": where a body has no <inertial>
     gravity, dt : m/s² and s
+    density, viscosity, wind : of the fluid that all bodies move in, kg/m³, Pa·s, m/s
     off : names of the flags that are disabled
     """
 
@@ -43,6 +44,9 @@ class Settings:
     gravity: tuple[float, float, float] = GRAVITY
     dt: float = 0.002
     off: frozenset[str] = frozenset()
+    density: float = 0.0
+    viscosity: float = 0.0
+    wind: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def settings_of(root: Node) -> Settings:
@@ -67,6 +71,7 @@ def settings_of(root: Node) -> Settings:
     low, high = compiler.numbers("inertiagrouprange", 2, (0, 5))
     folder = compiler.text("assetdir")
     x, y, z = option.numbers("gravity", 3, GRAVITY)
+    wind = option.numbers("wind", 3, (0.0, 0.0, 0.0))
     dt = option.number("timestep", 0.002)
     if not dt > 0.0:
         raise option.error(f"timestep is {dt:g} s; expected a time above zero")
@@ -86,4 +91,14 @@ def settings_of(root: Node) -> Settings:
         gravity=(0.0, 0.0, 0.0) if "gravity" in off else (x, y, z),
         dt=dt,
         off=frozenset(off),
+        density=positive(option, "density"),
+        viscosity=positive(option, "viscosity"),
+        wind=(wind[0], wind[1], wind[2]),
     )
+
+
+def positive(node: Node, name: str) -> float:
+    """Return a number from zero on; zero by default."""
+    if (x := node.number(name, 0.0)) < 0.0:
+        raise node.error(f"{name} is {x:g}; expected zero or more")
+    return x
