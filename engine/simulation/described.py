@@ -45,6 +45,10 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     model : with something described, such as that of an MJCF file; ``model.described.q`` is the configuration in it
     changes : arguments of :class:`engine.Simulator`, each of which stands in place of what the file says
 
+    What acts in flight is MuJoCo's: inertia, springs, dampers, actuators, drag. What MuJoCo holds softly is this engine's own: equalities
+    hold exactly, joints end at stops and rub as ``joint_dynamics`` says, and surfaces touch as :class:`engine.ContactMaterial` has it,
+    of which a file says the friction alone.
+
     Raises
     ------
     SimulationError : the model has nothing described, or what :class:`engine.Simulator` raises
