@@ -36,7 +36,7 @@ ROOMS = {
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),
-    "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL"}),
+    "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
@@ -57,11 +57,11 @@ SIMULATION = (
     ("layout", "function", "component"), ("law", "robot_function", "parametrized"),
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy"),
-    ("actuators", "constraints", "contacts", "impulses", "joint_dynamics", "run", "surroundings"),
+    ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
     ("asked", "assembly"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state", "linearization"),
-    ("run_file", "compiled_system"), ("simulator", "compile"), ("live", "rollouts"), ("__init__",),
+    ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},
@@ -70,7 +70,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
-         "traitlets", "rerun"}  # fmt: skip
+         "traitlets", "rerun", "xacro"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

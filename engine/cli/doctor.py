@@ -16,7 +16,7 @@ from engine.viewer.draw.context import graphics
 OPTIONAL = {"pyglet": "viewer", "pillow": "viewer", "pycollada": "viewer", "fast-simplification": "viewer", "matplotlib": "plots",
             "av": "video", "pandas": "tables", "xarray": "tables", "websockets": "web", "anywidget": "web", "coacd": "meshes",
             "distributed": "cluster", "obstore": "cloud", "gymnasium": "gymnasium", "torch": "learning",
-            "rerun-sdk": "rerun"}  # fmt: skip
+            "rerun-sdk": "rerun", "xacro": "xacro"}  # fmt: skip
 
 
 def doctor() -> None:

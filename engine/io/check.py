@@ -17,7 +17,10 @@ import numpy as np
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
 from engine.io.errors import RobotFileError, short
+from engine.io.load import folders_of, name_of, root_of_file
 from engine.io.mesh import load_mesh, tilted, untold
+from engine.io.mjcf import mjcf
+from engine.io.mjcf.document import Node
 from engine.io.urdf import Reader, below_zero, place
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
@@ -98,7 +101,7 @@ class Report:
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
           floating_base: bool = False) -> Report:  # fmt: skip
-    """Return everything suspicious in a URDF file or its text.
+    """Return everything suspicious in a URDF or MJCF file, or its text.
 
     An error is what stops it from loading or from moving, or a mesh outside of the robot's folders, which is never read.
 
@@ -111,6 +114,8 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
       error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
     reader = Reader(path, package_dirs, up_axis=False)
+    if is_mjcf(path):
+        return of_mjcf(path, package_dirs, meshes, floating_base)
     try:
         root = reader.root()
     except RobotFileError as problem:
@@ -118,6 +123,37 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     with np.errstate(all="ignore"):     # absurd numbers overflow
         findings = sorted(examine(reader, root, meshes, floating_base), key=lambda f: (SEVERITIES.index(f.severity), f.line))
     return Report(reader.file, tuple(dict.fromkeys(findings)))
+
+
+def is_mjcf(path: Any) -> bool:
+    """Whether a file's outermost element is MuJoCo's."""
+    try:
+        return bool(root_of_file(path).tag == "mujoco")
+    except RobotFileError:
+        return False
+
+
+def of_mjcf(path: Any, package_dirs: Any, meshes: bool, floating_base: bool) -> Report:
+    """Return everything suspicious in an MJCF file: the first error, or what is not read, and whether the robot can move."""
+    file = name_of(path)
+    try:
+        model, notes = mjcf.read(path, floating_base, folders_of(package_dirs))
+    except RobotFileError as problem:
+        return Report(file, (finding_of(problem),))
+    found = [Finding(n.severity, n.node.place, n.message, n.node.line) for n in notes]
+    for link in model.links:
+        found += [Finding("warning", f"body '{link.name}'", fault) for fault in inertia.faults(link.inertia)]
+        shapes = {id(g): g for g in (*link.visuals, *link.collisions) if g.kind == "mesh"}
+        found += [Finding("warning", f"body '{link.name}'", g.fault) for g in shapes.values() if g.fault]
+        for g in shapes.values() if meshes else ():
+            try:
+                load_mesh(g)
+            except RobotFileError as problem:
+                found.append(Finding("warning", f"body '{link.name}'", f"mesh '{g.uri}': {problem.reason}"))
+    if model.nv:
+        with np.errstate(all="ignore"):
+            found += [replace(f, place="robot" if f.place == "<mujoco>" else f.place) for f in of_motion(model, {}, mjcf.START)]
+    return Report(file, tuple(dict.fromkeys(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.line)))))
 
 
 def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Iterator[Finding]:
@@ -156,6 +192,8 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
 
 
 def finding(severity: str, e: Any, message: str) -> Finding:
+    if isinstance(e, Node):
+        return Finding(severity, e.place, message, e.line)
     return Finding(severity, place(e) or "robot", message, e.sourceline)
 
 

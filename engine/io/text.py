@@ -12,23 +12,26 @@ import json
 import os
 import stat
 import warnings
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
+from engine.model import Described, Geometry, Joint, Keyframe, Limits, Link, Material, Mimic, Model, ModelError, Part
 
-CLASSES = {c.__name__: c for c in (Geometry, Joint, Limits, Link, Material, Mimic)}
+CLASSES = {c.__name__: c for c in (Described, Geometry, Joint, Keyframe, Limits, Link, Material, Mimic, Part)}
 FILES = ("mesh", "texture")
+#: what a dictionary by names is called in a text
+MAPPING = "names"
 ENDS = 1 << 12  # bytes of a file's beginning and of its end that its digest is of
 
 
 @functools.lru_cache(maxsize=16)
 def model_text(model: Model) -> str:
-    """Return all of a model's links and joints as JSON; every number to its last bit."""
+    """Return all of a model's links and joints, and what its file describes besides, as JSON; every number to its last bit."""
     graph = model.graph
     plain = {
         "name": model.name,
@@ -36,18 +39,21 @@ def model_text(model: Model) -> str:
         "links": [packed(graph.nodes[n]["link"]) for n in graph],
         "joints": [packed(j) for _, _, j in graph.edges.data("joint")],
     }
+    if model.described is not None:
+        plain["described"] = packed(model.described)
     return json.dumps(plain, sort_keys=True)
 
 
 @functools.lru_cache(maxsize=16)
 def model_hash(model: Model) -> str:
-    """Return the SHA-256 of what a model is, without what it looks like."""
+    """Return the SHA-256 of what a model is, its links and joints, without what it looks like and what acts on it."""
     return text_hash(model_text(model))
 
 
 def text_hash(text: str) -> str:
     """Return the :func:`model_hash` of the model that a text is of."""
     seen = json.loads(text)
+    seen.pop("described", None)
     for link in seen["links"]:
         del link["visuals"], link["collisions"]
     for joint in seen["joints"]:
@@ -72,7 +78,8 @@ def model_from_text(text: str) -> Model:
             graph.add_node(link.name, link=link)
         for joint in map(unpacked, plain["joints"]):
             graph.add_edge(joint.parent, joint.child, joint=joint)
-        return Model.from_graph(graph, bool(plain["floating_base"]))
+        model = Model.from_graph(graph, bool(plain["floating_base"]))
+        return replace(model, described=unpacked(plain["described"])) if "described" in plain else model
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
@@ -85,6 +92,8 @@ def packed(x: Any) -> Any:
         plain = {f.name: packed(getattr(x, f.name)) for f in fields(x)}
         named = [plain[n] for n in FILES if plain.get(n)]
         return {"is": type(x).__name__, **plain, **({"digest": digest(*named)} if named else {})}
+    if isinstance(x, Mapping):
+        return {"is": MAPPING, "items": {name: packed(y) for name, y in x.items()}}
     if isinstance(x, np.ndarray):
         return x.tolist()
     if isinstance(x, (tuple, list)):
@@ -97,6 +106,8 @@ def packed(x: Any) -> Any:
 def unpacked(x: Any) -> Any:
     """Return the part that :func:`packed` made plain."""
     if isinstance(x, dict):
+        if x["is"] == MAPPING:
+            return {n: tupled(unpacked(y)) for n, y in x["items"].items()}
         given = {n: unpacked(y) for n, y in x.items() if n not in ("is", "digest")}
         for n in ("placement", "axis", "axis2", "inertia"):
             if n in given:
@@ -111,11 +122,16 @@ def unpacked(x: Any) -> Any:
                     given["fault"] = f"{text}; expected the same file"
                 elif not same:
                     warnings.warn(f"the texture {text}; what it belongs to is drawn without it", stacklevel=2)
-        for n in ("visuals", "collisions", "size", "color"):
+        for n in ("visuals", "collisions", "size", "color", "gravity", "constraints", "actuators", "forces"):
             if given.get(n) is not None:
                 given[n] = tuple(given[n])
         return CLASSES[x["is"]](**given)
     return [unpacked(y) for y in x] if isinstance(x, list) else x
+
+
+def tupled(x: Any) -> Any:
+    """Return a list, and those in it, as tuples."""
+    return tuple(map(tupled, x)) if isinstance(x, list) else x
 
 
 def digest(path: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checks import nearest, shown
+from engine.model.described import together
 from engine.model.errors import ModelError
 from engine.model.model import Model
 from engine.model.tree import Joint, Link, frozen
@@ -48,7 +49,8 @@ def combine(**robots: Model | Mounted) -> Model:
 
     A model with a floating base moves freely; one with a fixed base stands where the world is, or as :class:`Mounted` says, on another's
     link too. Coordinates q and v are those of the models, in the order given; those of a mounted one come after the branch it is
-    on. What :meth:`Model.with_armature` added stays.
+    on. What :meth:`Model.with_armature` added stays, and so does what the robots' files describe, but for contacts and keyframes, which
+    are of one robot alone, and gravity and dt where they disagree.
 
     Raises
     ------
@@ -82,7 +84,13 @@ def combine(**robots: Model | Mounted) -> Model:
     for name, model in models.items():
         for b in model.bodies:
             armature[combined.v_slice(f"{name}/{b.joint.name}")] = model.armature[b.v]
-    return replace(combined, armature=frozen(armature, (combined.nv,), "armature"))
+    q = combined.neutral()
+    for name, model in models.items():
+        start = model.neutral() if model.described is None else model.described.q
+        for b in model.bodies:
+            q[combined.q_slice(f"{name}/{b.joint.name}")] = start[b.q]
+    described = together(q, {name: model.described for name, model in models.items()})
+    return replace(combined, armature=frozen(armature, (combined.nv,), "armature"), described=described)
 
 
 def _renamed(name: str, joint: Joint) -> Joint:
@@ -96,10 +104,9 @@ def _base(name: str, robot: Model | Mounted, graph: nx.DiGraph) -> Joint:
     model = robot if isinstance(robot, Model) else robot.model
     if model.base is not None and not model.base.joint.parent:
         return replace(model.base.joint, name=f"{name}/{model.base.joint.name}", parent=WORLD, child=f"{name}/{model.links[0].name}")
-    joint, mounted = MOUNT, robot if isinstance(robot, Mounted) else Mounted(model)
+    joint, (on, placement) = MOUNT, (robot.on, robot.placement) if isinstance(robot, Mounted) else (WORLD, np.eye(4))
     while any(j.name == joint for j in model.joints):
         joint += "_"
-    if mounted.on not in graph:
-        near = nearest(str(mounted.on), graph)
-        raise ModelError(f"{name} stands on '{mounted.on}'{near}; expected 'world', or a link of a robot before it")
-    return Joint(f"{name}/{joint}", "fixed", mounted.on, f"{name}/{model.links[0].name}", mounted.placement)
+    if on not in graph:
+        raise ModelError(f"{name} stands on '{on}'{nearest(str(on), graph)}; expected 'world', or a link of a robot before it")
+    return Joint(f"{name}/{joint}", "fixed", on, f"{name}/{model.links[0].name}", placement)

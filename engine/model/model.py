@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.checks import array, nearest, numbers, shown
 from engine.model import parameters
 from engine.model.body import Body, assembled, kept, reflected
+from engine.model.described import Described
 from engine.model.errors import ModelError, StateError
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
@@ -37,6 +38,7 @@ class Model(ReadOnly):
     bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
     carrier : for each link the body that carries it (−1: the world) and its pose in it
     armature : what rotors add to the diagonal of the joint-space inertia (nv), kg·m² or kg; read-only
+    described : what the robot's file says besides (:class:`engine.model.Described`), or None
     """
 
     name: str
@@ -48,6 +50,7 @@ class Model(ReadOnly):
     nq: int
     nv: int
     armature: Array
+    described: Described | None = None
 
     @classmethod
     def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
@@ -169,7 +172,7 @@ class Model(ReadOnly):
         graph = self.graph
         if not any(np.asarray(x).dtype == object for x in values.values()):
             graph = parameters.relabelled(graph, links, joints)
-        return Model._of(self.name, graph, links, joints, more)
+        return replace(Model._of(self.name, graph, links, joints, more), described=self.described)
 
     # ------------------------------------------------------------ rotors
 

@@ -1,0 +1,1 @@
+"""MJCF, MuJoCo's format: a robot's tree, and what drives, holds and touches it."""

@@ -1,0 +1,119 @@
+"""What a robot's file says besides the tree: as plain data, of which a simulation makes what acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model.tree import ReadOnly, frozen
+
+Array = NDArray[np.float64]
+#: arguments that are the name of a link or a joint, or of the part itself
+NAMES = frozenset(("link", "link_a", "link_b", "joint", "joint1", "joint2", "name"))
+#: arguments whose keys are such names
+KEYED = frozenset(("joints", "materials", "boxes"))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Something that acts: the name of its class ("Ball", "JointSpring", …), and the arguments that this is made with.
+
+    >>> Part("JointSpring", {"joint": "hip", "stiffness": 2.0})
+    Part(kind='JointSpring', values={'joint': 'hip', 'stiffness': 2.0})
+    """
+
+    kind: str
+    values: Mapping[str, Any]
+
+    def renamed(self, prefix: str) -> Part:
+        """Return it with a robot's name before those of links and joints, and its own."""
+        values = dict(self.values)
+        for what, x in values.items():
+            if what in NAMES and isinstance(x, str):
+                values[what] = prefix + x
+            elif what in KEYED:
+                values[what] = {prefix + name: y for name, y in x.items()}
+            elif what == "pairs" and x is not None:
+                values[what] = tuple((prefixed(prefix, a), prefixed(prefix, b)) for a, b in x)
+        return Part(self.kind, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe(ReadOnly):
+    """A state with a name: the time, s, q (nq), v (nv), and commands by the actuators' names."""
+
+    t: float
+    q: Array
+    v: Array
+    commands: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what in ("q", "v"):
+            object.__setattr__(self, what, frozen(getattr(self, what), np.shape(getattr(self, what)), f"{what} of a keyframe"))
+
+
+@dataclass(frozen=True, eq=False)
+class Described(ReadOnly):
+    """What a robot's file says besides links and joints; :meth:`engine.Simulator.described` makes a simulator of it.
+
+    Attributes
+    ----------
+    q : the configuration in which the file has the robot (nq)
+    gravity : m/s² (3), and dt, s; None: nothing is said
+    constraints : what holds exactly: Ball, Weld, Coupling
+    actuators : what takes commands, by the names of the parts
+    forces : springs in joints, and what else acts by itself
+    contacts : a part "Contacts", or None
+    keyframes : states by name
+    sensors : (kind, what it is on) by name
+    """
+
+    q: Array
+    gravity: tuple[float, float, float] | None = None
+    dt: float | None = None
+    constraints: tuple[Part, ...] = ()
+    actuators: tuple[Part, ...] = ()
+    forces: tuple[Part, ...] = ()
+    contacts: Part | None = None
+    keyframes: Mapping[str, Keyframe] = field(default_factory=dict)
+    sensors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
+
+    def __repr__(self) -> str:
+        named = ("constraints", "actuators", "forces", "keyframes", "sensors")
+        counts = "".join(f", {len(getattr(self, n))} {n}" for n in named if getattr(self, n))
+        return f"<described: gravity {self.gravity}, dt {self.dt}{counts}{', contacts' * (self.contacts is not None)}>"
+
+    def renamed(self, prefix: str) -> Described:
+        """Return it with a robot's name before all names."""
+        constraints, actuators, forces = (tuple(p.renamed(prefix) for p in x) for x in (self.constraints, self.actuators, self.forces))
+        sensors = {prefix + name: (kind, prefix + on) for name, (kind, on) in self.sensors.items()}
+        return replace(self, constraints=constraints, actuators=actuators, forces=forces, keyframes={}, sensors=sensors,
+                       contacts=self.contacts and self.contacts.renamed(prefix))  # fmt: skip
+
+
+def prefixed(prefix: str, link: str) -> str:
+    """Return a link's name with its robot's before it; the ground is nobody's."""
+    return link if link == "world" else prefix + link
+
+
+def together(q: Array, robots: Mapping[str, Described | None]) -> Described | None:
+    """Return what the files of several robots say of all of them, at the configuration q.
+
+    Constraints, actuators, forces and sensors are those of all, with the robots' names before theirs. Gravity and dt hold where those
+    who say some agree; contacts and keyframes, which are of one robot alone, are left out.
+    """
+    said = {name: d.renamed(f"{name}/") for name, d in robots.items() if d is not None}
+    if not said:
+        return None
+    gravities, steps = ({getattr(d, n) for d in said.values()} - {None} for n in ("gravity", "dt"))
+    names = ("constraints", "actuators", "forces")
+    constraints, actuators, forces = (tuple(p for d in said.values() for p in getattr(d, n)) for n in names)
+    return Described(q, gravities.pop() if len(gravities) == 1 else None, steps.pop() if len(steps) == 1 else None, constraints, actuators,
+                     forces, sensors={name: x for d in said.values() for name, x in d.sensors.items()})  # fmt: skip

@@ -1,0 +1,76 @@
+"""What a robot's file describes besides the tree, made into what a simulator takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.constraints import Ball, Coupling, Weld
+from engine.contact import ContactMaterial
+from engine.dynamics import GRAVITY
+from engine.model import Model, Part
+from engine.simulation.box_drag import BoxDrag
+from engine.simulation.component import SimulationError
+from engine.simulation.contacts import Contacts, HalfSpace
+from engine.simulation.forces import JointSpring, PointForce
+from engine.simulation.general_actuator import GeneralActuator
+from engine.simulation.simulator import Simulator
+
+#: what parts are made into, by the names of their kinds
+CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, BoxDrag, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace,
+                                                   JointSpring, PointForce, Weld)}  # fmt: skip
+
+
+def made(x: Any) -> Any:
+    """Return what a part describes; parts in its arguments, too.
+
+    >>> from engine.model import Part
+    >>> made(Part("JointSpring", {"joint": "hip", "stiffness": 2.0})).stiffness
+    2.0
+    """
+    if isinstance(x, Part):
+        if x.kind not in CLASSES:
+            raise SimulationError(f"a part is of the kind {x.kind!r}; expected one of {', '.join(CLASSES)}")
+        return CLASSES[x.kind](**{name: made(y) for name, y in x.values.items()})
+    if isinstance(x, Mapping):
+        return {name: made(y) for name, y in x.items()}
+    return x
+
+
+def simulator_of(model: Model, **changes: Any) -> Simulator:
+    """Return the simulator that a model's file describes: with its gravity, step, constraints, actuators, springs and contacts.
+
+    Parameters
+    ----------
+    model : with something described, such as that of an MJCF file; ``model.described.q`` is the configuration in it
+    changes : arguments of :class:`engine.Simulator`, each of which stands in place of what the file says
+
+    What acts in flight is MuJoCo's: inertia, springs, dampers, actuators, drag. What MuJoCo holds softly is this engine's own: equalities
+    hold exactly, joints end at stops and rub as ``joint_dynamics`` says, and surfaces touch as :class:`engine.ContactMaterial` has it,
+    of which a file says the friction alone.
+
+    Raises
+    ------
+    SimulationError : the model has nothing described, or what :class:`engine.Simulator` raises
+
+    Examples
+    --------
+    >>> import engine
+    >>> text = '''<mujoco><worldbody><body><joint name="hip" stiffness="2"/><geom size="0.1"/></body></worldbody>
+    ... <actuator><motor joint="hip"/></actuator></mujoco>'''
+    >>> simulator_of(engine.load(text), gravity=(0, 0, 0))
+    <simulator of 'robot': cg4, dt = 0.002 s; joints: ideal; acting: motor of hip, spring of hip>
+    """
+    said = model.described
+    if said is None:
+        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF file, or "
+                              "Simulator(model, …)")  # fmt: skip
+    found: dict[str, Any] = {"gravity": GRAVITY if said.gravity is None else said.gravity}
+    if said.dt is not None:
+        found["dt"] = said.dt
+    for what in ("constraints", "actuators", "forces"):
+        if what not in changes:
+            found[what] = [made(part) for part in getattr(said, what)]
+    if said.contacts is not None and "contacts" not in changes:
+        found["contacts"] = made(said.contacts)
+    return Simulator(model, **{**found, **changes})

@@ -1,0 +1,93 @@
+"""Every MJCF robot there is on this machine, compared with MuJoCo at random states: gymnasium's, dm_control's, and MuJoCo's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.io import RobotFileError, RobotFileWarning, check, load
+from tests.io.mjcf_peer import Pair
+
+mujoco = pytest.importorskip("mujoco")
+PLACES = {"gymnasium": "envs/mujoco/assets", "dm_control": "", "mujoco": "testdata"}
+#: of the largest number; where a mesh makes inertias, MuJoCo's own iteration for principal axes ends at some 1e-10
+CLOSE, OF_MESHES = 1e-10, 2e-9
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Where MuJoCo writes its log."""
+    monkeypatch.chdir(tmp_path)
+
+
+def robots() -> list[Path]:
+    found = []
+    for package, folder in PLACES.items():
+        spec = importlib.util.find_spec(package)
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            found += sorted((Path(place) / folder).rglob("*.xml"))
+    return found
+
+
+ROBOTS = robots()
+
+
+def folders(path: Path) -> list[Path]:
+    """Where the meshes of dm_control's robots lie, which are named across its folders."""
+    return [p for p in path.parents if p.name == "dm_control"][:1]
+
+
+def called(path: Path) -> str:
+    return "/".join(path.parts[-3:])
+
+
+def compared(path: Path) -> tuple[str, dict[str, float], Pair | None]:
+    """What came of a file in words, the differences from MuJoCo, and both."""
+    try:
+        mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as problem:
+        return f"refused by MuJoCo: {str(problem).splitlines()[0][:90]}", {}, None
+    pair = Pair(mujoco, path, package_dirs=folders(path))
+    worst = pair.differences(np.random.default_rng(0))
+    said = f"{max(worst.values()):.1e}" if worst else "nothing moves"
+    return f"{said}{f', and warns: {pair.warned}' if pair.warned else ''}", worst, pair
+
+
+@pytest.mark.parametrize("path", ROBOTS, ids=called)
+def test_a_robot_moves_as_it_does_in_mujoco(path):
+    said, worst, pair = compared(path)
+    if pair is None:
+        pytest.skip(said)
+    assert max(worst.values(), default=0.0) < (OF_MESHES if pair.m.nmesh else CLOSE), worst
+    if len(pair.actuators) < pair.m.nu:
+        assert "the actuator is left out" in str(check(path, folders(path)))
+
+
+def test_gymnasiums_robots_are_there():
+    if importlib.util.find_spec("gymnasium") is None:
+        pytest.skip("gymnasium is not there")
+    assert sum("gymnasium" in path.parts for path in ROBOTS) >= 14
+
+
+@pytest.mark.parametrize("path", ROBOTS, ids=called)
+def test_what_mujoco_refuses_is_no_traceback(path):
+    try:
+        mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotFileWarning)
+            try:
+                load(path)
+            except RobotFileError as problem:
+                assert "\n" not in str(problem)
+
+
+if __name__ == "__main__":
+    outcomes = {called(path): compared(path) for path in ROBOTS}
+    print(f"{sum(bool(worst) for _, worst, _ in outcomes.values())} robots that move, of {len(outcomes)} files:")
+    for name, (words, _, _) in outcomes.items():
+        print(f"  {name:<60} {words}")
