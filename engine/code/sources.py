@@ -119,7 +119,7 @@ def step_of(simulator: Simulator, name: str) -> Exported:
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
              Value("x", (step.layout.n,), "state before the step", tuple(state))]  # fmt: skip
     summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
-               f"and that at rest is in {name}_test.c."]  # fmt: skip
+               f"and that at rest is {name.upper()}_INITIAL_X, from which the samples of {name}_test.c go on."]  # fmt: skip
 
     def draw(rng: np.random.Generator) -> list[Any]:
         q, v = model.random(rng)

@@ -124,8 +124,9 @@ def header(e: Exported, work: int, more: str = "") -> str:
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
     told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), "given", *(x for a in e.parameters for x in described(a)),
             *lent, "returned", *(x for r in e.returned for x in described(r)), *returns]  # fmt: skip
+    first = [f"/* {n} at first */\n#define {upper}_INITIAL_{n.upper()} " + numbers([a])[6:-2].replace("\n", " \\\n") for n, a in e.initial.items()]
     return "\n".join([comment(*told), f"#ifndef {upper}_H", f"#define {upper}_H", "",
-                      f"#define {upper}_WORK {work if work > STACK else 0}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
+                      f"#define {upper}_WORK {work if work > STACK else 0}", *first, "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
                       f"{prototype(e, work)};", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])  # fmt: skip
 
 
@@ -151,11 +152,10 @@ def selftest(e: Exported, work: int) -> str:
     passed += [f"found + {start}" for start in starts[:-1]]
     results = [f'    {{"{r.name}", {start}}},' for r, start in zip(e.returned, starts, strict=False)]
     lent = ["static double work[" + e.name.upper() + "_WORK];"] * (work > STACK)
-    first = [f"/* {n} at first */\nstatic const double initial_{n}[{a.size}] = {numbers([a])[6:-2]};" for n, a in e.initial.items()]
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded"), f'#include "{e.name}.h"', "",
         "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", "", f"enum {{ SAMPLES = {len(samples)}, RESULTS = {len(y[0])} }};", "",
-        *first, f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {numbers(x if len(x[0]) else [np.zeros(1)])};",
+        f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {numbers(x if len(x[0]) else [np.zeros(1)])};",
         f"static const double expected[SAMPLES][{max(len(y[0]), 1)}] = {numbers(y if len(y[0]) else [np.zeros(1)])};",
         f"static const int bad[SAMPLES] = {{{', '.join(map(str, fine))}}};",
         "static const struct { const char *name; int first; } results[] = {", *results, "};", *lent, "", TEST_HEAD,
