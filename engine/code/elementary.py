@@ -23,6 +23,32 @@ static pair sincos_of(double x)
         return (pair){{sin(x), cos(x)}};
     return sincos_near(x);
 }}"""
+#: where the processor has no fma and the C library rounds it twice, as newlib does
+SOFT_FMA = """#if defined(SOFT_FMA) || (defined(__NEWLIB__) && !defined(__FP_FAST_FMA))
+/* x + y and what it loses */
+static double sum(double x, double y, double *lost)
+{
+    const double s = x + y, z = s - x;
+    *lost = (x - (s - z)) + (y - z);
+    return s;
+}
+
+/* a b + c, rounded once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008) */
+static double soft_fma(double a, double b, double c)
+{
+    const double p = a * b, u = 134217729.0 * a, v = 134217729.0 * b, ah = u - (u - a), bh = v - (v - b), al = a - ah, bl = b - bh;
+    const double product_lost = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    union { double x; uint64_t n; } odd;
+    double sum_lost, last, rest, y;
+    y = sum(p, sum(c, product_lost, &sum_lost), &last);
+    odd.x = sum(sum_lost, last, &rest);
+    if (rest != 0.0 && !(odd.n & 1))
+        odd.n += (rest > 0.0) == (odd.x > 0.0) ? 1 : UINT64_MAX;
+    y += odd.x;
+    return y != 0.0 && isfinite(y) ? y : p + c;
+}
+#define fma soft_fma
+#endif"""
 #: name in C -> what it needs, and its text
 NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
          "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.code.elementary import needed
+from engine.code.elementary import SOFT_FMA, needed
 from engine.code.exported import Exported, Value
 from engine.code.functions import Writer, unused
 from engine.code.translate import decimal
@@ -36,8 +36,8 @@ PREAMBLE = """#include <float.h>
 #define APART
 #endif"""
 COMPILE = ("Results are the engine's, bit for bit: every operation rounds once, and fma() must round once too. Where the processor has such an "
-           "instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library. tan, asin, acos, atan, "
-           "atan2, pow, fmod, and sin and cos beyond 2^46, are the C library's.")  # fmt: skip
+           "instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library; define SOFT_FMA where "
+           "that rounds twice. tan, asin, acos, atan, atan2, pow, fmod, and sin and cos beyond 2^46, are the C library's.")  # fmt: skip
 
 
 def comment(*paragraphs: str) -> str:
@@ -86,14 +86,15 @@ def source(e: Exported) -> tuple[str, int]:
     given = ", ".join([*(declared(a, False, True) for a in e.parameters), *(declared(r, True, True) for r in e.returned)])
     lines, work = writer.body(e.program, e.name, given, ", ".join(x.name for x in own), lambda k: element(e.given, k),
                               lambda k: result(e.results, k))  # fmt: skip
-    checks = [*(e.parameters if e.strict else ()), *e.returned]
-    alone = [f"    bad |= !isfinite({x.name});" for x in checks if not x.shape and x not in e.returned]
-    arrays = [f"    for (int i = 0; i < {x.size}; ++i)\n        bad |= !isfinite({x.name}[i]);" for x in checks if x.shape or x in e.returned]
-    body = [f"    double work[{work}];"] * (0 < work <= STACK) + unused(
-        [*lines, *alone, *arrays], [*(x.name for x in own), *(["work"] if work > STACK else [])])
+    checks = [f"    for (int i = 0; i < {x.size}; ++i)\n        bad |= !isfinite({x.name}[i]);" if x.shape or x in e.returned else
+              f"    bad |= !isfinite({x.name});" for x in (*(e.parameters if e.strict else ()), *e.returned)]  # fmt: skip
+    room = [f"    double work[{work}];"] * (0 < work <= STACK)
+    body = room + unused([*lines, *checks], [x.name for x in own])
     head = prototype(e, work, True)
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], COMPILE), f'#include "{e.name}.h"', PREAMBLE, *needed(writer.helpers),
-             *writer.text, "\n".join([head, "{", *body, *lines, "    int bad = 0;", *alone, *arrays, "    return bad;", "}"])]  # fmt: skip
+    own_functions = needed(writer.helpers)
+    soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
+    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], COMPILE), f'#include "{e.name}.h"', PREAMBLE, *soft, *own_functions,
+             *writer.text, "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, "    return bad;", "}"])]  # fmt: skip
     return "\n\n".join(parts) + "\n", work
 
 
@@ -170,6 +171,11 @@ static int64_t ordered(double x)
     return u.n < 0 ? INT64_MIN - u.n : u.n;
 }
 
+static double apart(int64_t x, int64_t y)
+{
+    return x > y ? (double)((uint64_t)x - (uint64_t)y) : (double)((uint64_t)y - (uint64_t)x);
+}
+
 int main(void)
 {
     static double found[RESULTS + 1];
@@ -187,7 +193,7 @@ TEST_TAIL = """        if (status != bad[k]) {
             while (results[r].first > i)
                 --r;
             printf("sample %d: %s[%d] is %.17g; expected %.17g, %.0f units in the last place\\n", k, results[r].name,
-                   i - results[r].first, x, y, fabs((double)ordered(x) - (double)ordered(y)));
+                   i - results[r].first, x, y, apart(ordered(x), ordered(y)));
             ++wrong;
         }
     }

@@ -18,9 +18,11 @@ from engine.compiler.exponentials import Lines
 #: bytes of a page of memory, and of the stack
 PAGE, STACK = 65536, 65536
 #: kinds of sections, of imports and exports, and types
-CUSTOM, TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, CODE, DATA = 0, 1, 2, 3, 5, 6, 7, 10, 11
+CUSTOM, TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, CODE, DATA, COUNT = 0, 1, 2, 3, 5, 6, 7, 10, 11, 12
 FUNCTION, TABLE_KIND, MEMORY_KIND, GLOBAL = 0, 1, 2, 3
 I32 = b"\x7f"
+#: functions that whoever loads a module gives it
+GIVEN = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pow", "fmod"}
 #: functions of LLVM IR that stand for @llvm.fma: rounded twice, or once but where numbers overflow or vanish (Boldo and Melquiond,
 #: *Emulation of FMA and correctly rounded sums*, 2008, without its rounding to odd: the last bit may be another)
 TWICE = """define internal double @twice(double %a, double %b, double %c) alwaysinline {
@@ -29,12 +31,43 @@ TWICE = """define internal double @twice(double %a, double %b, double %c) always
   ret double %s
 }"""
 
+#: what LLVM calls for products of 128 bits, those of random numbers
+MULTIPLIED = """define hidden void @__multi3(ptr %r, i64 %al, i64 %ah, i64 %bl, i64 %bh) {
+  %a0 = and i64 %al, 4294967295
+  %b0 = and i64 %bl, 4294967295
+  %a1 = lshr i64 %al, 32
+  %b1 = lshr i64 %bl, 32
+  %p00 = mul i64 %a0, %b0
+  %p01 = mul i64 %a0, %b1
+  %p10 = mul i64 %a1, %b0
+  %p11 = mul i64 %a1, %b1
+  %m0 = lshr i64 %p00, 32
+  %m1 = and i64 %p01, 4294967295
+  %m2 = and i64 %p10, 4294967295
+  %m3 = add i64 %m0, %m1
+  %middle = add i64 %m3, %m2
+  %h0 = lshr i64 %middle, 32
+  %h1 = lshr i64 %p01, 32
+  %h2 = lshr i64 %p10, 32
+  %h3 = mul i64 %al, %bh
+  %h4 = mul i64 %ah, %bl
+  %s0 = add i64 %p11, %h0
+  %s1 = add i64 %s0, %h1
+  %s2 = add i64 %s1, %h2
+  %s3 = add i64 %s2, %h3
+  %high = add i64 %s3, %h4
+  %low = mul i64 %al, %bl
+  %there = getelementptr i64, ptr %r, i64 1
+  store i64 %low, ptr %r
+  store i64 %high, ptr %there
+  ret void
+}"""
 
-def wasm(e: Exported) -> tuple[bytes, dict[str, int]]:
-    """The module, and where in its memory arguments and results lie, by name."""
-    module = Portable(TARGETS["wasm"])
-    text, work = with_entry(e, module)
-    return linked(e, assembled(without_fma(text), "wasm"), work)
+
+def wasm(e: Exported) -> tuple[bytes, int]:
+    """The module, and how many doubles the function must be lent."""
+    text, work = with_entry(e, Portable(TARGETS["wasm"]))
+    return linked(e, assembled(without_fma(text), "wasm"), work), work
 
 
 # ---------------------------------------------------------------- multiply-adds
@@ -46,8 +79,9 @@ def without_fma(text: str) -> str:
     exact = re.compile(r"define internal \S+(?: \S+)? @(near1|exp\.lanes|log\.lanes|tanh\.lanes)\(")
     made = [part.replace("@llvm.fma.f64(", "@once(" if exact.match(part) else "@twice(") for part in parts]
     whole = re.sub(r"@llvm\.fma\.v(\d+)f64\(", r"@twice.v\1(", "".join(made))
+    more = [MULTIPLIED] if "i128" in whole else []
     wide = [TWICE.replace("double", f"<{n} x double>").replace("@twice", f"@twice.v{n}") for n in sorted(set(re.findall(r"@twice\.v(\d+)", whole)))]
-    return "\n".join([whole, TWICE, *wide, once()])
+    return "\n".join([whole, TWICE, *wide, once(), *more])
 
 
 def once() -> str:
@@ -123,16 +157,17 @@ def sections(code: bytes) -> Iterator[tuple[int, bytes]]:
         yield kind, r.name()
 
 
-def imported(content: bytes) -> tuple[list[bytes], list[str]]:
-    """Imports of functions, as they stand, and their names."""
-    r, kept, names = Reader(content), [], []
+def imported(content: bytes) -> list[bytes]:
+    """Imports of functions, as they stand."""
+    r, kept = Reader(content), []
     for _ in range(r.number()):
         begin = r.at
         _, name, kind = r.name(), r.name(), r.bytes(1)[0]
         if kind == FUNCTION:
             r.number()
+            if (called := name.decode()) not in GIVEN:
+                raise ExportError(f"the operation '{called}' has no code in WebAssembly; expected another format")
             kept.append(r.data[begin : r.at])
-            names.append(name.decode())
         elif kind == GLOBAL:
             r.bytes(2)
             if name != b"__stack_pointer":
@@ -143,7 +178,7 @@ def imported(content: bytes) -> tuple[list[bytes], list[str]]:
             r.number()
             if limited:
                 r.number()
-    return kept, names
+    return kept
 
 
 def number_of(content: bytes, wanted: str) -> int:
@@ -178,10 +213,9 @@ def end_of_data(content: bytes) -> int:
     return end
 
 
-def section(kind: int, items: list[bytes]) -> bytes:
-    """A section of items."""
-    content = leb(len(items)) + b"".join(items)
-    return bytes([kind]) + leb(len(content)) + content
+def items(each: list[bytes]) -> bytes:
+    """A section's content."""
+    return leb(len(each)) + b"".join(each)
 
 
 def text_of(x: str) -> bytes:
@@ -193,8 +227,8 @@ def constant(n: int, changes: bool = False) -> bytes:
     return I32 + bytes([changes]) + b"\x41" + leb(n, signed=True) + b"\x0b"
 
 
-def linked(e: Exported, code: bytes, work: int) -> tuple[bytes, dict[str, int]]:
-    """A module of an object, and where its arrays lie."""
+def linked(e: Exported, code: bytes, work: int) -> bytes:
+    """A module of an object."""
     parts = dict[int, bytes]()
     custom = dict[bytes, bytes]()
     for kind, content in sections(code):
@@ -204,7 +238,7 @@ def linked(e: Exported, code: bytes, work: int) -> tuple[bytes, dict[str, int]]:
             custom[name] = content[r.at :]
         else:
             parts[kind] = content
-    kept, _ = imported(parts.get(IMPORTS, b"\0"))
+    kept = imported(parts.get(IMPORTS, b"\0"))
     at = -(-end_of_data(parts[DATA]) // 64) * 64 + 64 if DATA in parts else 64
     places: dict[str, int] = {}
     for n, size in [*((x.name, x.size) for x in (*e.parameters, *e.returned)), *([("work", work)] if work else [])]:
@@ -215,10 +249,6 @@ def linked(e: Exported, code: bytes, work: int) -> tuple[bytes, dict[str, int]]:
     for n, value in [*((n, p) for n, p in places.items()), *((f"{x.name}_size", x.size) for x in (*e.parameters, *e.returned))]:
         exports.append(text_of(n if n != e.name and n != "memory" else f"{n}_") + bytes([GLOBAL]) + leb(len(values)))
         values.append(constant(value))
-    out = code[:8] + b"".join(bytes([k]) + leb(len(parts[k])) + parts[k] for k in (TYPES,))
-    out += section(IMPORTS, kept) if kept else b""
-    out += bytes([FUNCTIONS]) + leb(len(parts[FUNCTIONS])) + parts[FUNCTIONS]
-    out += section(MEMORY, [b"\x00" + leb(-(-top // PAGE))]) + section(GLOBALS, values) + section(EXPORTS, exports)
-    for kind in (12, CODE, DATA):                                              # data are counted before code
-        out += bytes([kind]) + leb(len(parts[kind])) + parts[kind] if kind in parts else b""
-    return out, places
+    parts |= {IMPORTS: items(kept), MEMORY: items([b"\x00" + leb(-(-top // PAGE))]), GLOBALS: items(values), EXPORTS: items(exports)}
+    order = (TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, COUNT, CODE, DATA)
+    return code[:8] + b"".join(bytes([k]) + leb(len(parts[k])) + parts[k] for k in order if k in parts)
