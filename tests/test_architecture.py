@@ -44,11 +44,12 @@ ROOMS = {
     "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
+    "code": ({"checks", "compiler", "model", "simulation"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "engine"}, {"typer", "scipy", "tomli"}),
-    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "identification", "campaign", "viewer"}, set()),
+    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

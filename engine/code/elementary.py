@@ -15,7 +15,12 @@ BITS = """static uint64_t bits_of(double x)
     u.x = x;
     return u.n;
 }"""
-NUMBER = BITS.replace("uint64_t bits_of(double x)", "double number_of(uint64_t n)").replace("u.x = x", "u.n = n").replace("u.n;\n}", "u.x;\n}")
+NUMBER = """static double number_of(uint64_t n)
+{
+    union { double x; uint64_t n; } u;
+    u.n = n;
+    return u.x;
+}"""
 SINCOS = f"""/* sine and cosine; the C library's where x is beyond 2^46 */
 static pair sincos_of(double x)
 {{

@@ -79,9 +79,9 @@ def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
         return text.encode(), work, ""
     if suffix == ".wasm":
         code, work = wasm(e)
-        return code, work, ("In WebAssembly the arguments are addresses in memory (i32) and numbers (f64); those of room for each are exported "
-                            "as globals by its name. sin, cos, tan, asin, acos, atan, atan2, pow and fmod are imported from \"env\", where "
-                            "they are called.")  # fmt: skip
+        return code, work, ("In WebAssembly the arguments are addresses in memory (i32) and numbers (f64); those of room for each are "
+                            "exported as globals by its name. sin, cos, tan, asin, acos, atan, atan2, pow and fmod are imported from "
+                            "'env', where they are called.")  # fmt: skip
     code, work = object_code(e, target)
     return (shared_object(code) if suffix == ".so" else code), work, f"Object code for {target or 'the processor that it was made on'}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,14 +20,19 @@ Array = np.ndarray
 #: samples that a self-test holds, and numbers in all of them
 SAMPLES, NUMBERS = 20, 20_000
 #: words of C and C++, and what generated code, <math.h> and <stdint.h> call theirs
-RESERVED = set(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
-    "short signed sizeof static struct switch typedef union unsigned void volatile while bool true false and or not xor bitand bitor compl "
-    "not_eq and_eq or_eq xor_eq asm catch class const_cast delete dynamic_cast explicit export friend mutable namespace new operator "
-    "private protected public reinterpret_cast static_cast template this throw try typeid typename using virtual wchar_t nullptr constexpr "
-    "main errno pair work bad turn whole high bits_of number_of sincos_near sincos_of stumpff_far stumpff_of exp_of log_of tanh_of INFINITY "
-    "NAN APART acos asin atan atan2 ceil copysign cos cosh exp exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp gamma hypot ilogb j0 j1 jn "
-    "ldexp lgamma log log10 log1p log2 logb modf nan pow rint round signgam sin sinh sqrt tan tanh tgamma trunc y0 y1 yn".split())
+RESERVED = {
+    "APART", "INFINITY", "NAN", "SOFT_FMA", "acos", "and", "and_eq", "asin", "asm", "atan", "atan2", "auto", "bad", "bitand", "bitor",
+    "bits_of", "bool", "break", "case", "catch", "ceil", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
+    "copysign", "cos", "cosh", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "exp", "exp2", "exp_of",
+    "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma", "fmax", "fmin", "fmod", "for", "frexp",
+    "friend", "gamma", "goto", "high", "hypot", "if", "ilogb", "inline", "int", "j0", "j1", "jn", "ldexp", "lgamma", "log", "log10",
+    "log1p", "log2", "log_of", "logb", "long", "main", "modf", "mutable", "namespace", "nan", "new", "not", "not_eq", "nullptr",
+    "number_of", "once", "operator", "or", "or_eq", "pair", "pow", "private", "protected", "public", "register", "reinterpret_cast",
+    "restrict", "return", "rint", "round", "short", "signed", "signgam", "sin", "sincos_near", "sincos_of", "sinh", "sizeof",
+    "soft_fma", "sqrt", "static", "static_cast", "struct", "stumpff_far", "stumpff_of", "sum", "switch", "tan", "tanh", "tanh_of",
+    "template", "tgamma", "this", "throw", "true", "trunc", "try", "turn", "typedef", "typeid", "typename", "union", "unsigned",
+    "using", "virtual", "void", "volatile", "wchar_t", "while", "whole", "work", "xor", "xor_eq", "y0", "y1", "yn",
+}
 
 
 @dataclass(frozen=True)
@@ -89,11 +95,15 @@ class Exported:
         """The results that C fills in."""
         return [r for r in self.results if r.size]
 
+    @functools.cached_property
+    def compiled(self) -> Gufunc:
+        """The same in the engine, which says nothing of what is not finite."""
+        return Gufunc(self.program, signature_of(self.program), [a.name for a in self.given])
+
     def call(self, *arguments: Any) -> tuple[Array, ...]:
         """The engine's results."""
-        f = Gufunc(self.program, signature_of(self.program), [a.name for a in self.given])
         with np.errstate(invalid="ignore"):
-            found = f(*arguments)
+            found = self.compiled(*arguments)
         return tuple(np.asarray(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     def samples(self) -> list[tuple[list[Array], list[Array]]]:

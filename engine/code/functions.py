@@ -43,7 +43,7 @@ class Writer:
             name = f"{self.prefix}_f{len(self.known)}"
             if isinstance(program, Kernel):
                 if type(program) not in KINDS:
-                    raise ExportError(f"the operation '{program.name}' has no code in C; expected one of {', '.join(k.__name__ for k in KINDS)}")
+                    raise ExportError(f"the operation '{program.name}' has no code in C; expected a kernel of engine.code.kernels")
                 self.known[program.key] = name, 0
                 self.text += [t for t in KINDS[type(program)](program, name) if t not in self.text]
             else:
@@ -86,7 +86,7 @@ class Writer:
             for i in part:
                 body.emit(i)
                 body.lines += [f"{write(k)} = {body.number(i)};" for k in writes.get(i, ())]
-            own = [f"    {line}" for line in body.lines]
+            own = indented(body.lines)
             if len(parts) == 1:
                 return own, work
             names = re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", passed)) + ["work"] * bool(work)
@@ -99,6 +99,11 @@ def unused(lines: Sequence[str], names: Sequence[str]) -> list[str]:
     """Statements that silence compilers on parameters that these lines do not read."""
     used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
     return [f"    (void){name};" for name in names if name not in used]
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Statements within others."""
+    return [f"    {line}" for line in lines]
 
 
 class Body:
@@ -215,8 +220,8 @@ class Body:
                 self.lines.append(f"work[{a + k}] = {number};")
             inside, self.lines = [*self.lines, called], lines
             self.have, self.pairs = kept                                       # what was loaded within is not known after it
-            self.lines += [f"if (work[{a + n - 1}] != 1.0) {{", *(f"    {x}" for x in inside), "} else {", *(f"    {x}" for x in copied), "}"]
+            self.lines += [f"if (work[{a + n - 1}] != 1.0) {{", *indented(inside), "} else {", *indented(copied), "}"]
             return
         back = [f"for (int i = 0; i < {n}; ++i)", f"    work[{a} + i] = work[{to} + i];"]
         self.lines += [f"for (int64_t turn = 0; turn < {node[2]} && work[{a + n - 1}] != 1.0; ++turn) {{", f"    {called}",
-                       *(f"    {x}" for x in back), "}", *copied]  # fmt: skip
+                       *indented(back), "}", *copied]  # fmt: skip

@@ -5,7 +5,7 @@ Each does to every number what the engine's own loops do, in the same order; inn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ HIGH = """static uint64_t high(uint64_t x, uint64_t y)
 }"""
 
 
-def table(name: str, x: Iterable[Any], kind: str = "double") -> str:
+def table(name: str, x: Any, kind: str = "double") -> str:
     """C of numbers in memory that nobody changes."""
     texts = [decimal(y) if kind == "double" else str(int(y)) for y in np.ravel(x)]
     rows = ["    " + ", ".join(texts[k : k + 6]) for k in range(0, len(texts), 6)]
@@ -99,21 +99,22 @@ def solves(f: Solves, name: str) -> list[str]:
     """L D Lᵀ x = b: along the entries of L, and back."""
     e, m = len(f.entries), f.m
     number = {pair: j for j, pair in enumerate(f.entries)}
-    back = [(i, k, number[k, i]) for i in reversed(range(f.n)) for k in range(i + 1, f.n) if i in f.pattern[k]]
-    ends = [sum(i >= row for i, _, _ in back) for row in range(f.n)]
+    up = [(i, k, number[k, i]) for i in reversed(range(f.n)) for k in range(i + 1, f.n) if i in f.pattern[k]]
+    ends = [sum(i >= row for i, _, _ in up) for row in range(f.n)]
     less = f"for (int j = 0; j < {m}; ++j)", "    x[j] = fma(-l, y[j], x[j]);"
-    there = [(*pair, j) for pair, j in number.items()]
-    tables = [table(f"{name}_{n}", x, "int") for n, x in (("there", there), ("back", back)) if x] + [table(f"{name}_ends", ends, "int")]
+    down = [(*pair, j) for pair, j in number.items()]
+    tables = [table(f"{name}_{n}", x, "int") for n, x in (("down", down), ("up", up)) if x] + [table(f"{name}_ends", ends, "int")]
 
     def along(which: str, first: str, last: str) -> list[str]:
         return [f"for (int e = {first}; e < {last}; ++e) {{", f"    const int *of = {name}_{which} + 3 * e;",
                 "    const double l = in[of[2]];", f"    const double *y = out + {m} * of[1];", f"    double *x = out + {m} * of[0];",
                 *(f"    {line}" for line in less), "}"]  # fmt: skip
 
-    lines = [f"for (int j = 0; j < {f.n * m}; ++j)", f"    out[j] = in[{e + f.n} + j];", *(along("there", "0", str(e)) if e else ()),
+    there = along("down", "0", str(e)) if e else []
+    back = along("up", f"i < {f.n - 1} ? {name}_ends[i + 1] : 0", f"{name}_ends[i]") if e else []
+    lines = [f"for (int j = 0; j < {f.n * m}; ++j)", f"    out[j] = in[{e + f.n} + j];", *there,
              f"for (int i = {f.n - 1}; i >= 0; --i) {{", f"    for (int j = 0; j < {m}; ++j)",
-             f"        out[{m} * i + j] = out[{m} * i + j] * in[{e} + i];",
-             *(f"    {x}" for x in (along("back", f"i < {f.n - 1} ? {name}_ends[i + 1] : 0", f"{name}_ends[i]") if e else ())), "}"]  # fmt: skip
+             f"        out[{m} * i + j] = out[{m} * i + j] * in[{e} + i];", *(f"    {x}" for x in back), "}"]  # fmt: skip
     return [*(tables if e else ()), function(name, *lines)]
 
 

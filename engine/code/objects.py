@@ -18,7 +18,6 @@ from engine.compiler.llvm import Module
 from engine.compiler.vecmath import literal
 
 
-
 @dataclass(frozen=True)
 class Target:
     """A kind of processor: how LLVM calls it, and how many registers for doubles it has."""
@@ -107,8 +106,8 @@ def with_entry(e: Exported, module: Module) -> tuple[str, int]:
     k = n_in
     for i, r in enumerate(e.results):
         if r.size:
-            lines += [f"  %out{i} = getelementptr double, ptr %work, i64 {k}",
-                      f"  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %{r.name}, ptr align 8 %out{i}, i64 {8 * r.size}, i1 false)"]  # fmt: skip
+            lines.append(f"  %out{i} = getelementptr double, ptr %work, i64 {k}")
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %{r.name}, ptr align 8 %out{i}, i64 {8 * r.size}, i1 false)")
         k += r.size
     first, n = ("%work", n_in + n_out) if e.strict else ("%results", n_out)
     lines += [f"  %good = call i1 @all_finite(ptr {first}, i64 {n})", "  %bad = xor i1 %good, true", "  %status = zext i1 %bad to i32",

@@ -134,7 +134,7 @@ def step_of(simulator: Simulator, name: str) -> Exported:
 
 def controller_of(simulator: Simulator, name: str) -> Exported:
     """What a controller says at the beginning of a step, and what it remembers."""
-    plant, step, model = simulator.plant, simulator._step, simulator.model
+    plant, model = simulator.plant, simulator.model
     c = plant.controller
     assert c is not None
 

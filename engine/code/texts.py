@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from engine.code.elementary import SOFT_FMA, needed
@@ -35,9 +33,10 @@ PREAMBLE = """#include <float.h>
 #else
 #define APART
 #endif"""
-COMPILE = ("Results are the engine's, bit for bit: every operation rounds once, and fma() must round once too. Where the processor has such an "
-           "instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library; define SOFT_FMA where "
-           "that rounds twice. tan, asin, acos, atan, atan2, pow, fmod, and sin and cos beyond 2^46, are the C library's.")  # fmt: skip
+COMPILE = ("Results are the engine's, bit for bit: every operation rounds once, and fma() must round once too. Where the processor has "
+           "such an instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library; define "
+           "SOFT_FMA where that rounds twice. tan, asin, acos, atan, atan2, pow, fmod, and sin and cos beyond 2^46, are the C "
+           "library's.")  # fmt: skip
 
 
 def comment(*paragraphs: str) -> str:
@@ -123,44 +122,48 @@ def header(e: Exported, work: int, more: str = "") -> str:
                + (" or an argument" if e.strict else "") + " is not finite.",
                "It allocates nothing and keeps nothing: calls may go on side by side."]  # fmt: skip
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
-    told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), "given", *(x for a in e.parameters for x in described(a)),
-            *lent, "returned", *(x for r in e.returned for x in described(r)), *returns]  # fmt: skip
-    first = [f"/* {n} at first */\n#define {upper}_INITIAL_{n.upper()} " + numbers([a])[6:-2].replace("\n", " \\\n") for n, a in e.initial.items()]
+    given = [x for a in e.parameters for x in described(a)] + lent
+    told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), *(["given", *given] if given else []),
+            "returned", *(x for r in e.returned for x in described(r)), *returns]  # fmt: skip
+    first = [f"/* {n} at first */\n#define {upper}_INITIAL_{n.upper()} " + row(a).replace("\n", " \\\n") for n, a in e.initial.items()]
     return "\n".join([comment(*told), f"#ifndef {upper}_H", f"#define {upper}_H", "",
                       f"#define {upper}_WORK {work if work > STACK else 0}", *first, "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
                       f"{prototype(e, work)};", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])  # fmt: skip
 
 
-def numbers(rows: list[np.ndarray]) -> str:
-    """Rows of numbers, as C begins an array with them."""
-    def text(row: np.ndarray) -> str:
-        each = [decimal(float(x)) for x in row]
-        return "{" + ",\n     ".join(", ".join(each[k : k + 6]) for k in range(0, len(each), 6)) + "}"
+def row(x: np.ndarray) -> str:
+    """Numbers, as C begins an array with them; one of its own where there are none."""
+    each = [decimal(float(y)) for y in x] or ["0.0"]
+    return "{" + ",\n     ".join(", ".join(each[k : k + 6]) for k in range(0, len(each), 6)) + "}"
 
-    return "{\n    " + ",\n    ".join(map(text, rows)) + "\n}"
+
+def rows(x: list[np.ndarray]) -> str:
+    """Rows of numbers."""
+    return "{\n    " + ",\n    ".join(map(row, x)) + "\n}"
 
 
 def selftest(e: Exported, work: int) -> str:
     """A program that compares results with the engine's: it prints ok, or which entry differs and by how many units in the last place."""
     samples = e.samples()
     x, y = ([np.concatenate([np.zeros(0), *sample[k]]) for sample in samples] for k in (0, 1))
-    fine = [int(not (np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()))) for a, b in zip(x, y, strict=True)]
-    passed, results, k = [], [], 0
-    for a in e.parameters:
-        passed.append(f"given[k] + {k}" if a.shape else f"given[k][{k}]")
-        k += a.size
-    starts = np.cumsum([0, *(r.size for r in e.returned)])
-    passed += [f"found + {start}" for start in starts[:-1]]
-    results = [f'    {{"{r.name}", {start}}},' for r, start in zip(e.returned, starts, strict=False)]
-    lent = ["static double work[" + e.name.upper() + "_WORK];"] * (work > STACK)
+    fine = [np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()) for a, b in zip(x, y, strict=True)]
+    passed, k = list[str](), 0
+    for value in e.parameters:
+        passed.append(f"given[k] + {k}" if value.shape else f"given[k][{k}]")
+        k += value.size
+    starts = [int(k) for k in np.cumsum([0, *(r.size for r in e.returned)])]
+    passed += [*(f"found + {start}" for start in starts[:-1]), *(["work"] if work > STACK else [])]
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded"), f'#include "{e.name}.h"', "",
-        "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", "", f"enum {{ SAMPLES = {len(samples)}, RESULTS = {len(y[0])} }};", "",
-        f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {numbers(x if len(x[0]) else [np.zeros(1)])};",
-        f"static const double expected[SAMPLES][{max(len(y[0]), 1)}] = {numbers(y if len(y[0]) else [np.zeros(1)])};",
-        f"static const int bad[SAMPLES] = {{{', '.join(map(str, fine))}}};",
-        "static const struct { const char *name; int first; } results[] = {", *results, "};", *lent, "", TEST_HEAD,
-        f"        const int status = {e.name}({', '.join([*passed, *(['work'] if lent else [])])});", TEST_TAIL.replace("NAME", e.name)])  # fmt: skip
+        "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", "",
+        f"enum {{ SAMPLES = {len(samples)}, RESULTS = {len(y[0])} }};", "",
+        f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {rows(x)};",
+        f"static const double expected[SAMPLES][{max(len(y[0]), 1)}] = {rows(y)};",
+        f"static const int bad[SAMPLES] = {{{', '.join(str(int(not good)) for good in fine)}}};",
+        "static const struct { const char *name; int first; } results[] = {",
+        *(f'    {{"{r.name}", {start}}},' for r, start in zip(e.returned, starts, strict=False)), "};",
+        *([f"static double work[{e.name.upper()}_WORK];"] if work > STACK else []), "", TEST_HEAD,
+        f"        const int status = {e.name}({', '.join(passed)});", TEST_TAIL.replace("NAME", e.name)])  # fmt: skip
 
 
 TEST_HEAD = """/* doubles as whole numbers in their order */

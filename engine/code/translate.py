@@ -70,15 +70,18 @@ class Expressions:
             return self.converted(op, *re.fullmatch(r"(\S+) (\S+) to (\S+)", rest).groups())  # type: ignore[union-attr]
         if op == "select":
             condition, first, second = (part.split(" ") for part in rest.split(", "))
-            return " ".join((self.atom(condition[1], "i1"), "?", self.atom(first[1], first[0]), ":", self.atom(second[1], first[0]))), first[0]
+            c, a, b = (self.atom(x, kind) for kind, x in (condition, first, second))
+            return f"{c} ? {a} : {b}", first[0]
         if op in ("fcmp", "icmp"):
             op, rest = rest.split(" ", 1)
         kind, rest = rest.split(" ", 1)
         x = [self.atom(y, kind) for y in rest.split(", ")]
         if op in COMPARISONS:
             return f"{x[0]} {COMPARISONS[op]} {x[1]}", "i1"
-        if op == "uno" or op == "ne":
-            return (f"isnan({x[0]})" if x[0] == x[1] or x[1] == "0.0" else f"(isnan({x[0]}) || isnan({x[1]}))") if op == "uno" else x[0], "i1"
+        if op == "ne":                                                         # than 0, of a truth value
+            return x[0], "i1"
+        if op == "uno":                                                        # with a constant
+            return f"isnan({x[0]})", "i1"
         if op == "fneg":
             return f"-{x[0]}", kind
         if op == "ashr":
@@ -107,5 +110,6 @@ class Expressions:
         if op == "extractvalue":
             x, k = text.split(", ")
             return f"{self.atom(x, '')}.{'ab'[int(k)]}", "double"
-        whole, (_, x), k = (lambda w, n, k: (w, n.split(" "), k))(*text.split(", "))
-        return (self.atom(x, "double"), "half") if k == "0" else (f"(pair){{{self.of[whole]}, {self.atom(x, 'double')}}}", "{double, double}")
+        whole, number, k = text.split(", ")
+        x = self.atom(number.removeprefix("double "), "double")
+        return (x, "half") if k == "0" else (f"(pair){{{self.of[whole]}, {x}}}", "{double, double}")

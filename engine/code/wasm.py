@@ -80,7 +80,8 @@ def without_fma(text: str) -> str:
     made = [part.replace("@llvm.fma.f64(", "@once(" if exact.match(part) else "@twice(") for part in parts]
     whole = re.sub(r"@llvm\.fma\.v(\d+)f64\(", r"@twice.v\1(", "".join(made))
     more = [MULTIPLIED] if "i128" in whole else []
-    wide = [TWICE.replace("double", f"<{n} x double>").replace("@twice", f"@twice.v{n}") for n in sorted(set(re.findall(r"@twice\.v(\d+)", whole)))]
+    widths = sorted(set(re.findall(r"@twice\.v(\d+)", whole)))
+    wide = [TWICE.replace("double", f"<{n} x double>").replace("@twice", f"@twice.v{n}") for n in widths]
     return "\n".join([whole, TWICE, *wide, once(), *more])
 
 
@@ -104,7 +105,7 @@ def once() -> str:
     other = op("fsub", s, p)
     lost = op("fadd", op("fsub", p, op("fsub", s, other)), op("fsub", "%c", other))
     y = op("fadd", s, op("fadd", lost, error))
-    sound = body.put(f"fcmp ord double {y}, {y}")                              # of what is not finite, or splits to what is not, the plain sum
+    sound = body.put(f"fcmp ord double {y}, {y}")                              # what is not finite is as if rounded twice
     y = body.put(f"select i1 {sound}, double {y}, double {s}")
     return "\n".join(["define internal double @once(double %a, double %b, double %c) {", *body.lines, f"  ret double {y}", "}"])
 
@@ -129,20 +130,20 @@ class Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
-    def bytes(self, n: int) -> bytes:
+    def take(self, n: int) -> bytes:
         self.at += n
         return self.data[self.at - n : self.at]
 
     def number(self) -> int:
         n = shift = 0
         while True:
-            byte = self.bytes(1)[0]
+            byte = self.take(1)[0]
             n, shift = n | (byte & 0x7F) << shift, shift + 7
             if byte < 0x80:
                 return n
 
     def name(self) -> bytes:
-        return self.bytes(self.number())
+        return self.take(self.number())
 
     @property
     def more(self) -> bool:
@@ -153,7 +154,7 @@ def sections(code: bytes) -> Iterator[tuple[int, bytes]]:
     """The sections of a module, of a kind each."""
     r = Reader(code[8:])
     while r.more:
-        kind = r.bytes(1)[0]
+        kind = r.take(1)[0]
         yield kind, r.name()
 
 
@@ -162,19 +163,19 @@ def imported(content: bytes) -> list[bytes]:
     r, kept = Reader(content), []
     for _ in range(r.number()):
         begin = r.at
-        _, name, kind = r.name(), r.name(), r.bytes(1)[0]
+        _, name, kind = r.name(), r.name(), r.take(1)[0]
         if kind == FUNCTION:
             r.number()
             if (called := name.decode()) not in GIVEN:
                 raise ExportError(f"the operation '{called}' has no code in WebAssembly; expected another format")
             kept.append(r.data[begin : r.at])
         elif kind == GLOBAL:
-            r.bytes(2)
+            r.take(2)
             if name != b"__stack_pointer":
                 raise ExportError(f"the object asks for the global '{name.decode()}'; expected its stack's alone")
         else:                                                                  # a memory or a table, with its limits
-            r.bytes(1 if kind == TABLE_KIND else 0)
-            limited = r.bytes(1)[0] & 1
+            r.take(1 if kind == TABLE_KIND else 0)
+            limited = r.take(1)[0] & 1
             r.number()
             if limited:
                 r.number()
@@ -186,9 +187,9 @@ def number_of(content: bytes, wanted: str) -> int:
     r = Reader(content)
     r.number()                                                                 # of the version
     while r.more:
-        kind, table = r.bytes(1)[0], Reader(r.name())
+        kind, table = r.take(1)[0], Reader(r.name())
         for _ in range(table.number() if kind == 8 else 0):                    # the table of symbols
-            symbol, flags = table.bytes(1)[0], table.number()
+            symbol, flags = table.take(1)[0], table.number()
             if symbol == 1:                                                    # data
                 table.name()
                 if not flags & 0x10:
@@ -205,10 +206,10 @@ def end_of_data(content: bytes) -> int:
     """Where data end."""
     r, end = Reader(content), 0
     for _ in range(r.number()):
-        if r.number() != 0 or r.bytes(1) != b"\x41":
+        if r.number() != 0 or r.take(1) != b"\x41":
             raise ExportError("the object has data that lie nowhere; expected places")
         at = r.number()                                                        # below 2³¹, and not negative
-        r.bytes(1)
+        r.take(1)
         end = max(end, at + len(r.name()))
     return end
 
@@ -244,7 +245,8 @@ def linked(e: Exported, code: bytes, work: int) -> bytes:
     for n, size in [*((x.name, x.size) for x in (*e.parameters, *e.returned)), *([("work", work)] if work else [])]:
         places[n], at = at, at + 8 * size
     top = -(-at // 16) * 16 + STACK
-    exports = [text_of("memory") + bytes([MEMORY_KIND, 0]), text_of(e.name) + bytes([FUNCTION]) + leb(number_of(custom[b"linking"], e.name))]
+    own = number_of(custom[b"linking"], e.name)
+    exports = [text_of("memory") + bytes([MEMORY_KIND, 0]), text_of(e.name) + bytes([FUNCTION]) + leb(own)]
     values = [constant(top, True)]
     for n, value in [*((n, p) for n, p in places.items()), *((f"{x.name}_size", x.size) for x in (*e.parameters, *e.returned))]:
         exports.append(text_of(n if n != e.name and n != "memory" else f"{n}_") + bytes([GLOBAL]) + leb(len(values)))

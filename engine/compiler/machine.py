@@ -129,7 +129,8 @@ def assemble(text: str) -> list[bytes]:
 
 
 def assembled(text: str, host: Any = None) -> bytes:
-    """Object code of one module, for the host or for another of LLVM's target machines. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
+    """Object code of one module, for the host or another of LLVM's target machines. The graph is folded and fused already: LLVM inlines,
+    selects, schedules and allocates registers."""
     module = llvm().parse_assembly(text, llvm().create_context())
     module.verify()
     host = target() if host is None else host
