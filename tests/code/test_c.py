@@ -97,7 +97,7 @@ KINDS = {
     "table": lambda x: ops.interp(x[0], [-1.0, 0.0, 0.5, 2.0], [[1.0, 2.0], [3.0, -1.0], [0.0, 0.5], [2.0, 2.0]]),
     "box": lambda x: box_qp(np.eye(4) * 3.0 + np.outer(x, x), x, -0.1 * np.ones(4), 0.2 * np.ones(4)),
     "solved": factored, "product": lambda x: ops.product(np.outer(x, np.ones(9)).T, np.outer(np.sin(x), np.ones(11))),
-    "root": lambda x: ops.root(lambda y: y * y * y + y - x, 0.1 * x), "newton": lambda x: newton(x[0] * x[0]), "branch": branch,
+    "root": lambda x: ops.root(lambda y: y * y * y + y - x, 0.1 * x)[0], "newton": lambda x: newton(x[0] * x[0]), "branch": branch,
     "crossing": crossing, "nothing": lambda x: np.array([1.0, -0.0, np.inf]), "itself": lambda x: x[::-1],
 }  # fmt: skip
 
