@@ -85,6 +85,12 @@ class Exported:
     again: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
     initial: dict[str, Array] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.returned:
+            raise ExportError(f"{self.summary[0]} has no results; expected some")
+        taken = {self.name, "memory"}                                          # which WebAssembly has
+        self.given, self.results = named(self.given, taken), named(self.results, taken)
+
     @property
     def parameters(self) -> list[Value]:
         """The arguments that C takes."""
@@ -137,9 +143,8 @@ def require_name(name: Any) -> str:
     return name
 
 
-def named(values: list[Value]) -> list[Value]:
-    """Values with names that C takes, each once."""
-    taken: set[str] = set()
+def named(values: list[Value], taken: set[str]) -> list[Value]:
+    """Values with names that C takes, each once, and none that is taken."""
     found = []
     for value in values:
         found.append(dataclasses.replace(value, name=identifier(value.name, taken)))

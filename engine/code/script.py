@@ -33,10 +33,10 @@ for (const [k, [given, expected]] of samples.entries()) {
     const passed = takes.map(([name, array], i) => array ? (at(name).set(given[i]), module[name].value) : given[i][0]);
     module.NAME(...passed, ...returns.map((name) => module[name].value), ...(module.work ? [module.work.value] : []));
     for (const [i, name] of returns.entries()) {
-        const scale = Math.max(...expected[i].map(Math.abs));
+        const scale = Math.max(0, ...expected[i].map(Math.abs).filter(Number.isFinite));
         for (const [j, x] of at(name).entries()) {
             const y = expected[i][j];
-            if (!(Math.abs(x - y) <= NEAR * scale || (x !== x && y === null))) {
+            if (!(x === y || Math.abs(x - y) <= NEAR * scale || (x !== x && y !== y))) {
                 console.log(`sample ${k}: ${name}[${j}] is ${x}; expected ${y}`);
                 ++wrong;
             }

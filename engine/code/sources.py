@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import one_of, shown
-from engine.code.exported import Exported, Value, named, require_name, results_of
+from engine.code.exported import Exported, Value, require_name, results_of
 from engine.code.functions import ExportError
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.program import Program
@@ -69,7 +69,7 @@ def of_function(f: Gufunc, name: str, values: Mapping[str, Any]) -> Exported:
 
     of = f" of '{model.name}'" if model else ""
     doc = paragraphs(f.__doc__) if f.__doc__ != Gufunc.__doc__ and "__doc__" in vars(f) else []
-    return Exported(f.program, name, named(given), named(results_of(f.program)), f.strict, [f"{f.name}{of}", *doc], draw)
+    return Exported(f.program, name, given, results_of(f.program), f.strict, [f"{f.name}{of}", *doc], draw)
 
 
 def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
@@ -128,7 +128,7 @@ def step_of(simulator: Simulator, name: str) -> Exported:
     def again(x: Any, y: Any) -> list[Any]:
         return [*x[:1], x[1] + 1.0, *x[2:4], y[0]]
 
-    return Exported(program, name, named(given), named([Value("x_next", (step.layout.n,), "state after it")]), False, summary, draw,
+    return Exported(program, name, given, [Value("x_next", (step.layout.n,), "state after it")], False, summary, draw,
                     [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def controller_of(simulator: Simulator, name: str) -> Exported:
         return [x[0] + simulator.dt, *model.random(rng), p, z, y[-1] if c.memory.size else c.memory]
 
     summary = [f"controller {c.called.name} of '{model.name}', asked at the beginning of each step of {simulator.dt!r} s"]
-    return Exported(program, name, named(given), named(results), False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
+    return Exported(program, name, given, results, False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
                     again, {"memory": c.memory} if c.memory.size else {})  # fmt: skip
 
 

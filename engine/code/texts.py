@@ -183,6 +183,7 @@ int main(void)
 {
     static double found[RESULTS + 1];
     int wrong = 0;
+    (void)given;
     for (int k = 0; k < SAMPLES; ++k) {"""
 TEST_TAIL = """        if (status != bad[k]) {
             printf("sample %d: returned %d; expected %d\\n", k, status, bad[k]);

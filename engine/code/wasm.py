@@ -249,7 +249,7 @@ def linked(e: Exported, code: bytes, work: int) -> bytes:
     exports = [text_of("memory") + bytes([MEMORY_KIND, 0]), text_of(e.name) + bytes([FUNCTION]) + leb(own)]
     values = [constant(top, True)]
     for n, value in [*((n, p) for n, p in places.items()), *((f"{x.name}_size", x.size) for x in (*e.parameters, *e.returned))]:
-        exports.append(text_of(n if n != e.name and n != "memory" else f"{n}_") + bytes([GLOBAL]) + leb(len(values)))
+        exports.append(text_of(n) + bytes([GLOBAL]) + leb(len(values)))
         values.append(constant(value))
     parts |= {IMPORTS: items(kept), MEMORY: items([b"\x00" + leb(-(-top // PAGE))]), GLOBALS: items(values), EXPORTS: items(exports)}
     order = (TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, COUNT, CODE, DATA)
