@@ -60,19 +60,23 @@ class Rows:
     def __init__(self, folder: Path, functions: dict[str, tuple[Any, str | None]]) -> None:
         """``functions`` by their names in C, of which a simulator has a part."""
         folder.mkdir(exist_ok=True)
-        self.folder, self.of = folder, {n: exported(f, n, part) for n, (f, part) in functions.items()}
+        self.folder, self.source, self.of = folder, functions, {n: exported(f, n, part) for n, (f, part) in functions.items()}
         for n, (f, part) in functions.items():
             export_code(f, folder / f"{n}.c", part=part)
-            e, k, passed = self.of[n], 0, []
-            for a in e.parameters:
-                passed.append(f"given + {k}" if a.shape else f"given[{k}]")
-                k += a.size
-            sizes = np.cumsum([0, *(r.size for r in e.returned)])
-            passed += [f"found + {i}" for i in sizes[:-1]]
-            work = self.work(n)
-            passed += ["work"] if work else []
-            text = LOOP.replace("NAME_WORK_SIZE", str(work)).replace("NAME", n).replace("ARGUMENTS", ", ".join(passed))
-            (folder / f"{n}_rows.c").write_text(text.replace("GIVEN", str(k)).replace("FOUND", str(sizes[-1])))
+            self.loop(n)
+
+    def loop(self, n: str) -> None:
+        """Write a loop over rows, of what is exported under a name."""
+        e, k, passed = self.of[n], 0, []
+        for a in e.parameters:
+            passed.append(f"given + {k}" if a.shape else f"given[{k}]")
+            k += a.size
+        sizes = np.cumsum([0, *(r.size for r in e.returned)])
+        passed += [f"found + {i}" for i in sizes[:-1]]
+        work = self.work(n)
+        passed += ["work"] if work else []
+        text = LOOP.replace("NAME_WORK_SIZE", str(work)).replace("NAME", n).replace("ARGUMENTS", ", ".join(passed))
+        (self.folder / f"{n}_rows.c").write_text(text.replace("GIVEN", str(k)).replace("FOUND", str(sizes[-1])))
 
     def work(self, name: str) -> int:
         """Doubles that a function must be lent."""
