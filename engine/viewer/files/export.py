@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.checks import path_of, writing
+from engine.simulation import Simulator
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
+from engine.viewer.files.simulated import simulated
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import scene_of
 
@@ -20,7 +22,8 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
 
     Parameters
     ----------
-    source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene
+    source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene; or, for a page, a
+        :class:`engine.Simulator`: the page simulates by itself, from the neutral configuration at rest, and links can be pulled
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; or "name.html", a page that plays it in any browser, without a server or a network
     fps : samples of the motion per second; in between, positions and rotations are interpolated
@@ -29,10 +32,15 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     Raises
     ------
     ViewerError : the suffix is another, the path cannot be written, there is nothing to see, or the trajectory is not finite
+    ExportError : a simulator that is no single program (events, plain Python)
     """
     path = writable(path)
-    scene = scene_of(source, environment, geometry)
-    data = glb(scene, fps) if path.suffix.lower() == ".glb" else page(scene, fps).encode()
+    is_page = path.suffix.lower() == ".html"
+    if isinstance(source, Simulator) and is_page:
+        data = simulated(source, environment, geometry).encode()
+    else:
+        scene = scene_of(source, environment, geometry)
+        data = page(scene, fps).encode() if is_page else glb(scene, fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path
