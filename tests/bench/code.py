@@ -22,7 +22,7 @@ from tests.bench.bits import load
 from tests.bench.robots import FILES
 from tests.code.programs import Rows, run
 
-STATES, STEPS, ROUNDS, CALLS = 100_000, 2_000, 30, 1_000
+STATES, STEPS, ROUNDS, CALLS = 100_000, 2_000, 300, 100
 
 
 def functions(robot: str) -> dict[str, tuple[Any, str | None]]:
@@ -40,7 +40,7 @@ def functions(robot: str) -> dict[str, tuple[Any, str | None]]:
 def measured(rows: Rows, libraries: dict[str, ctypes.CDLL], name: str) -> dict[str, float]:
     """Seconds of one call."""
     given, e = rows.drawn(name, CALLS), rows.of[name]
-    one = [x[0] for x in given]
+    one = [np.array(x[0]) for x in given]
     runs = {key: rows.ready(library, name, given)[0] for key, library in libraries.items()}
     best = dict.fromkeys([*libraries, "Python"], np.inf)
     for _ in range(ROUNDS):

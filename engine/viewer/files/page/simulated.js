@@ -70,7 +70,7 @@ class Simulated extends Hands {
   go(steps, until = Infinity) {
     let done = 0;
     for (; done < steps && !this.ended && (done % 16 || performance.now() < until); done++) {
-      const {bad, result} = this.functions.step(...(this.p.length ? [this.k, this.p, this.x] : [this.k, this.x]));
+      const {bad, result} = this.functions.step(this.k, this.p, this.x);
       if (bad) this.end();
       else { this.x.set(result); this.k++; }
     }
@@ -113,9 +113,5 @@ class Simulated extends Hands {
     for (const [name, value] of Object.entries({link: chosen, point, target, stiffness: [stiffness], damping: [damping]})) this.p.set(value, pull[name]);
   }
 
-  release() {
-    const {pull, p} = this.simulated;
-    for (const at of Object.values(pull)) this.p[at] = p[at];
-    this.p.fill(0, pull.link, pull.link + this.scene.actors[0].links.length);
-  }
+  release() { this.p.set(this.simulated.p); }
 }
