@@ -34,6 +34,17 @@ RESERVED = {
     "using", "virtual", "void", "volatile", "wchar_t", "while", "whole", "work", "xor", "xor_eq", "y0", "y1", "yn",
 }
 
+#: names of functions of the C library and of systems, which a linker may put in place of one's own
+LIBRARY = {
+    "abort", "abs", "access", "alarm", "atexit", "atof", "atoi", "atol", "bsearch", "calloc", "clock", "close", "connect", "div",
+    "dup", "exit", "fclose", "feof", "fgetc", "fgets", "fopen", "fork", "fprintf", "fputs", "fread", "free", "fscanf", "fseek",
+    "fwrite", "getc", "getenv", "index", "kill", "labs", "link", "listen", "longjmp", "malloc", "memchr", "memcmp", "memcpy",
+    "memmove", "memset", "mktime", "nice", "open", "pause", "perror", "pipe", "poll", "printf", "putc", "puts", "qsort", "raise",
+    "rand", "random", "read", "realloc", "remove", "rename", "rindex", "scanf", "select", "send", "setjmp", "signal", "sleep",
+    "socket", "sprintf", "srand", "srandom", "stat", "strcat", "strchr", "strcmp", "strcpy", "strlen", "strtod", "system", "time",
+    "times", "tmpfile", "truncate", "ungetc", "unlink", "vprintf", "wait", "write",
+}
+
 
 @dataclass(frozen=True)
 class Value:
@@ -138,7 +149,7 @@ def require_name(name: Any) -> str:
     """Return a function's name; ExportError where C has no such."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ExportError(f"name is {shown(name)}; expected an identifier of C: letters, digits and _, no digit first")
-    if name in RESERVED or name.startswith("_"):
+    if name in RESERVED | LIBRARY or name.startswith("_"):
         raise ExportError(f"name is '{name}', which C or its library has already; expected another")
     return name
 

@@ -10,6 +10,7 @@ from engine.compiler.operations import ROWS
 from engine.ops.box_qp import box_qp
 from tests.code.programs import FLAGS, FMA, Rows, needed, reported, run
 from tests.code.robots import ROBOTS, controllers, functions, pendulum
+from tests.compiler.programs import ARITHMETIC, SMOOTH, random_function
 from tests.contact.scenes import ball, material, simulator
 
 COMPILERS = ("gcc", "clang")
@@ -129,6 +130,16 @@ def test_compilers_have_no_choice(kinds, flags):
     """With all that a compiler does by itself, and without instructions for multiply-adds."""
     needed("gcc")
     assert reported(kinds.folder, "kinds", "gcc", *flags) == "ok: kinds, 20 samples, bit for bit\n"
+
+
+@pytest.mark.parametrize(("numbers", "length"), [(ARITHMETIC, 60), (SMOOTH, 400)])
+def test_random_functions(folder, numbers, length):
+    """Programs of random operations, truth values among them, and of several parts."""
+    def together(x):
+        return np.array([random_function(seed, length, numbers)(x) for seed in range(8)])
+
+    rows = Rows(folder / f"random{length}", {"by_chance": (engine.gufunc(together, "(4)->(8,3)"), None)})
+    rows.require_same(rows.built("gcc"), "by_chance", rows.drawn("by_chance", 300))
 
 
 # ---------------------------------------------------------------- robots

@@ -31,6 +31,7 @@ def dot():
     ("dot.c", {"name": "größe"}, "name is 'größe'; expected an identifier of C"),
     ("dot.c", {"name": "while"}, "name is 'while', which C or its library has already; expected another"),
     ("sin.c", {}, "name is 'sin', which C or its library has already"),
+    ("random.so", {}, "name is 'random', which C or its library has already"),
     ("dot.c", {"name": 3}, "name is 3; expected an identifier of C"),
     ("dot.o", {"target": "aarch46"}, r"target is 'aarch46' \(did you mean 'aarch64'\?\); expected one of x86-64, aarch64, riscv64, thumb"),
     ("dot.c", {"target": "aarch64"}, "target is 'aarch64' for 'dot.c'; expected one for a .o alone"),

@@ -24,7 +24,8 @@ def simulated(simulator: Simulator, environment: Any, geometry: str) -> str:
     environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
     scene = Scene(model, environment, geometry)
     links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})
-    functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns} for name, f in made.functions.items()}
+    functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
+                 for name, f in made.functions.items()}  # fmt: skip
     header = {"dt": simulator.dt, "nq": model.nq, "x": made.x.tolist(), "p": made.p.tolist(), "pull": made.pull, "moving": links,
               "functions": functions}  # fmt: skip
     return document(scene, np.zeros(1), DIFFERENT, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], [HAND_STYLE])
