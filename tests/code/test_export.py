@@ -163,7 +163,7 @@ def test_all_kinds_of_functions(tmp_path):
     """Control systems, robots at parameters, wrenches, derivatives, and functions without arguments or results."""
     needed("gcc")
     robot = engine.compile(pendulum(), parameters=["mass.rod"])
-    kinds = {"system": engine.compile(Turned()), "rate": engine.compile(Turned()).dynamics, "at": robot.at({"mass.rod": 3.0}).aba,
+    kinds = {"turned": engine.compile(Turned()), "rate": engine.compile(Turned()).dynamics, "at": robot.at({"mass.rod": 3.0}).aba,
              "forced": engine.compile(pendulum()).aba.forced, "slope": engine.jacobian(lambda x: x * x, "(n)->(n)", n=2),
              "energies": engine.compile(pendulum()).energy,
              "fixed": engine.gufunc(lambda x, y: np.array([1.0, 2.0]), "(),(0)->(2)"),
