@@ -36,7 +36,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     target : of a .o the processor: "x86-64" (with AVX2 and FMA), "aarch64", "riscv64", "thumbv7em" (Cortex-M7, with doubles); this one by
         default
     part : of a simulator "step", the state after a step from that before, or "controller", what it commands at the beginning of a step,
-        and its memory from then on
+        and what it holds and remembers from then on
 
     Raises
     ------

@@ -145,18 +145,18 @@ def controller_of(simulator: Simulator, name: str) -> Exported:
         after = c.update(s, own, memory, None, simulator.dt)
         effect = c.act(s, own, after, None)
         rate = {"rate": effect.rate} if own.size else {}
-        return effect.commands | rate | ({"memory_next": after} if memory.size else {})
+        return effect.commands | rate | ({"held_next": after} if memory.size else {})
 
     program = trace(controlled, [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), c.memory.shape], named=True)
     held = laid(c.held) if c.memory.size else ()
     given = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
              Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
              Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
-             Value("memory", c.memory.shape, "what it remembers", held)]  # fmt: skip
+             Value("held", c.memory.shape, "what it remembers, and what holds until it is asked again", held)]  # fmt: skip
     given = [v if k < 3 or k == 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
     texts = {"tau": "generalized forces, N·m and N", "rate": "rate of its own state, which whoever calls integrates",
-             "memory_next": "what it remembers from now on"}  # fmt: skip
-    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=held if r.name == "memory_next" else ())
+             "held_next": "the same from now on, for the next step"}  # fmt: skip
+    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=held if r.name == "held_next" else ())
                for r in results_of(program)]  # fmt: skip
     p, z = plant.parameters.join(plant.values), plant.initial_states()
 
@@ -168,9 +168,10 @@ def controller_of(simulator: Simulator, name: str) -> Exported:
         rng = np.random.default_rng(round(1e6 * x[0]) + 1)
         return [x[0] + simulator.dt, *model.random(rng), p, z, y[-1] if c.memory.size else c.memory]
 
+    initial = ({"p": p} if given[3].passed else {}) | ({"held": c.memory} if c.memory.size else {})
     summary = [f"controller {c.called.name} of '{model.name}', asked at the beginning of each step of {simulator.dt!r} s"]
     return Exported(program, name, given, results, False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
-                    again, {"memory": c.memory} if c.memory.size else {})  # fmt: skip
+                    again, initial)  # fmt: skip
 
 
 def reads(program: Program, given: list[Value], k: int) -> bool:

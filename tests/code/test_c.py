@@ -212,6 +212,12 @@ def test_a_header_says_what_arguments_are(tmp_path):
     for part in ("aba of 'pendulum'", "Return the accelerations v̇", "q (1): configuration, rad and m, in the order of NOTATION.md",
                  "from [0] on: pivot", "tau (1): generalized forces, N·m and N", "a result or an argument is not finite"):  # fmt: skip
         assert part in words
+    export_code(controllers()["remembers"][0], tmp_path / "law.c", part="controller")
+    header = (tmp_path / "law.h").read_text()
+    for part in ("double v[1], const double p[3], const double held[6], double tau[1], double held_next[6]",
+                 "from [2] on: gain", "from [2] on: memory", "#define LAW_INITIAL_HELD {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}",
+                 "#define LAW_INITIAL_P {0.0, 0.0, 3.0}"):  # fmt: skip
+        assert part in header
     export_code(engine.Simulator(pendulum(), parameters={"mass.rod": 2.0}), tmp_path / "step.c")
     header = (tmp_path / "step.h").read_text()
     assert "int step(double k, const double p[1], const double x[2], double x_next[2])" in header

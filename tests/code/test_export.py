@@ -11,7 +11,7 @@ from engine.code import ExportError, export_code
 from engine.code.exported import RESERVED, identifier
 from engine.compiler.kernels import Kernel
 from engine.rigid_body import Dynamics, LieState
-from tests.code.programs import needed, reported
+from tests.code.programs import needed, reported, run
 from tests.code.robots import pendulum
 
 
@@ -136,15 +136,21 @@ def test_names_are_those_of_c():
     assert {"int", "sin", "work"} <= RESERVED
 
 
-def odd(double, t4, γ, work, result, odd):
-    return double + t4 * γ - work * result + odd
+def odd(double, t4, γ, work, result, odd, memory):
+    return double + t4 * γ - work * result + odd * memory
 
 
 def test_arguments_of_any_name(tmp_path):
     """Words of C, names of its own, the function's, and the result's."""
     needed("gcc")
-    export_code(engine.gufunc(odd, "(),(2),(2),(),(),()->(2)"), tmp_path / "odd.c")
+    export_code(engine.gufunc(odd, "(),(2),(2),(),(),(),(2)->(2)"), tmp_path / "odd.c")
     assert reported(tmp_path, "odd", "gcc", "-std=c99") == "ok: odd, 20 samples, bit for bit\n"
+
+
+def test_an_argument_called_as_the_memory_of_webassembly(tmp_path):
+    needed("node")
+    export_code(engine.gufunc(odd, "(),(2),(2),(),(),(),(2)->(2)"), tmp_path / "odd.wasm")
+    assert run(["node", "odd_test.mjs"], tmp_path) == "ok: odd, 20 samples, within 1e-12\n"
 
 
 # ---------------------------------------------------------------- other functions

@@ -84,7 +84,7 @@ def test_a_shared_library_needs_a_linker(tmp_path, monkeypatch):
 
 
 def test_webassembly(written, tmp_path):
-    """Within 1e-12, as it has no fused multiply-adds; an argument called as its memory has another name."""
+    """Within 1e-12, as it has no fused multiply-adds."""
     needed("node")
     for name, (f, part) in written.items():
         path = export_code(f, tmp_path / f"{name}.wasm", part=part)
