@@ -20,6 +20,7 @@ from engine import (
 )
 from engine.campaign import Campaign, CampaignError, Runs, load_campaign
 from engine.checks import EngineError, EngineWarning
+from engine.code import ExportError, export_code
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
 from engine.compiler.trace import TraceError
@@ -75,13 +76,13 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Builder", "Campaign", "CampaignError", "CompiledSystem", "ConstraintError",
     "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics", "EngineError", "EngineWarning",
-    "Event", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification", "IdentificationError",
+    "Event", "ExportError", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification", "IdentificationError",
     "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model", "ModelError", "Mounted",
     "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server", "Shown", "SimulationError",
     "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory",
     "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile", "compiler",
-    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
-    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign",
-    "load_mesh", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
+    "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "export_code",
+    "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load",
+    "load_campaign", "load_mesh", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
     "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -41,16 +41,17 @@ ROOMS = {
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "simulation"},
+    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "code", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
+    "code": ({"checks", "ops", "model", "dynamics", "compiler", "simulation"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "simulation", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "identification", "campaign", "viewer"}, set()),
+    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

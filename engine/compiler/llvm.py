@@ -76,6 +76,10 @@ class Module:
         """How many vector registers there are."""
         return machine.registers()
 
+    def most(self) -> int:
+        """Lanes that one sample's equal parts go in."""
+        return machine.width() if self.width == 1 else 1
+
     def constant(self, *c: str) -> int:
         """Where constants stand side by side in their table."""
         if c not in self.constants:
@@ -143,8 +147,8 @@ end:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
-            most = machine.width() if self.width == 1 else 1
-            self.functions[program.key] = self._emit(program, laned(nodes, outputs, [size(s) for s in program.shapes_in], most), callees)
+            made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
+            self.functions[program.key] = self._emit(program, made, callees)
         return self.functions[program.key]
 
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
@@ -166,7 +170,7 @@ end:
         for i, node in enumerate(nodes):
             if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
                 place[i] = place[node[1]]
-        slot, slots, leaving = residence(nodes, outputs, parts, place, machine.registers() - SPARE, made.wide)
+        slot, slots, leaving = residence(nodes, outputs, parts, place, self.registers() - SPARE, made.wide)
         size += 3 * room
         slot = {i: size + k for i, k in slot.items()}
         arguments = size + slots

@@ -128,11 +128,12 @@ def assemble(text: str) -> list[bytes]:
     return [assembled(module) for module in modules]
 
 
-def assembled(text: str) -> bytes:
-    """Object code of one module. The graph is folded and fused already: LLVM inlines, selects, schedules and allocates registers."""
+def assembled(text: str, host: Any = None) -> bytes:
+    """Object code of one module, for the host or another of LLVM's target machines. The graph is folded and fused already: LLVM inlines,
+    selects, schedules and allocates registers."""
     module = llvm().parse_assembly(text, llvm().create_context())
     module.verify()
-    host = target()
+    host = target() if host is None else host
     builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
     builder.getModulePassManager().run(module, builder)
     ffi = llvm().ffi

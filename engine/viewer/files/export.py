@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.checks import path_of, writing
+from engine.simulation import Simulator
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
 from engine.viewer.files.rrd import rerun, rrd
+from engine.viewer.files.simulated import simulated
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene, scene_of
 
@@ -23,7 +25,8 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
 
     Parameters
     ----------
-    source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene
+    source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene; or, for a page, a
+        :class:`engine.Simulator`: the page simulates by itself, from the neutral configuration at rest, and links can be pulled
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
@@ -34,10 +37,13 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     ------
     ViewerError : the suffix is another, the path cannot be written, there is nothing to see, the trajectory is not finite, or rerun is
         not installed
+    ExportError : a simulator that is no single program (events, plain Python)
     """
     path = writable(path)
-    scene = scene_of(source, environment, geometry)
-    data = WRITERS[path.suffix.lower()](scene, fps)
+    if isinstance(source, Simulator) and path.suffix.lower() == ".html":
+        data = simulated(source, environment, geometry).encode()
+    else:
+        data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path

@@ -25,6 +25,8 @@ from engine.viewer.scene.surface import Surface
 Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
 SCRIPTS = ("motion.js", "camera.js", "scene.js", "renderer.js", "main.js")
+#: what pages of simulations have besides
+HANDS, HAND_STYLE = (PAGE / "pick.js", PAGE / "hands.js"), PAGE / "hands.css"
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
           "surface.vert", "surface.frag", "dark.frag", "space.vert", "space.frag", "stars.vert", "stars.frag")  # fmt: skip
 

@@ -16,7 +16,7 @@ from engine.simulation import Live
 from engine.spatial import quaternion
 from engine.viewer.display.facts import Plot
 from engine.viewer.display.readings import Readings
-from engine.viewer.files.html import DIFFERENT, document
+from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, document
 from engine.viewer.files.motion import sample_times
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
@@ -68,8 +68,8 @@ class Stage:
         times = sample_times(self.scene, self.fps)[: None if self.kind == "motion" else 1]
         served = {"kind": self.kind, "name": self.name, "moving": self.moving, "rollouts": self.scene.actors[0].instances,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
-        return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [PAGE / "pick.js", PAGE / "served.js"],
-                        [PAGE / "served.css"])  # fmt: skip
+        return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [*HANDS, PAGE / "served.js"],
+                        [HAND_STYLE, PAGE / "served.css"])  # fmt: skip
 
     # ------------------------------------------------------------ what is seen
 

@@ -302,7 +302,7 @@ async function start() {
   const image = ([at, length]) => createImageBitmap(new Blob([new Uint8Array(buffer, at, length)], {type: "image/png"}),
     {premultiplyAlpha: "none", colorSpaceConversion: "none"});
   const scene = new Scene(header, buffer, await Promise.all(header.images.map(image)));
-  window.page = header.served ? new Served(scene) : new Page(scene);
+  window.page = header.served ? new Served(scene) : header.simulated ? new Simulated(scene, await modules(header.simulated)) : new Page(scene);
 }
 
 start().catch(error => {

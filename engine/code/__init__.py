@@ -1,0 +1,6 @@
+"""Compiled functions, simulations' steps and controllers as code: C99, objects for other processors, WebAssembly."""
+
+from engine.code.export import export_code
+from engine.code.functions import ExportError
+
+__all__ = ["ExportError", "export_code"]

@@ -1,0 +1,126 @@
+"""The engine's own elementary functions in C, from the text that LLVM gets of them: every constant and every step is the same."""
+
+from __future__ import annotations
+
+import re
+
+from engine.code.translate import FUNCTIONS, TYPES, Expressions, decimal
+from engine.compiler import exponentials, vecmath
+
+#: what others are made of: bits of doubles, and two numbers together
+PAIR = """typedef struct { double a, b; } pair;"""
+BITS = """static uint64_t bits_of(double x)
+{
+    union { double x; uint64_t n; } u;
+    u.x = x;
+    return u.n;
+}"""
+NUMBER = """static double number_of(uint64_t n)
+{
+    union { double x; uint64_t n; } u;
+    u.n = n;
+    return u.x;
+}"""
+SINCOS = f"""/* sine and cosine; the C library's where x is beyond 2^46 */
+static pair sincos_of(double x)
+{{
+    if (fabs(x) > {decimal(vecmath.LARGE)})
+        return (pair){{sin(x), cos(x)}};
+    return sincos_near(x);
+}}"""
+#: where the processor has no fma and the C library rounds it twice, as newlib does
+SOFT_FMA = """#if defined(SOFT_FMA) || (defined(__NEWLIB__) && !defined(__FP_FAST_FMA))
+/* x + y and what it loses */
+static double sum(double x, double y, double *lost)
+{
+    const double s = x + y, z = s - x;
+    *lost = (x - (s - z)) + (y - z);
+    return s;
+}
+
+/* a b + c, rounded once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008) */
+static double soft_fma(double a, double b, double c)
+{
+    const double p = a * b, u = 134217729.0 * a, v = 134217729.0 * b, ah = u - (u - a), bh = v - (v - b), al = a - ah, bl = b - bh;
+    const double product_lost = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    union { double x; uint64_t n; } odd;
+    double sum_lost, last, rest, y;
+    y = sum(p, sum(c, product_lost, &sum_lost), &last);
+    odd.x = sum(sum_lost, last, &rest);
+    if (rest != 0.0 && !(odd.n & 1))
+        odd.n += (rest > 0.0) == (odd.x > 0.0) ? 1 : UINT64_MAX;
+    y += odd.x;
+    return y != 0.0 && isfinite(y) ? y : p + c;
+}
+#define fma soft_fma
+#endif"""
+#: name in C -> what it needs, and its text
+NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
+         "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),
+         "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of")}  # fmt: skip
+
+
+def definition(name: str) -> str:
+    """C of one of the functions."""
+    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS}
+    if name in known:
+        return known[name]
+    if name.endswith("_of") and name != "stumpff_of":
+        return translated(getattr(exponentials, name.removesuffix("_of"))(1))
+    whole = vecmath.near(1) if name == "sincos_near" else vecmath.stumpff(1)
+    own = {c: n for n, c in FUNCTIONS.items()}[name]
+    (text,) = (t for t in re.split(r"(?<=\n\})\n", whole) if f" @{own}(" in t.splitlines()[0])
+    return translated(text)
+
+
+def needed(names: set[str]) -> list[str]:
+    """Definitions of functions and of all that they need, in order."""
+    found: dict[str, None] = {}
+
+    def need(name: str) -> None:
+        for other in NEEDS[name]:
+            need(other)
+        found.setdefault(name)
+
+    for name in sorted(names):
+        need(name)
+    return [definition(name) for name in found]
+
+
+def translated(text: str) -> str:
+    """C of a function in LLVM IR: each instruction a statement, each block a label."""
+    head, *lines = text.splitlines()
+    kind, name, given = re.match(r"define internal (.+?) @(\S+?)\((.*)\) ", head).groups()  # type: ignore[union-attr]
+    arguments = re.findall(r"(double|\{double, double\}) %(\w+)", given)
+    e = Expressions({f"%{x}": x for _, x in arguments})
+    phis = {x: re.findall(r"\[(%\w+), %(\w+)\]", line) for line in lines for x in re.findall(r"%(\w+) = phi", line)}
+    out = [f"    {TYPES[kind]} {x};" for x in phis]
+    block = "entry"
+
+    def go(to: str) -> str:
+        return "".join(f"{x} = {e.of[v]}; " for x, ways in phis.items() for v, b in ways if b == block and starts[to] == x) + f"goto {to};"
+
+    starts = {label: (re.findall(r"%(\w+) = phi", lines[k + 1]) or [""])[0] for k, line in enumerate(lines)
+              for label in re.findall(r"^(\w+):$", line)}  # fmt: skip
+    for line in lines[:-1]:
+        if label := re.fullmatch(r"(\w+):", line):
+            block = label[1]
+            out += [f"{block}:;"] if block != "entry" else []
+        elif jump := re.fullmatch(r"  br (?:i1 (\S+), label %(\w+), label|label) %(\w+)", line):
+            condition, first, last = jump.groups()
+            if condition:
+                out.append(f"    if ({e.of[condition]}) {{ {go(first)} }}")
+            out.append(f"    {go(last)}")
+        elif result := re.fullmatch(r"  ret .+? (%\w+)", line):
+            out.append(f"    return {e.of[result[1]]};")
+        else:
+            name_there, instruction = re.fullmatch(r"  %([\w.]+) = (.*)", line).groups()  # type: ignore[union-attr]
+            e.of[f"%{name_there}"] = x = name_there.replace(".", "_")
+            if not instruction.startswith("phi"):
+                c, of = e.expression(instruction)
+                if of in ("half", "{double, double}") and not instruction.startswith("call"):
+                    e.of[f"%{name_there}"] = c
+                else:
+                    out.append(f"    const {TYPES[of]} {x} = {c};")
+    given_c = ", ".join(f"{TYPES[k]} {x}" for k, x in arguments)
+    return "\n".join([f"static {TYPES[kind]} {FUNCTIONS[name]}({given_c})", "{", *out, "}"])

@@ -1,0 +1,100 @@
+"""Compiled functions as code for other programs and processors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from engine.checks import path_of, shown, writing
+from engine.code.functions import ExportError
+from engine.code.objects import object_code, shared_object
+from engine.code.script import script
+from engine.code.sources import exported
+from engine.code.texts import header, selftest, source
+from engine.code.wasm import wasm
+
+SUFFIXES = (".c", ".o", ".so", ".wasm")
+
+
+def export_code(f: Any, path: str | Path, name: str | None = None, target: str | None = None, part: str | None = None) -> Path:
+    """Write a compiled function as code that runs without the engine; return its path.
+
+    Beside it come a header, ``NAME.h``, which says what arguments and results are, and a self-test with the engine's own results:
+    ``NAME_test.c``, or of WebAssembly ``NAME_test.mjs`` for Node.js. The function takes its arguments, then where its results go: numbers
+    are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
+    and asks <math.h> alone.
+
+    Parameters
+    ----------
+    f : of :func:`engine.gufunc` and :func:`engine.compile` (``robot.aba``; ``robot.aba.forced`` with wrenches; a control system's
+        functions, or the whole: its step ``x⁺(x, u, t, dt)``), derivatives, or a :class:`engine.Simulator`
+    path : "robot.c", C99, the same bits as the engine's on any processor whose fma rounds once; "robot.o" and "robot.so", what LLVM makes,
+        the same bits too; "robot.wasm", WebAssembly, which has no fma: within 1e-12 of the largest entry. It exports ``memory``, the
+        function, and where in memory arguments and results may lie and how many numbers they are: ``q`` and ``q_size``
+    name : the function's in C; by default the file's
+    target : of a .o the processor: "x86-64" (with AVX2 and FMA), "aarch64", "riscv64", "thumbv7em" (Cortex-M7, with doubles); this one by
+        default
+    part : of a simulator "step", the state after a step from that before, or "controller", what it commands at the beginning of a step,
+        and what it holds and remembers from then on
+
+    Raises
+    ------
+    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written
+
+    Examples
+    --------
+    The product x₀ y₀ + x₁ y₁ is one multiplication, and one fused multiply-add:
+
+    >>> import tempfile, engine
+    >>> dot = engine.gufunc(lambda x, y: x @ y, "(n),(n)->()", n=2)
+    >>> path = export_code(dot, Path(tempfile.mkdtemp()) / "dot.c")
+    >>> print(path.read_text().split("#endif")[-1].strip())  # doctest: +ELLIPSIS
+    int dot(const double x[restrict 2], const double y[restrict 2], double result[restrict 1])
+    {
+        const double t4 = x[0] * y[0];
+        const double t5 = fma(x[1], y[1], t4);
+        result[0] = t5;
+    ...
+    """
+    path = writable(path)
+    suffix = path.suffix.lower()
+    if target is not None and suffix != ".o":
+        raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
+    e = exported(f, path.stem if name is None else name, part)
+    code, work, about = made(e, suffix, target)
+    beside = {f"{e.name}.h": header(e, work, about)}
+    beside |= {f"{e.name}_test.mjs": script(e)} if suffix == ".wasm" else {f"{e.name}_test.c": selftest(e, work)}
+    with writing(path, ExportError):
+        path.write_bytes(code)
+        for file, text in beside.items():
+            path.with_name(file).write_text(text, encoding="utf-8")
+    return path
+
+
+def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
+    """What is in a file, how many doubles the function must be lent, and what the header says of it."""
+    if suffix == ".c":
+        text, work = source(e)
+        return text.encode(), work, ""
+    if suffix == ".wasm":
+        code, work = wasm(e)
+        return code, work, ("In WebAssembly the arguments are addresses in memory (i32) and numbers (f64); those of room for each are "
+                            "exported as globals by its name. sin, cos, tan, asin, acos, atan, atan2, pow and fmod are imported from "
+                            "'env', where they are called.")  # fmt: skip
+    code, work = object_code(e, target)
+    return (shared_object(code) if suffix == ".so" else code), work, f"Object code for {target or 'the processor that it was made on'}."
+
+
+def writable(path: str | Path) -> Path:
+    """Return the path, or raise where no such file can be written: asked before the work is done."""
+    path = path_of(path, ExportError)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ExportError(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise ExportError(f"'{path}' is a folder; expected the path of a file")
+    if not path.parent.is_dir():
+        raise ExportError(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ExportError(f"'{path}' cannot be written; expected a path with permission to write")
+    return path

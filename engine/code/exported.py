@@ -1,0 +1,170 @@
+"""What is written as code: a program, what its arguments and results are called and mean, and samples of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.checks import shown
+from engine.code.functions import ExportError
+from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.program import Program, Shape, size
+
+Array = np.ndarray
+#: samples that a self-test holds, and numbers in all of them
+SAMPLES, NUMBERS = 20, 20_000
+#: words of C and C++, and what generated code, <math.h> and <stdint.h> call theirs
+RESERVED = {
+    "APART", "INFINITY", "NAN", "SOFT_FMA", "acos", "and", "and_eq", "asin", "asm", "atan", "atan2", "auto", "bad", "bitand", "bitor",
+    "bits_of", "bool", "break", "case", "catch", "ceil", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
+    "copysign", "cos", "cosh", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "exp", "exp2", "exp_of",
+    "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma", "fmax", "fmin", "fmod", "for", "frexp",
+    "friend", "gamma", "goto", "high", "hypot", "if", "ilogb", "inline", "int", "j0", "j1", "jn", "ldexp", "lgamma", "log", "log10",
+    "log1p", "log2", "log_of", "logb", "long", "main", "modf", "mutable", "namespace", "nan", "new", "not", "not_eq", "nullptr",
+    "number_of", "once", "operator", "or", "or_eq", "pair", "pow", "private", "protected", "public", "register", "reinterpret_cast",
+    "restrict", "return", "rint", "round", "short", "signed", "signgam", "sin", "sincos_near", "sincos_of", "sinh", "sizeof",
+    "soft_fma", "sqrt", "static", "static_cast", "struct", "stumpff_far", "stumpff_of", "sum", "switch", "tan", "tanh", "tanh_of",
+    "template", "tgamma", "this", "throw", "true", "trunc", "try", "turn", "typedef", "typeid", "typename", "union", "unsigned",
+    "using", "virtual", "void", "volatile", "wchar_t", "while", "whole", "work", "xor", "xor_eq", "y0", "y1", "yn",
+}
+
+#: names of functions of the C library and of systems, which a linker may put in place of one's own
+LIBRARY = {
+    "abort", "abs", "access", "alarm", "atexit", "atof", "atoi", "atol", "bsearch", "calloc", "clock", "close", "connect", "div",
+    "dup", "exit", "fclose", "feof", "fgetc", "fgets", "fopen", "fork", "fprintf", "fputs", "fread", "free", "fscanf", "fseek",
+    "fwrite", "getc", "getenv", "index", "kill", "labs", "link", "listen", "longjmp", "malloc", "memchr", "memcmp", "memcpy",
+    "memmove", "memset", "mktime", "nice", "open", "pause", "perror", "pipe", "poll", "printf", "putc", "puts", "qsort", "raise",
+    "rand", "random", "read", "realloc", "remove", "rename", "rindex", "scanf", "select", "send", "setjmp", "signal", "sleep",
+    "socket", "sprintf", "srand", "srandom", "stat", "strcat", "strchr", "strcmp", "strcpy", "strlen", "strtod", "system", "time",
+    "times", "tmpfile", "truncate", "ungetc", "unlink", "vprintf", "wait", "write",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An argument or a result: its name in C, its shape, what it is, and what its entries are (from where on, names).
+
+    ``bound`` is the number that stands for an argument which nobody gives; ``passed`` whether one is given at all.
+    """
+
+    name: str
+    shape: Shape
+    text: str = ""
+    parts: tuple[tuple[int, str, tuple[str, ...]], ...] = ()
+    bound: float | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return size(self.shape)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is a parameter in C."""
+        return self.bound is None and self.size > 0
+
+
+@dataclass
+class Exported:
+    """A function that is written as code.
+
+    Attributes
+    ----------
+    name : in C
+    given, results : of the program's arguments and results, all of them in order
+    strict : whether arguments that are not finite are reported too
+    summary : what it is, paragraphs
+    draw : arguments at random, from a generator
+    first : arguments to begin with; each sample's result then begins the next, by ``again``
+    again : (arguments, results) -> the next sample's arguments
+    """
+
+    program: Program
+    name: str
+    given: list[Value]
+    results: list[Value]
+    strict: bool
+    summary: list[str]
+    draw: Callable[[np.random.Generator], Sequence[Any]]
+    first: Sequence[Any] | None = None
+    again: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
+    initial: dict[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.returned:
+            raise ExportError(f"{self.summary[0]} has no results; expected some")
+        taken = {self.name, "memory"}                                          # which WebAssembly has
+        self.given, self.results = named(self.given, taken), named(self.results, taken)
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The arguments that C takes."""
+        return [a for a in self.given if a.passed]
+
+    @property
+    def returned(self) -> list[Value]:
+        """The results that C fills in."""
+        return [r for r in self.results if r.size]
+
+    @functools.cached_property
+    def compiled(self) -> Gufunc:
+        """The same in the engine, which says nothing of what is not finite."""
+        return Gufunc(self.program, signature_of(self.program), [a.name for a in self.given])
+
+    def call(self, *arguments: Any) -> tuple[Array, ...]:
+        """The engine's results."""
+        with np.errstate(invalid="ignore"):
+            found = self.compiled(*arguments)
+        return tuple(np.asarray(x) for x in (found if isinstance(found, tuple) else (found,)))
+
+    def samples(self) -> list[tuple[list[Array], list[Array]]]:
+        """Arguments and results, those that C has, flat: the same ones each time."""
+        rng = np.random.default_rng(0)
+        width = sum(x.size for x in (*self.parameters, *self.returned))
+        x, found = self.first or self.draw(rng), []
+        for _ in range(max(2, min(SAMPLES, NUMBERS // max(width, 1)))):
+            y = self.call(*x)
+            found.append(([np.ravel(a) for a, of in zip(x, self.given, strict=True) if of.passed],
+                          [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size]))  # fmt: skip
+            x = self.again(x, y) if self.again else self.draw(rng)
+        return found
+
+
+def identifier(name: str, taken: Iterable[str] = ()) -> str:
+    """A name in C like one that may be none: other characters become _, and what is taken gets one more."""
+    found = re.sub(r"\W", "_", name.replace("⁺", "_next").encode("ascii", "replace").decode().replace("?", "_")) or "_"
+    found = f"x{found}" if not found[0].isalpha() else found
+    while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st)\d+|in|out|i", found):
+        found += "_"
+    return found
+
+
+def require_name(name: Any) -> str:
+    """Return a function's name; ExportError where C has no such."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ExportError(f"name is {shown(name)}; expected an identifier of C: letters, digits and _, no digit first")
+    if name in RESERVED | LIBRARY or name.startswith("_"):
+        raise ExportError(f"name is '{name}', which C or its library has already; expected another")
+    return name
+
+
+def named(values: list[Value], taken: set[str]) -> list[Value]:
+    """Values with names that C takes, each once, and none that is taken."""
+    found = []
+    for value in values:
+        found.append(dataclasses.replace(value, name=identifier(value.name, taken)))
+        taken.add(found[-1].name)
+    return found
+
+
+def results_of(program: Program) -> list[Value]:
+    """The results of a program, by its own names or as they are numbered."""
+    many = len(program.shapes_out) > 1
+    names = program.names or tuple(f"result_{k}" if many else "result" for k in range(len(program.shapes_out)))
+    return [Value(n, s) for n, s in zip(names, program.shapes_out, strict=True)]

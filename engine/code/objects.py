@@ -1,0 +1,129 @@
+"""Object code for other processors, by LLVM: what the engine itself runs, under the same header as the C."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+from engine.checks import one_of
+from engine.code.exported import Exported
+from engine.code.functions import ExportError
+from engine.code.texts import STACK
+from engine.compiler import machine
+from engine.compiler.entry import put_finite
+from engine.compiler.llvm import Module
+from engine.compiler.vecmath import literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of processor: how LLVM calls it, and how many registers for doubles it has."""
+
+    triple: str
+    cpu: str
+    features: str = ""
+    abi: str = ""
+    registers: int = 16
+
+
+#: with fused multiply-adds of doubles, all of them but WebAssembly
+TARGETS = {
+    "x86-64": Target("x86_64-unknown-linux-gnu", "x86-64-v3"),                 # from 2013 on
+    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", registers=32),
+    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d", 32),
+    "thumbv7em": Target("thumbv7em-unknown-none-eabihf", "cortex-m7"),                 # with the unit for doubles
+    "wasm": Target("wasm32-unknown-unknown", "generic", "+bulk-memory,+nontrapping-fptoint,+sign-ext", registers=64),
+}
+
+
+class Portable(Module):
+    """A module for another processor than this one."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(1)
+        self.target = target
+
+    def registers(self) -> int:
+        return self.target.registers
+
+    def most(self) -> int:
+        return 1
+
+
+def object_code(e: Exported, target: str | None) -> tuple[bytes, int]:
+    """An object file with the function, for a target by its name or for this processor, and how many doubles it must be lent."""
+    name = target if target is None else one_of("target", target, [t for t in TARGETS if t != "wasm"], ExportError)
+    text, work = with_entry(e, Module(1) if name is None else Portable(TARGETS[name]))
+    return assembled(text, name), work
+
+
+@machine.alone
+def assembled(text: str, name: str | None) -> bytes:
+    """Object code of IR text, whose segments are hidden from other objects."""
+    llvm = machine.llvm()
+    if name is None:
+        host = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="pic", codemodel="default")
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        t = TARGETS[name]
+        reloc = "static" if "none" in t.triple or name == "wasm" else "pic"
+        host = llvm.Target.from_triple(t.triple).create_target_machine(cpu=t.cpu, features=t.features, opt=2, reloc=reloc,
+                                                                       codemodel="default", abiname=t.abi)  # fmt: skip
+        text = f'target triple = "{t.triple}"\ntarget datalayout = "{host.target_data}"\n{text}'
+    return machine.assembled(text.replace("\ndefine hidden ", "\ndefine internal "), host)
+
+
+def with_entry(e: Exported, module: Module) -> tuple[str, int]:
+    """IR text of the function as C calls it, and how many doubles it must be lent: those that it needs, where they are too many for the
+    stack, else none."""
+    f, work = module.function(e.program)
+    n_in, n_out = e.program.n_in, len(e.program.outputs)
+    need = n_in + n_out + work
+    taken = need <= STACK
+    put_finite(module)
+    parameters = [f"double %{a.name}" if not a.shape else f"ptr %{a.name}" for a in e.parameters] + [f"ptr %{r.name}" for r in e.returned]
+    parameters += [] if taken else ["ptr %work"]
+    lines = [f"define i32 @{e.name}({', '.join(parameters)}) nounwind {{"]
+    lines += [f"  %work = alloca [{need} x double], align 64"] if taken else []
+    lines += [f"  %results = getelementptr double, ptr %work, i64 {n_in}", f"  %rest = getelementptr double, ptr %work, i64 {n_in + n_out}"]
+    k = 0
+    for i, a in enumerate(e.given):
+        lines.append(f"  %in{i} = getelementptr double, ptr %work, i64 {k}")
+        if a.bound is not None:
+            lines += [f"  %in{i}.{j} = getelementptr double, ptr %in{i}, i64 {j}\n  store double {literal(a.bound)}, ptr %in{i}.{j}"
+                      for j in range(a.size)]  # fmt: skip
+        elif not a.shape:
+            lines.append(f"  store double %{a.name}, ptr %in{i}")
+        elif a.size:
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %in{i}, ptr align 8 %{a.name}, i64 {8 * a.size}, i1 false)")
+        k += a.size
+    lines.append(f"  call void {f}(ptr %work, ptr %results, ptr %rest, i64 1, i64 0, i64 0, i64 0)")
+    k = n_in
+    for i, r in enumerate(e.results):
+        if r.size:
+            lines.append(f"  %out{i} = getelementptr double, ptr %work, i64 {k}")
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %{r.name}, ptr align 8 %out{i}, i64 {8 * r.size}, i1 false)")
+        k += r.size
+    first, n = ("%work", n_in + n_out) if e.strict else ("%results", n_out)
+    lines += [f"  %good = call i1 @all_finite(ptr {first}, i64 {n})", "  %bad = xor i1 %good, true", "  %status = zext i1 %bad to i32",
+              "  ret i32 %status", "}"]  # fmt: skip
+    return "\n".join([str(module), *lines]), 0 if taken else need
+
+
+def shared_object(code: bytes) -> bytes:
+    """A shared library of an object for this machine, linked by the system's compiler."""
+    cc = which("cc") or which("gcc") or which("clang")
+    if cc is None:
+        raise ExportError("there is no C compiler (cc) that links a .so; expected one, or a .o that is linked elsewhere")
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        (at / "code.o").write_bytes(code)
+        done = subprocess.run([cc, "-shared", "-o", "code.so", "code.o", "-lm"], cwd=at, capture_output=True, text=True)
+        if done.returncode:
+            raise ExportError(f"{cc} does not link: {done.stderr.strip().splitlines()[-1:]}; expected a compiler for this machine")
+        return (at / "code.so").read_bytes()

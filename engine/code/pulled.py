@@ -1,0 +1,80 @@
+"""What a page needs to simulate by itself: a simulator's step with a link that is pulled, as WebAssembly, and where its links are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.code.exported import Exported
+from engine.code.sources import exported
+from engine.code.wasm import wasm
+from engine.compiler.gufunc import shaped
+from engine.model import Model
+from engine.simulation import Simulator
+from engine.simulation.live import Pull
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Module:
+    """A function in WebAssembly: its arguments by name, and whether each is an array; the name of its result."""
+
+    code: bytes
+    takes: list[tuple[str, bool]]
+    returns: str
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A simulator whose links are pulled.
+
+    Attributes
+    ----------
+    functions : "step" (k, p, x) -> x; "poses" (q) -> T_WL (nlinks, 4, 4); "mass" (q, chosen, point) -> kg, that a point of a link sets
+        against a pull
+    x, p : the whole state at rest, and the parameters that pull nothing
+    pull : where in p what begins: "link", "point", "target", "stiffness", "damping" of :class:`engine.simulation.live.Pull`
+    """
+
+    functions: dict[str, Module]
+    x: Array
+    p: Array
+    pull: dict[str, int]
+
+
+def pulled(simulator: Simulator) -> Pulled:
+    """Return what a page needs of a simulator.
+
+    Raises
+    ------
+    ExportError : a simulator that is no single program (events, plain Python)
+    """
+    model = simulator.model
+    more = simulator.with_force(Pull(), Pull.released(model))
+    step = exported(more, "step", None)
+    functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics, "poses", None), "mass": mass_of(model)}
+    where = {name.removeprefix("pull."): at.start for name, at in more.plant.parameters.slices.items() if name.startswith("pull.")}
+    return Pulled({name: module(e) for name, e in functions.items()}, step.initial["x"], step.initial["p"], where)
+
+
+def module(e: Exported) -> Module:
+    """Return a function in WebAssembly."""
+    (result,) = e.returned
+    return Module(wasm(e)[0], [(a.name, bool(a.shape)) for a in e.parameters], result.name)
+
+
+def mass_of(model: Model) -> Exported:
+    """The function of q (nq), of the link that is chosen by a one (nlinks) and of a point on it (3) to the mass that the point sets against
+    a pull, as :func:`engine.dynamics.effective_mass`."""
+    moving = [i for i, (body, _) in enumerate(model.carrier) if body >= 0]
+
+    def mass(q: Array, chosen: Array, point: Array) -> Any:
+        J: Any = sum(chosen[i] * dynamics.jacobian(model, q, model.links[i].name) for i in moving)
+        to = np.array([J[3:, k] - ops.cross(point, J[:3, k]) for k in range(model.nv)]).T
+        return 3.0 / np.trace(to @ ops.solve(dynamics.crba(model, q), to.T))
+
+    return exported(shaped(mass, f"({model.nq}),({len(model.links)}),(3)->()"), "mass", None)

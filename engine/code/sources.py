@@ -1,0 +1,180 @@
+"""What of the engine is exported, and how: compiled functions, and a simulator's step or controller."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.checks import one_of, shown
+from engine.code.exported import Exported, Value, require_name, results_of
+from engine.code.functions import ExportError
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.program import Program
+from engine.compiler.trace import trace
+from engine.model import Model
+from engine.simulation import CompiledSystem, Simulator
+from engine.simulation.compiled_system import SystemFunction
+from engine.simulation.layout import Layout
+from engine.simulation.parametrized import Parametrized
+from engine.simulation.robot_function import ARGUMENTS, RobotFunction
+
+PARTS = ("step", "controller")
+#: arguments of a control system's functions
+OF_SYSTEMS = {"x": "state", "x0": "state", "u": "controls", "t": "time, s", "dt": "step, s", "delta": "error of a state"}
+
+
+def exported(f: Any, name: str, part: str | None) -> Exported:
+    """Return what is written of a function, or of a part of a simulator, under a name of C's."""
+    name = require_name(name)
+    if isinstance(f, Simulator):
+        return of_simulator(f, name, one_of("part", "step" if part is None else part, PARTS, ExportError))
+    if part is not None:
+        raise ExportError(f"part is {shown(part)} of {shown(f)}; expected one of a Simulator only")
+    if isinstance(f, CompiledSystem):
+        f = f.discrete_dynamics
+    values = f.values if isinstance(f, Parametrized) else {}
+    f = f.make(False) if isinstance(f, Parametrized) else f
+    if not isinstance(f, Gufunc):
+        what = f"the function {f.__name__}, which is not traced" if callable(f) and hasattr(f, "__name__") else shown(f)
+        raise ExportError(f"export_code got {what}; expected a compiled function (engine.gufunc makes one), or a Simulator")
+    return of_function(f, name, values)
+
+
+# ---------------------------------------------------------------- functions
+
+
+def paragraphs(text: str | None) -> list[str]:
+    """What a docstring says before its sections, a text a paragraph."""
+    whole = re.split(r"\n\s*(?:Parameters|Leading dimensions|Notes|Examples|Raises)\b", text or "")[0]
+    return [" ".join(part.split()) for part in whole.split("\n\n") if part.strip()]
+
+
+def of_function(f: Gufunc, name: str, values: Mapping[str, Any]) -> Exported:
+    """A compiled function; of a robot with parameters, also their values."""
+    model = f.model if isinstance(f, RobotFunction) else None
+    texts = ARGUMENTS if model else OF_SYSTEMS if isinstance(f, SystemFunction) else {}
+    given = [Value(n, s, re.sub(r" ?\(\.\.\.(, [\w −]+)*\)", "", texts.get(n, "")), coordinates(model, n, s)) if texts else Value(n, s)
+             for n, s in zip(f.arguments, f.program.shapes_in, strict=True)]  # fmt: skip
+
+    def draw(rng: np.random.Generator) -> list[Any]:
+        q = model.random(rng)[0] if model else None
+        x = f.state.random(rng) if isinstance(f, SystemFunction) else None
+        known = {"q": q, "x": x, "x0": x, "t": 0.5, "dt": 0.01} if model or x is not None else {}
+        known |= {n: y for n, y in values.items() if np.shape(y) == f.program.shapes_in[f.arguments.index(n)]}
+        return [rng.standard_normal(s) if known.get(n) is None else known[n] for n, s in zip(f.arguments, f.program.shapes_in, strict=True)]
+
+    of = f" of '{model.name}'" if model else ""
+    doc = paragraphs(f.__doc__) if f.__doc__ != Gufunc.__doc__ and "__doc__" in vars(f) else []
+    return Exported(f.program, name, given, results_of(f.program), f.strict, [f"{f.name}{of}", *doc], draw)
+
+
+def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """The parts of an argument that is a configuration, or has an entry for each velocity."""
+    if model is None or shape not in ((model.nq,), (model.nv,)) or name not in ("q", "v", "vdot", "tau"):
+        return ()
+    return ((0, "", model.labels("q" if name == "q" else "v")),)
+
+
+# ---------------------------------------------------------------- simulators
+
+
+def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
+    """A step of a simulator, or what its controller does at one."""
+    plant = simulator.plant
+    if not simulator.compiled:
+        raise ExportError(f"{simulator!r} runs as plain Python (compiled=False); expected one that is compiled")
+    if plant.controller is not None and plant.controller.called.law.python:
+        raise ExportError(f"the controller {plant.controller.called.name} runs as plain Python; expected one that is compiled")
+    if part == "controller" and plant.controller is None:
+        raise ExportError(f"the simulator of '{simulator.model.name}' has no controller; expected Simulator(…, controller=…)")
+    if part == "step" and simulator.watch:
+        raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
+    simulator._kept.require_unchanged()
+    return step_of(simulator, name) if part == "step" else controller_of(simulator, name)
+
+
+def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """The parts of a vector, by their layout."""
+    return tuple((begin + where.start, n, ()) for n, where in layout.slices.items() if where.stop > where.start)
+
+
+def parameters_of(simulator: Simulator) -> Value:
+    """The parameters of a simulation."""
+    return Value("p", (simulator.plant.parameters.n,), "parameters of the simulation", laid(simulator.plant.parameters))
+
+
+def step_of(simulator: Simulator, name: str) -> Exported:
+    """The state after a step, from that before."""
+    plant, step, model = simulator.plant, simulator._step, simulator.model
+    at, program = step.layout.slices, step.process.programs[0]
+    state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
+    state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
+    p = plant.parameters.join(plant.values)
+    x0 = step.prepare(p, step.begun(model.neutral(), np.zeros(model.nv)))
+    given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
+             Value("dt", (), bound=simulator.dt), parameters_of(simulator),
+             Value("x", (step.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, as NOTATION.md has them, and "
+                   "what the simulation keeps", tuple(state))]  # fmt: skip
+    summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
+               f"and that at rest is {name.upper()}_INITIAL_X, from which the samples of {name}_test.c go on."]  # fmt: skip
+
+    def draw(rng: np.random.Generator) -> list[Any]:
+        q, v = model.random(rng)
+        return [0.0, float(rng.integers(0, 1000)), simulator.dt, p, step.prepare(p, step.begun(q, v))]
+
+    def again(x: Any, y: Any) -> list[Any]:
+        return [*x[:1], x[1] + 1.0, *x[2:4], y[0]]
+
+    return Exported(program, name, given, [Value("x_next", (step.layout.n,), "state after it")], False, summary, draw,
+                    [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
+
+
+def controller_of(simulator: Simulator, name: str) -> Exported:
+    """What a controller says at the beginning of a step, and what it remembers."""
+    plant, model = simulator.plant, simulator.model
+    c = plant.controller
+    assert c is not None
+
+    def controlled(t: Any, q: Any, v: Any, p: Any, states: Any, memory: Any) -> dict[str, Any]:
+        s = plant.context(t, q, v, states, p)
+        own = s.states.get(c.name, c.state)
+        after = c.update(s, own, memory, None, simulator.dt)
+        effect = c.act(s, own, after, None)
+        rate = {"rate": effect.rate} if own.size else {}
+        return effect.commands | rate | ({"held_next": after} if memory.size else {})
+
+    program = trace(controlled, [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), c.memory.shape], named=True)
+    held = laid(c.held) if c.memory.size else ()
+    given = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
+             Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
+             Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
+             Value("held", c.memory.shape, "what it remembers, and what holds until it is asked again", held)]  # fmt: skip
+    given = [v if k < 3 or k == 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
+    texts = {"tau": "generalized forces, N·m and N", "rate": "rate of its own state, which whoever calls integrates",
+             "held_next": "the same from now on, for the next step"}  # fmt: skip
+    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=held if r.name == "held_next" else ())
+               for r in results_of(program)]  # fmt: skip
+    p, z = plant.parameters.join(plant.values), plant.initial_states()
+
+    def draw(rng: np.random.Generator) -> list[Any]:
+        return [0.1 * float(rng.integers(0, 100)), *model.random(rng), p, z, c.memory]
+
+    def again(x: Any, y: Any) -> list[Any]:
+        """The next step, from another state: a memory goes on."""
+        rng = np.random.default_rng(round(1e6 * x[0]) + 1)
+        return [x[0] + simulator.dt, *model.random(rng), p, z, y[-1] if c.memory.size else c.memory]
+
+    initial = ({"p": p} if given[3].passed else {}) | ({"held": c.memory} if c.memory.size else {})
+    summary = [f"controller {c.called.name} of '{model.name}', asked at the beginning of each step of {simulator.dt!r} s"]
+    return Exported(program, name, given, results, False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
+                    again, initial)  # fmt: skip
+
+
+def reads(program: Program, given: list[Value], k: int) -> bool:
+    """Whether a program reads an argument."""
+    first = sum(v.size for v in given[:k])
+    return any(node[0] == "input" and first <= node[1] < first + given[k].size for node in program.nodes)

@@ -1,0 +1,117 @@
+// A page that simulates by itself: the step, the links' places and a pulled point's mass are WebAssembly, without a server.
+
+const LATE = 1 / 30, PULLED = 4 * Math.PI;                // s that a picture may compute; rad/s, as fast as what is pulled follows
+
+// The functions of the page, by name: each with its memory, run by arrays and numbers in order; it returns its result, and whether it is finite.
+async function modules(simulated) {
+  const {sin, cos, tan, asin, acos, atan, atan2, pow} = Math, env = {sin, cos, tan, asin, acos, atan, atan2, pow, fmod: (x, y) => x % y}, made = {};
+  for (const [name, {code, takes, returns}] of Object.entries(simulated.functions)) {
+    const bytes = Uint8Array.from(atob(code), c => c.charCodeAt(0));
+    const {instance: {exports: e}} = await WebAssembly.instantiate(bytes, {env});
+    const at = x => new Float64Array(e.memory.buffer, e[x].value, e[`${x}_size`].value), result = at(returns);
+    made[name] = (...given) => {
+      const passed = takes.map(([x, array], i) => array ? (at(x).set(given[i]), e[x].value) : given[i]);
+      return {bad: e[name](...passed, e[returns].value, ...(e.work ? [e.work.value] : [])), result};
+    };
+  }
+  return made;
+}
+
+class Simulated extends Hands {
+  constructor(scene, functions) {
+    super(scene);
+    Object.assign(this, {simulated: scene.simulated, functions, moving: [scene.simulated.moving], live: true, owed: 0, rate: 1});
+    document.body.insertAdjacentHTML("beforeend", '<p id="say" role="status"></p>');
+    document.body.classList.remove("still");
+    document.body.classList.add("live");
+    this.add_hands();
+    const [actor] = scene.actors;
+    actor.poses = () => actor.world;
+    this.begin_again();
+    this.play(scene.play);
+  }
+
+  // ---------------------------------------------------------------- time
+
+  play(playing) {
+    this.playing = Boolean(this.live && playing && !this.ended);
+    this.clock = null;
+    this.refresh();
+  }
+
+  seek(t) {}
+
+  begin_again() {
+    const {x, p} = this.simulated;
+    Object.assign(this, {x: Float64Array.from(x), p: Float64Array.from(p), k: 0, owed: 0, ended: false});
+    element("say").textContent = "";
+    this.grip = null;
+    this.show();
+  }
+
+  step(steps) {
+    this.play(false);
+    this.go(Math.max(steps, 0));
+    this.show();
+  }
+
+  // As many steps as time has passed; what the machine is behind by more than a picture's time is skipped.
+  advance(now) {
+    const passed = this.clock === null ? 0 : (now - this.clock) / 1000, {dt} = this.simulated;
+    this.clock = now;
+    this.owed = Math.min(this.owed + passed * this.speed, dt + LATE * this.speed);
+    const steps = Math.floor(this.owed / dt), done = this.go(steps, performance.now() + 1000 * LATE);
+    this.owed -= steps * dt;
+    if (passed) this.rate += 0.1 * (done * dt / passed - this.rate);
+    this.show(false);
+  }
+
+  // So many steps, until a moment; returns how many there were.
+  go(steps, until = Infinity) {
+    let done = 0;
+    for (; done < steps && !this.ended && (done % 16 || performance.now() < until); done++) {
+      const {bad, result} = this.functions.step(this.k, this.p, this.x);
+      if (bad) this.end();
+      else { this.x.set(result); this.k++; }
+    }
+    return done;
+  }
+
+  end() {
+    this.ended = true;
+    this.playing = false;
+    element("say").textContent = `The simulation is not finite any more from t = ${(this.k * this.simulated.dt).toPrecision(4)} s on; R begins again.`;
+  }
+
+  // Where the links are now.
+  show(refresh = true) {
+    const [{world}] = this.scene.actors, {result} = this.functions.poses(this.q);
+    for (let link = 0; 12 * link < world.length; link++) world.set(result.subarray(16 * link, 16 * link + 12), 12 * link);
+    this.t = this.k * this.simulated.dt;
+    if (refresh) this.refresh();
+  }
+
+  get q() { return this.x.subarray(0, this.simulated.nq); }
+
+  show_time() {
+    super.show_time();
+    if (!this.simulated) return;
+    element("time").textContent = `${this.t.toFixed(3)} s`;
+    element("rate").textContent = this.playing && Math.abs(this.rate / this.speed - 1) >= 0.1 ? `at ${this.rate.toFixed(2)} of real time` : "";
+  }
+
+  // ---------------------------------------------------------------- hands
+
+  pull(link, point, target) {
+    const {pull, dt} = this.simulated, chosen = this.scene.actors[0].links.map(name => Number(name === link));
+    if (!this.grip.spring) {                                                                // as long as it holds, the spring is the same
+      const {bad, result: [m]} = this.functions.mass(this.q, chosen, point), w = Math.min(PULLED, 0.1 / dt);
+      if (bad || !(m > 0)) { this.grip.slips = true; this.grip.target = null; return; }
+      this.grip.spring = [m * w * w, 2 * m * w];
+    }
+    const [stiffness, damping] = this.grip.spring;
+    for (const [name, value] of Object.entries({link: chosen, point, target, stiffness: [stiffness], damping: [damping]})) this.p.set(value, pull[name]);
+  }
+
+  release() { this.p.set(this.simulated.p); }
+}

@@ -1,0 +1,31 @@
+"""A page in which a simulation runs by itself: the browser takes its steps, draws, and pulls links."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from engine.code.pulled import pulled
+from engine.simulation import Simulator
+from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, PAGE, document
+from engine.viewer.scene.scene import Scene
+
+
+def simulated(simulator: Simulator, environment: Any, geometry: str) -> str:
+    """Return the page of a simulator, which begins at its model's neutral configuration, at rest.
+
+    Raises
+    ------
+    ExportError : a simulator that is no single program (events, plain Python)
+    """
+    model, made = simulator.model, pulled(simulator)
+    environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
+    scene = Scene(model, environment, geometry)
+    links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})
+    functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
+                 for name, f in made.functions.items()}  # fmt: skip
+    header = {"dt": simulator.dt, "nq": model.nq, "x": made.x.tolist(), "p": made.p.tolist(), "pull": made.pull, "moving": links,
+              "functions": functions}  # fmt: skip
+    return document(scene, np.zeros(1), DIFFERENT, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], [HAND_STYLE])

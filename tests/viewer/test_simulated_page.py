@@ -1,0 +1,112 @@
+"""A page that simulates by itself: it moves as the engine does, links are pulled, and what they hang on reacts."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.simulation.live import Live
+from tests.viewer.mechanism import mechanism
+from tests.viewer.test_served_page import mouse, where
+
+SIZE = (640, 480)
+MODEL = mechanism()
+TIP = MODEL.link_index("tip")
+
+
+def spun(t, q, v):
+    """Torques that set the mechanism moving from rest."""
+    return np.concatenate([np.zeros(6), np.array([0.02, 0.1, 0.05]) * np.cos(3.0 * t)])
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return engine.Simulator(MODEL, dt=2e-3, gravity=(0, 0, 0), forces=[spun])
+
+
+@pytest.fixture(scope="module")
+def page(simulator, tmp_path_factory):
+    return engine.export(simulator, tmp_path_factory.mktemp("page") / "live.html")
+
+
+@pytest.fixture(autouse=True)
+def no_faults(browser):
+    yield
+    browser("Page.navigate", url="about:blank")
+    faults, browser.faults[:] = [*browser.faults], []
+    assert not faults
+
+
+def opened(browser, page):
+    """The page, at its beginning, where it stands still."""
+    browser.open(page)
+    browser.evaluate("page.play(false)")
+    browser.evaluate("page.begin_again()")
+
+
+def test_it_moves_as_the_engine_does(browser, page, simulator):
+    """To 1e-10 in 500 steps, without fused multiply-adds; links are where it says."""
+    opened(browser, page)
+    state = simulator.step(simulator.start(MODEL.neutral(), np.zeros(MODEL.nv)), 500)
+    assert browser.evaluate("page.go(500)") == 500
+    browser.evaluate("page.show()")
+    n = MODEL.nq + MODEL.nv
+    np.testing.assert_allclose(browser.evaluate(f"Array.from(page.x.slice(0, {n}))"), np.append(state.q, state.v), rtol=0, atol=1e-10)
+    world = np.reshape(browser.evaluate("Array.from(page.scene.actors[0].world)"), (-1, 3, 4))
+    np.testing.assert_allclose(world, engine.compile(MODEL).forward_kinematics(state.q)[:, :3], rtol=0, atol=1e-10)
+    assert browser.evaluate("page.t") == 1.0
+
+
+def test_it_runs_by_itself_and_stands_still(browser, page):
+    browser.open(page)
+    browser.wait("page.t > 0.05")
+    browser.press(" ")
+    browser.wait("!page.playing")
+    t = browser.evaluate("page.t")
+    browser.press("ArrowRight")
+    browser.wait(f"page.t > {t}")
+    assert browser.evaluate("page.t") == pytest.approx(t + 2e-3)
+    browser.press("r")
+    browser.wait("page.t === 0")
+
+
+def test_a_link_is_pulled_and_the_base_reacts(browser, page, simulator):
+    """As the engine's own live simulation is pulled: by the same spring, to the same state."""
+    opened(browser, page)
+    browser.evaluate("document.getElementById('pull').click()")
+    browser.picture()
+    tip = np.reshape(browser.evaluate("Array.from(page.scene.actors[0].world)"), (-1, 3, 4))[TIP, :, 3]
+    x, y = where(browser, tip)
+    mouse(browser, (x, y), (x + 60, y - 30), release=False)
+    browser.wait("page.grip && page.grip.spring")
+    point, target = (browser.evaluate(f"page.grip.{name}") for name in ("local", "target"))
+    link = browser.evaluate("page.scene.actors[0].links[page.grip.link]")
+    with Live(simulator, MODEL.neutral(), np.zeros(MODEL.nv), paused=True) as live:
+        live.pull(link, point, target)
+        spring = [float(live.parameters[f"pull.{n}"]) for n in ("stiffness", "damping")]
+        pulled = live.simulator.step(live.simulator.start(MODEL.neutral(), np.zeros(MODEL.nv)), 100, live.parameters)
+    np.testing.assert_allclose(browser.evaluate("page.grip.spring"), spring, rtol=1e-9)
+    browser.evaluate("page.go(100)")
+    found = np.array(browser.evaluate(f"Array.from(page.x.slice(0, {MODEL.nq}))"))
+    np.testing.assert_allclose(found, pulled.q, rtol=0, atol=1e-9)
+    assert np.linalg.norm(found[4:7]) > 1e-3                                    # the base
+    mouse_up = {"type": "mouseReleased", "x": x + 60, "y": y - 30, "button": "left", "buttons": 0, "clickCount": 1}
+    browser("Input.dispatchMouseEvent", **mouse_up)
+    browser.wait("page.grip === null && page.p.every((x, i) => x === page.simulated.p[i])")
+
+
+def test_what_is_not_finite_ends_it(browser, page):
+    opened(browser, page)
+    browser.evaluate("page.x[8] = 1e300")
+    browser.evaluate("page.play(true)")
+    browser.wait("page.ended")
+    assert browser.evaluate("document.getElementById('say').textContent").endswith("s on; R begins again.")
+    browser.press("r")
+    browser.wait("!page.ended && page.x[8] === page.simulated.x[8]")
+
+
+def test_what_is_no_single_program_is_refused(tmp_path):
+    simulator = engine.Simulator(MODEL, events=[lambda t, q, v: q[4]])
+    with pytest.raises(engine.ExportError, match="has events, which interrupt runs from outside; expected one without"):
+        engine.export(simulator, tmp_path / "live.html")
+    with pytest.raises(engine.ViewerError):
+        engine.export(engine.Simulator(MODEL), tmp_path / "live.glb")
