@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.mjcf.mjcf import load_mjcf
 from engine.io.urdf import MAX_BYTES, TEXT, XACRO, load_urdf
@@ -23,7 +24,7 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
 
     Parameters
     ----------
-    path : the file, or its text itself, a str that begins with ``<``. A file of xacro, for which ``pip install xacro`` is needed, may read
+    path : the file, or its text itself, a str that begins with ``<``. A file of xacro, for which the extra ``xacro`` is needed, may read
         other files and compute what it likes: expand only those that you trust
     floating_base : whether the root link moves freely in the world, or in MJCF the world's one body, whatever the file says
     package_dirs : folders in which meshes and included files may lie, besides the file's own
@@ -95,11 +96,9 @@ def expanded(path: Any) -> str:
     ------
     RobotFileError : xacro is not there, or cannot expand the file
     """
-    try:
-        import xacro
-    except ImportError:
-        raise RobotFileError("this is xacro, which the package 'xacro' expands; expected it to be installed (pip install xacro)",
-                             name_of(path)) from None  # fmt: skip
+    require_packages(f"{name_of(path)}: xacro", "xacro", "xacro", error=RobotFileError)
+    import xacro
+
     if is_text(path):
         raise RobotFileError("a text of xacro is not read; expected a file", TEXT)
     try:
