@@ -38,7 +38,7 @@ def test_xacro_is_expanded_by_its_own_package(tmp_path, monkeypatch):
     path = tmp_path / "r.xacro"
     path.write_text(XACRO)
     monkeypatch.setitem(sys.modules, "xacro", None)
-    with pytest.raises(RobotFileError, match=r"expected it to be installed \(pip install xacro\)"):
+    with pytest.raises(RobotFileError, match=r'pip install "articulated-engine\[xacro\]"'):
         load(path)
     expanded = types.SimpleNamespace(process_file=lambda name: types.SimpleNamespace(toxml=lambda: URDF))
     monkeypatch.setitem(sys.modules, "xacro", expanded)
