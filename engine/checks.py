@@ -183,7 +183,7 @@ def require_packages(what: str, extra: str, *packages: str, error: type[EngineEr
     Traceback (most recent call last):
     engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install "articulated-engine[eggs]"
     """
-    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    missing = [p for p in packages if not (sys.modules.get(p) or importlib.util.find_spec(p))]
     if missing:
         names, verb = " and ".join(missing), "is" if len(missing) == 1 else "are"
         raise error(f'{what} needs {names}, which {verb} not installed; expected pip install "articulated-engine[{extra}]"')

@@ -1,6 +1,5 @@
 """Recordings for rerun: by a stand-in that remembers what is sent, and read back where rerun is installed."""
 
-import importlib.machinery
 import sys
 import types
 
@@ -32,7 +31,6 @@ class StandIn(types.ModuleType):
 
     def __init__(self):
         super().__init__("rerun")
-        self.__spec__ = importlib.machinery.ModuleSpec("rerun", None)
         self.recorded = said = Recorded()
 
         class RecordingStream:
