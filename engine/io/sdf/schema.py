@@ -53,10 +53,12 @@ NOTHING = {
     "must_be_base_link": ("link", "false 0"), "cast_shadows": ("visual", "true 1"), "provide_feedback": ("physics", "false 0"),
 }  # fmt: skip
 #: what has to do with looks, sound, and the tools around a simulation, and nothing with the motion
-LOOKS = frozenset(("light", "scene", "gui", "cast_shadows", "laser_retro", "visibility_flags", "meta", "sensor", "audio_sink",
-                   "audio_source", "projector", "specular", "emissive", "lighting", "script", "shader", "render_order", "double_sided", "normal_map",
-                   "roughness", "metalness", "roughness_map", "metalness_map", "emissive_map", "light_map", "spherical_coordinates",
-                   "magnetic_field", "visual", "material", "submesh"))  # fmt: skip
+LOOKS = frozenset((
+    "light", "scene", "gui", "cast_shadows", "laser_retro", "visibility_flags", "meta", "sensor", "audio_sink", "audio_source", "projector",
+    "specular", "emissive", "lighting", "script", "shader", "render_order", "double_sided", "normal_map", "roughness", "metalness",
+    "roughness_map", "metalness_map", "emissive_map", "light_map", "spherical_coordinates", "magnetic_field", "visual", "material",
+    "submesh",
+))  # fmt: skip
 
 
 def examine(root: Node, notes: Notes) -> None:
