@@ -40,7 +40,7 @@ from engine.control import ControlError, ilqr, lqr, rollout_gradient
 from engine.examples import example
 from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
 from engine.inverse_kinematics import IKResult, Target
-from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
+from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_sdf, load_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
 from engine.recording import StorageError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
@@ -81,6 +81,6 @@ __all__ = [
     "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile", "compiler",
     "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "get_threads",
     "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load_campaign", "load_mesh",
-    "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "serve",
-    "set_threads", "simulation", "spatial", "view", "viewer",
+    "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient",
+    "serve", "set_threads", "simulation", "spatial", "view", "viewer",
 ]  # fmt: skip

@@ -1,11 +1,12 @@
-"""Robots from files: URDF, the meshes it names, and a report of what is wrong in it."""
+"""Robots from files: URDF and SDF, the meshes they name, and a report of what is wrong in them."""
 
 from engine.io.check import Finding, Report, check
 from engine.io.decomposition import convex_parts
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.mesh import load_mesh
+from engine.io.sdf.sdf import load_sdf
 from engine.io.text import model_from_text, model_hash, model_text, text_hash
 from engine.io.urdf import load_urdf
 
-__all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "convex_parts", "load_mesh", "load_urdf", "model_from_text",
-           "model_hash", "model_text", "text_hash"]  # fmt: skip
+__all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "convex_parts", "load_mesh", "load_sdf", "load_urdf",
+           "model_from_text", "model_hash", "model_text", "text_hash"]  # fmt: skip

@@ -18,6 +18,8 @@ from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
 from engine.io.errors import RobotFileError, short
 from engine.io.mesh import load_mesh, tilted, untold
+from engine.io.sdf import sdf
+from engine.io.sdf.document import Node, is_sdf
 from engine.io.urdf import Reader, below_zero, place
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
@@ -35,7 +37,7 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
     ("inertial", "origin mass inertia", ""),
     ("mass", "", "value"),
     ("inertia", "", "ixx ixy ixz iyy iyz izz"),
-    ("origin", "", "xyz rpy"),
+    ("origin", "", "xyz rpy quat_xyzw"),
     ("visual", "origin geometry material", "name"),
     ("collision", "origin geometry", "name"),
     ("geometry", "box cylinder capsule sphere mesh", ""),
@@ -51,7 +53,7 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
     ("parent", "", "link"),
     ("child", "", "link"),
     ("axis", "", "xyz"),
-    ("limit", "", "lower upper velocity effort"),
+    ("limit", "", "lower upper velocity effort acceleration deceleration jerk"),
     ("dynamics", "", "damping friction"),
     ("mimic", "", "joint multiplier offset"),
 )}  # fmt: skip
@@ -98,7 +100,7 @@ class Report:
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
           floating_base: bool = False) -> Report:  # fmt: skip
-    """Return everything suspicious in a URDF file or its text.
+    """Return everything suspicious in a URDF or SDF file, or its text.
 
     An error is what stops it from loading or from moving, or a mesh outside of the robot's folders, which is never read.
 
@@ -111,6 +113,8 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
       error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
     reader = Reader(path, package_dirs, up_axis=False)
+    if is_sdf(path):
+        return of_sdf(reader.file, path, package_dirs, meshes)
     try:
         root = reader.root()
     except RobotFileError as problem:
@@ -118,6 +122,25 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     with np.errstate(all="ignore"):     # absurd numbers overflow
         findings = sorted(examine(reader, root, meshes, floating_base), key=lambda f: (SEVERITIES.index(f.severity), f.line))
     return Report(reader.file, tuple(dict.fromkeys(findings)))
+
+
+def of_sdf(file: str, path: Any, package_dirs: Any, meshes: bool) -> Report:
+    """Return everything suspicious in an SDF file: the first error, or what is not read, and whether the robot can move."""
+    try:
+        model, _, notes = sdf.read(path, None, package_dirs)
+    except RobotFileError as problem:
+        return Report(file, (finding_of(problem),))
+    found = [Finding(n.severity, n.node.place, n.message, n.node.line) for n in notes]
+    for link in model.links if meshes else ():
+        for g in (g for g in (*link.visuals, *link.collisions) if g.kind == "mesh" and not g.fault):
+            try:
+                load_mesh(g)
+            except RobotFileError as problem:
+                found.append(Finding("warning", f"link '{link.name}'", f"mesh '{g.uri}': {problem.reason}"))
+    if model.nv:
+        with np.errstate(all="ignore"):
+            found += of_motion(model, {}, sdf.START)
+    return Report(file, tuple(dict.fromkeys(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.line)))))
 
 
 def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Iterator[Finding]:
@@ -156,6 +179,8 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
 
 
 def finding(severity: str, e: Any, message: str) -> Finding:
+    if isinstance(e, Node):
+        return Finding(severity, "robot", message)
     return Finding(severity, place(e) or "robot", message, e.sourceline)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 import os
 import stat
 import warnings
@@ -23,6 +24,7 @@ from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, 
 
 CLASSES = {c.__name__: c for c in (Geometry, Joint, Limits, Link, Material, Mimic)}
 FILES = ("mesh", "texture")
+LATER = ("acceleration", "deceleration", "jerk")  # limits that are no part of the hash where there are none
 ENDS = 1 << 12  # bytes of a file's beginning and of its end that its digest is of
 
 
@@ -53,6 +55,9 @@ def text_hash(text: str) -> str:
     for joint in seen["joints"]:
         if not joint["armature"]:
             del joint["armature"]  # joints without keep the hash they had before joints had one
+        for which in LATER:
+            if joint["limits"].get(which) == math.inf:
+                del joint["limits"][which]
     return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
 
 

@@ -16,14 +16,15 @@ import numpy as np
 
 def record(name: str, text: str, file: str = "") -> dict:
     """Return what Drake says of a model at a random state; in its own coordinates, with what it takes to know them."""
-    from pydrake.multibody.parsing import PackageMap, Parser
+    import pydrake
+    from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
     from pydrake.multibody.tree import JointIndex
 
     plant = MultibodyPlant(0.0)
     plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, -9.81])
     parser = Parser(plant)
-    parser.package_map().AddPackageXml(str(Path(PackageMap.__module__ and __import__("pydrake").__file__).parent / "share/drake/package.xml"))
+    parser.package_map().AddPackageXml(str(Path(pydrake.__file__).parent / "share/drake/package.xml"))
     instances = parser.AddModels(file) if file else parser.AddModelsFromString(text, "sdf")
     plant.Finalize()
     context = plant.CreateDefaultContext()

@@ -43,7 +43,8 @@ TEXTS = {
     "screw, written the old way": two(joint("screw", axis("0 0.6 0.8") + "<thread_pitch>2.5</thread_pitch>")),
     "screw that says no pitch": two(joint("screw", axis("0 0.6 0.8"))),
     "axes of 1.6": two(joint("revolute", axis("0.3 0.5 -0.2")), "1.6"),
-    "axes of 1.6 along the model": two(joint("revolute", axis("0.3 0.5 -0.2", "<use_parent_model_frame>1</use_parent_model_frame>")), "1.6"),
+    "axes of 1.6 along the model": two(joint("revolute", axis("0.3 0.5 -0.2", "<use_parent_model_frame>1</use_parent_model_frame>")),
+                                       "1.6"),
     "relative to a frame on a frame": two(
         joint("revolute", axis("1 0 0"), '<pose relative_to="f">0 0.1 0 0.1 0 0</pose>'), "1.11",
         '<frame name="g" attached_to="b"><pose relative_to="a" degrees="true">0.3 0 0 30 0 45</pose></frame>'
@@ -54,9 +55,9 @@ TEXTS = {
         '<axis><xyz>0 1 1</xyz></axis></joint>', "1.9",
         '<frame name="f" attached_to="a"><pose>0.1 0.2 0 0 0 0.3</pose></frame>'
         '<frame name="g" attached_to="b"><pose>0.3 0.2 0.1 0.1 0.2 0.3</pose></frame>'),
-    "floating": f'<sdf version="1.8"><model name="m"><pose>1 2 3 0.1 0.2 0.3</pose><link name="a"><pose>0.3 0 0 0 1 0</pose>{body(2)}</link>'
-                f'<link name="b">{body(1, "0.1 0.2 0.3 0.4 0.5 0.6")}</link><joint name="j" type="revolute"><pose>0 0.2 0 0 0 0</pose>'
-                '<parent>a</parent><child>b</child><axis><xyz>1 2 3</xyz></axis></joint></model></sdf>',
+    "floating": f'<sdf version="1.8"><model name="m"><pose>1 2 3 0.1 0.2 0.3</pose><link name="a"><pose>0.3 0 0 0 1 0</pose>{body(2)}'
+                f'</link><link name="b">{body(1, "0.1 0.2 0.3 0.4 0.5 0.6")}</link>'
+                '<joint name="j" type="revolute"><pose>0 0.2 0 0 0 0</pose><parent>a</parent><child>b</child><axis><xyz>1 2 3</xyz></axis></joint></model></sdf>',
     "canonical link, placement frame": '<sdf version="1.9"><model name="m" canonical_link="b" placement_frame="grip">'
         f'<pose>1 2 3 0.1 0.2 0.3</pose><link name="a"><pose>0.3 0 0 0 1 0</pose>{body(2)}</link><link name="b">{body(0)}</link>'
         '<frame name="grip" attached_to="a"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose></frame><joint name="j" type="prismatic">'

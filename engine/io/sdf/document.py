@@ -196,6 +196,16 @@ class Document:
         return self.finders[node.file]
 
 
+def is_sdf(path: Any) -> bool:
+    """Whether the outermost element of a file, or of a text, is SDF's."""
+    try:
+        given = isinstance(path, str) and path.lstrip(BEGINS).startswith("<")
+        data = path.lstrip(BEGINS).encode("utf-8", "surrogatepass") if given else bytes_of(os.fsdecode(path), MAX_BYTES, EXPECTED)
+        return bool(root_of(data, "", EXPECTED, "utf-8" if given else None).tag == "sdf")
+    except (RobotFileError, TypeError, ValueError):
+        return False
+
+
 def plain_tag(e: Any) -> str:
     """Return an element's tag, with the prefix of its namespace before it."""
     space, _, name = str(e.tag).rpartition("}")

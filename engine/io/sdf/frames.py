@@ -195,7 +195,7 @@ def pose_in_base(frame: Frame) -> Array:
 
 def chain(frame: Frame) -> list[Frame]:
     """Return a frame and those that it is relative to, one after the other, up to the world's."""
-    found, seen, at = [], set[Frame](), frame
+    found, seen, at = list[Frame](), set[Frame](), frame
     while True:
         if at in seen:
             raise circle("relative to", [*found[found.index(at):], at])

@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 
 from engine.io.errors import RobotFileError, short
+from engine.io.paths import CONFIG
 from engine.io.sdf.document import DEEPEST, EXPECTED, MAX_BYTES, Document, Node
 from engine.io.xml import bytes_of, root_of
 
 #: what an <include> may put over the model's own
 OVER = ("pose", "static", "placement_frame")
-CONFIG = "model.config"
 
 
 def expanded(document: Document, node: Node, above: tuple[str, ...] = ()) -> Node:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import tau
+from typing import Any
 
 import numpy as np
 
@@ -209,7 +210,7 @@ class Joints:
         return name
 
 
-def moves(axis: Axis, R_CJ: Array | None = None) -> dict[str, object]:
+def moves(axis: Axis, R_CJ: Array | None = None) -> dict[str, Any]:
     """Return what a joint has of an axis, whose direction is turned into another frame."""
     direction = axis.direction if R_CJ is None else R_CJ @ axis.direction
     return {"axis": direction, "limits": axis.limits, "damping": axis.damping, "friction": axis.friction, "mimic": axis.mimic}

@@ -42,9 +42,12 @@ class Links:
         with np.errstate(all="ignore"):         # absurd numbers overflow, and are refused by what they make
             visuals, collisions = (self.shapes.of(frame, tag) for tag in ("visual", "collision"))
             try:
-                return Link(frame.name, self.inertia(frame), visuals, collisions)
+                link = Link(frame.name, self.inertia(frame), visuals, collisions)
             except ModelError as problem:
                 raise frame.node.error(str(problem)) from None
+            for fault in inertia.faults(link.inertia):
+                self.notes.warn(frame.node.first("inertial") or frame.node, f"{fault}; no rigid body has such an inertia")
+        return link
 
     def inertia(self, frame: Frame) -> Array:
         """Return G about the link's origin; 1 kg with unit moments where no <inertial> is, as the specification has it."""

@@ -83,7 +83,7 @@ def examine(root: Node, notes: Notes) -> None:
                 ignored[what] += 1
                 first.setdefault(what, child)
         for name in node.attributes:
-            if name not in attributes and ":" not in name and "}" not in name:
+            if name not in attributes and node.attributes[name] and "}" not in name:
                 what = f"{short(name)}=\"...\" of <{node.tag}>"
                 ignored[what] += 1
                 first.setdefault(what, node)
