@@ -19,7 +19,7 @@ def record(name: str, text: str, file: str = "") -> dict:
     import pydrake
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
-    from pydrake.multibody.tree import JointIndex
+    from pydrake.multibody.tree import BodyIndex, JointIndex
 
     plant = MultibodyPlant(0.0)
     plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, -9.81])
@@ -28,7 +28,6 @@ def record(name: str, text: str, file: str = "") -> dict:
     instances = parser.AddModels(file) if file else parser.AddModelsFromString(text, "sdf")
     plant.Finalize()
     context = plant.CreateDefaultContext()
-    rest = {b: body_pose(plant, context, b) for b in bodies(plant)}
     rng = np.random.default_rng(sum(map(ord, name)))
     plant.SetPositions(context, rng.uniform(-1.2, 1.2, plant.num_positions()))
     plant.SetVelocities(context, rng.uniform(-1.0, 1.0, plant.num_velocities()))
@@ -46,21 +45,12 @@ def record(name: str, text: str, file: str = "") -> dict:
     frames = {}
     for i in range(plant.num_frames()):
         f = plant.get_frame(type(plant.world_frame().index())(i))
-        frames[scoped(plant, f)] = f.CalcPoseInWorld(context).GetAsMatrix4().tolist()
+        if not f.name().endswith(("_parent", "_child", "_F", "_M", "world", "__model__")):
+            frames[scoped(plant, f)] = f.CalcPoseInWorld(context).GetAsMatrix4().tolist()
     return {"name": name, "instances": [plant.GetModelInstanceName(k) for k in instances], "joints": joints, "frames": frames,
-            "rest": {scoped(plant, b): X.tolist() for b, X in rest.items()},
+            "bodies": [scoped(plant, plant.get_body(BodyIndex(i))) for i in range(1, plant.num_bodies())],
             "M": plant.CalcMassMatrix(context).tolist(),
             "bias": (plant.CalcBiasTerm(context) - plant.CalcGravityGeneralizedForces(context)).tolist()}  # fmt: skip
-
-
-def bodies(plant):
-    from pydrake.multibody.tree import BodyIndex
-
-    return [plant.get_body(BodyIndex(i)) for i in range(1, plant.num_bodies())]
-
-
-def body_pose(plant, context, body):
-    return plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4()
 
 
 def scoped(plant, x) -> str:

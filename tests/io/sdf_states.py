@@ -22,7 +22,7 @@ def errors(model, record):
     poses = dict(zip((link.name for link in model.links), forward_kinematics(model, q), strict=True))
     theirs = {own(name, record): np.array(X) for name, X in record["frames"].items()}
     known = [name for name in theirs if name in poses and name != "world"]
-    assert {*(own(n, record) for n in record["rest"])} <= {*known}
+    assert {*(own(n, record) for n in record["bodies"])} <= {*known}
     M, bias = np.array(record["M"]).reshape(model.nv, model.nv), np.array(record["bias"]).reshape(model.nv)
     pairs = ((crba(model, q), B.T @ M @ B), (rnea(model, q, v, np.zeros(model.nv), GRAVITY), B.T @ (bias + M @ rate)),
              (np.array([poses[n] for n in known]), np.array([theirs[n] for n in known])))  # fmt: skip

@@ -57,7 +57,8 @@ TEXTS = {
         '<frame name="g" attached_to="b"><pose>0.3 0.2 0.1 0.1 0.2 0.3</pose></frame>'),
     "floating": f'<sdf version="1.8"><model name="m"><pose>1 2 3 0.1 0.2 0.3</pose><link name="a"><pose>0.3 0 0 0 1 0</pose>{body(2)}'
                 f'</link><link name="b">{body(1, "0.1 0.2 0.3 0.4 0.5 0.6")}</link>'
-                '<joint name="j" type="revolute"><pose>0 0.2 0 0 0 0</pose><parent>a</parent><child>b</child><axis><xyz>1 2 3</xyz></axis></joint></model></sdf>',
+                '<joint name="j" type="revolute"><pose>0 0.2 0 0 0 0</pose><parent>a</parent><child>b</child>'
+                '<axis><xyz>1 2 3</xyz></axis></joint></model></sdf>',
     "canonical link, placement frame": '<sdf version="1.9"><model name="m" canonical_link="b" placement_frame="grip">'
         f'<pose>1 2 3 0.1 0.2 0.3</pose><link name="a"><pose>0.3 0 0 0 1 0</pose>{body(2)}</link><link name="b">{body(0)}</link>'
         '<frame name="grip" attached_to="a"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose></frame><joint name="j" type="prismatic">'

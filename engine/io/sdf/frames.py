@@ -40,6 +40,7 @@ class Frame:
     attached: Frame | str | None = None
     placed: str = ""
     inner: Scope | None = None
+    depth: int = -1
 
     @property
     def kind(self) -> str:
@@ -193,17 +194,26 @@ def pose_in_base(frame: Frame) -> Array:
     return frame.T @ se3.inv(relative(frame, placed))
 
 
-def chain(frame: Frame) -> list[Frame]:
-    """Return a frame and those that it is relative to, one after the other, up to the world's."""
-    found, seen, at = list[Frame](), set[Frame](), frame
-    while True:
-        if at in seen:
+def depth(frame: Frame) -> int:
+    """Return how many frames a frame is from the world's.
+
+    Raises
+    ------
+    RobotFileError : frames are relative to one another in a circle
+    """
+    way, at = dict[Frame, None](), frame
+    while at.depth < 0:
+        if at in way:
+            found = [*way]
             raise circle("relative to", [*found[found.index(at):], at])
-        seen.add(at)
-        found.append(at)
+        way[at] = None
         if (base := base_of(at)) is None:
-            return found
+            break
         at = base
+    above = at.depth
+    for k, below in enumerate(reversed(way), above + 1):
+        below.depth = k
+    return frame.depth
 
 
 def circle(what: str, found: list[Frame]) -> RobotFileError:
@@ -214,11 +224,16 @@ def circle(what: str, found: list[Frame]) -> RobotFileError:
 
 def relative(a: Frame, b: Frame) -> Array:
     """Return T_AB, the pose of frame B in frame A (4, 4); what both are relative to does not enter."""
-    up, down = chain(a), chain(b)
-    while len(up) > 1 and len(down) > 1 and up[-2] is down[-2]:
-        up.pop(), down.pop()
-    T_OA, T_OB = (product(way[:-1]) for way in (up, down))
-    return T_OB if len(up) == 1 else se3.inv(T_OA) @ T_OB
+    up, down = list[Frame](), list[Frame]()
+    x, y = a, b
+    while x is not y:
+        way, at = (up, x) if depth(x) >= depth(y) else (down, y)
+        way.append(at)
+        base = base_of(at)
+        assert base is not None
+        x, y = (base, y) if way is up else (x, base)
+    T_OA, T_OB = product(up), product(down)
+    return se3.inv(T_OA) @ T_OB if up else T_OB
 
 
 def product(way: list[Frame]) -> Array:

@@ -59,8 +59,8 @@ def included(document: Document, node: Node, above: tuple[str, ...]) -> Node:
 
 def file_of(document: Document, uri: Node) -> str:
     """Return the path of the file that an <include> names: itself, or that of the newest version in a model's folder."""
-    finder = document.finder(uri)
-    config = finder.find(f"{uri.words.rstrip('/')}/{CONFIG}")
+    finder, folder = document.finder(uri), uri.words.rstrip("/")
+    config = finder.find(f"{folder}/{CONFIG}")
     if config.path is None:
         found = finder.find(uri.words)
         if found.path is None:
@@ -70,8 +70,7 @@ def file_of(document: Document, uri: Node) -> str:
     versions = [(tuple(int(p) if p.isdigit() else 0 for p in (e.get("version") or "0").split(".")), (e.text or "").strip()) for e in named]
     if not versions:
         raise RobotFileError("it names no SDF file; expected <sdf version=\"...\">model.sdf</sdf>", str(config.path))
-    path = config.path.parent / max(versions)[1]
-    found = finder.find(os.path.relpath(path, os.path.dirname(finder.file)))
+    found = finder.find(f"{folder}/{max(versions)[1]}")
     if found.path is None:
         raise RobotFileError(f"the file '{short(max(versions)[1])}' {found.fault}", str(config.path))
     return str(found.path)

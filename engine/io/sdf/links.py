@@ -39,14 +39,13 @@ class Links:
 
     def link(self, frame: Frame) -> Link:
         """Return a link, by its name with those of the models it is in."""
-        with np.errstate(all="ignore"):         # absurd numbers overflow, and are refused by what they make
-            visuals, collisions = (self.shapes.of(frame, tag) for tag in ("visual", "collision"))
-            try:
-                link = Link(frame.name, self.inertia(frame), visuals, collisions)
-            except ModelError as problem:
-                raise frame.node.error(str(problem)) from None
-            for fault in inertia.faults(link.inertia):
-                self.notes.warn(frame.node.first("inertial") or frame.node, f"{fault}; no rigid body has such an inertia")
+        visuals, collisions = (self.shapes.of(frame, tag) for tag in ("visual", "collision"))
+        try:
+            link = Link(frame.name, self.inertia(frame), visuals, collisions)
+        except ModelError as problem:
+            raise frame.node.error(str(problem)) from None
+        for fault in inertia.faults(link.inertia):
+            self.notes.warn(frame.node.first("inertial") or frame.node, f"{fault}; no rigid body has such an inertia")
         return link
 
     def inertia(self, frame: Frame) -> Array:

@@ -20,7 +20,7 @@ from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.sdf.contacts import contacts
 from engine.io.sdf.document import Document, Node
-from engine.io.sdf.frames import LEVEL, WORLD, Frame, Scope, body_of, frames, relative, world
+from engine.io.sdf.frames import LEVEL, WORLD, Frame, Scope, body_of, depth, frames, pose_in_base, relative, world
 from engine.io.sdf.includes import expanded
 from engine.io.sdf.joints import Joints, Parts
 from engine.io.sdf.links import Links
@@ -84,9 +84,10 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
     place, models = chosen(root, model)
     for node in [place] if place.tag == "world" and len(models) == len([*place.all("model")]) else models:
         examine(node, notes)
-    source = Source(document, notes, world(place, models))
-    found = source.model(place.name if len(models) > 1 else models[0].name)
-    return found, source.said(found), notes
+    with np.errstate(all="ignore"):             # absurd numbers overflow, and are refused by what they make
+        source = Source(document, notes, world(place, models))
+        found = source.model(place.name if len(models) > 1 else models[0].name)
+        return found, source.said(found), notes
 
 
 def chosen(root: Node, name: str | None) -> tuple[Node, list[Node]]:
@@ -98,10 +99,10 @@ def chosen(root: Node, name: str | None) -> tuple[Node, list[Node]]:
     if not models:
         raise place.error("there is no <model>; expected one")
     if name is not None:
-        if not isinstance(name, str) or not (models := [n for n in models if n.name == name]):
-            near = nearest(name, [n.name for n in root.all("model")]) if isinstance(name, str) else ""
-            raise place.error(f"model={name!r} is not there{near}; expected one of {names}")
-        return (models[0].parent or place), models[:1]
+        if not (named := [n for n in models if n.name == name]):
+            near = nearest(str(name), [n.name for n in models])
+            raise place.error(f"model={short(repr(name))} is not there{near}; expected one of {names}")
+        return named[0].parent or place, named[:1]
     if len(worlds) > 1 or (not worlds and len(models) > 1):
         raise place.error(f"there are several {'worlds' if len(worlds) > 1 else 'models'}; expected model= with one of {names}")
     return place, models
@@ -123,7 +124,7 @@ class Source:
         self.frames = [*frames(scope)]
         self.links = [f for f in self.frames if f.kind == "link"]
         for frame in self.frames:
-            relative(scope.own, frame)                          # every frame is somewhere, whether something asks for it or not
+            depth(frame), pose_in_base(frame)                   # every frame is somewhere, whether something asks for it or not
         self.reader, self.joints = Links(document, notes), Joints(self.frames, notes)
         self.tree, self.closing = split([j for j in self.joints.joints if j.type != "gearbox"])
         held = {j.child for j in self.tree}
