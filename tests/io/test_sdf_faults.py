@@ -64,7 +64,7 @@ FAULTS = {
     "limit": (sdf(AB + joint("<axis><limit><lower>nan</lower></limit></axis>")), "<lower> is 'nan'; expected a number"),
     "pitch": (sdf(AB + joint("<axis/><thread_pitch>0</thread_pitch>", "screw")), "<thread_pitch> is 0"),
     "follows": (sdf(AB + joint('<axis><mimic joint="k"/></axis>')), "<mimic> names 'k', which is no joint of the model"),
-    "follows itself": (sdf(AB + joint('<axis><mimic joint="j"/></axis>')), "j"),
+    "follows itself": (sdf(AB + joint('<axis><mimic joint="j"/></axis>')), "joints j → j mimic one another in a circle"),
     "ball loop": (sdf(AB + joint() + joint(kind="screw").replace('"j"', '"k"')), "the screw joint closes a loop, which is not done"),
     "pose": (sdf(link("<pose>1 2 3</pose>")), "<pose> is '1 2 3'; expected 6 finite numbers"),
     "pose of words": (sdf(link("<pose>a b c d e f</pose>")), "<pose> is 'a b c d e f'"),
@@ -84,6 +84,10 @@ FAULTS = {
     "attached to nothing": (sdf(AB + '<frame name="f" attached_to="x"/>'), "<frame> names 'x', which is not there"),
     "canonical": (sdf(AB, model='name="m" canonical_link="x"'), "canonical_link is 'x', which is no link of the model"),
     "placement": (sdf(AB, model='name="m" placement_frame="x"'), "<model> names 'x', which is not there"),
+    "placed by the world": (sdf(AB, model='name="m" placement_frame="world"'), "placement_frame is 'world', which is not placed in the"),
+    "overflow": (sdf(link("<inertial><pose>0 0 0 1 1 1</pose><inertia><ixx>1e308</ixx><iyy>1.7e308</iyy><izz>1.7e308</izz><ixy>1.7e308"
+                          "</ixy></inertia></inertial>")), "tensor holds NaN or infinity; expected finite numbers"),
+    "a far place": (sdf(link("<inertial><pose>1e200 0 0 0 0 0</pose></inertial>")), "expected finite numbers"),
     "a joint's circle": (sdf(AB + '<joint name="j" type="fixed"><pose relative_to="j"/><parent>a</parent><child>b</child></joint>'),
                          "in a circle ('j' → 'j')"),
     "mass": (sdf(link("<inertial><mass>-1</mass></inertial>")), "mass is -1 kg; expected zero or more"),
@@ -139,7 +143,7 @@ def test_files_that_include_each_other_are_refused(tmp_path):
 def test_a_model_that_is_not_there():
     text = '<sdf version="1.9"><world name="w"><model name="arm"><link name="l"/></model></world></sdf>'
     assert "model='arms' is not there (did you mean 'arm'?); expected one of 'arm'" in said(text, model="arms")
-    for wrong in (3, b"<sdf/>", None):
+    for wrong in (3, b"<sdf/>", None, "a\n<sdf/>"):
         assert "the robot file is" in said(wrong)
     assert "package_dirs is 3" in said(text, package_dirs=3)
     assert "there is no such file" in said("nowhere.sdf")

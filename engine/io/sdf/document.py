@@ -157,12 +157,17 @@ class Document:
     def __init__(self, path: Any, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
-        self.dirs = [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else [*package_dirs]
         self.given = isinstance(path, str) and path.lstrip(BEGINS).startswith("<")
         self.file = TEXT if self.given else os.fsdecode(path)
         if "\0" in self.file:
             raise RobotFileError(f"the robot file's name {short(repr(self.file))} holds a null character; expected a path")
-        self.finders: dict[str, Finder] = {}
+        if "<" in self.file and "\n" in self.file:
+            raise RobotFileError(f"the robot file is {short(repr(self.file))}; expected a path, or XML text that begins with '<'")
+        try:
+            self.dirs = [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else [*package_dirs]
+            self.finders = {self.file: Finder(self.file, self.dirs)}
+        except (TypeError, ValueError):
+            raise RobotFileError(f"package_dirs is {short(repr(package_dirs))}; expected folders (str or pathlib.Path)") from None
         self.count = 0
         self.root = self.parsed(str(path).lstrip(BEGINS).encode("utf-8", "surrogatepass") if self.given else None, self.file)
 

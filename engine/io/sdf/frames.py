@@ -191,6 +191,10 @@ def pose_in_base(frame: Frame) -> Array:
     if not frame.placed or frame.inner is None:
         return frame.T
     placed = frame.inner.found(frame.node, frame.placed)
+    at: Frame | None = placed
+    while at is not frame:
+        if at is None or (at := base_of(at)) is None:
+            raise frame.node.error(f"placement_frame is '{short(frame.placed)}', which is not placed in the model; expected a frame of it")
     return frame.T @ se3.inv(relative(frame, placed))
 
 

@@ -14,7 +14,7 @@ from engine.io.sdf.document import Document, Node
 from engine.io.sdf.frames import Frame
 from engine.io.sdf.notes import Notes
 from engine.io.sdf.shapes import Shapes, placed
-from engine.model import Geometry, Link, ModelError
+from engine.model import Geometry, Link
 from engine.spatial import inertia
 
 Array = np.ndarray
@@ -42,7 +42,9 @@ class Links:
         visuals, collisions = (self.shapes.of(frame, tag) for tag in ("visual", "collision"))
         try:
             link = Link(frame.name, self.inertia(frame), visuals, collisions)
-        except ModelError as problem:
+        except RobotFileError:
+            raise
+        except EngineError as problem:
             raise frame.node.error(str(problem)) from None
         for fault in inertia.faults(link.inertia):
             self.notes.warn(frame.node.first("inertial") or frame.node, f"{fault}; no rigid body has such an inertia")
