@@ -250,6 +250,18 @@ def test_a_name_and_a_pose_are_put_over_the_models(shelf):
     assert at(model, "two::k") == [1, 0, 5] and model.nq == 8
 
 
+def test_what_an_include_says_besides_is_said(shelf):
+    with pytest.warns(RobotFileWarning, match="<experimental:params> in <model> is not read"):
+        load_sdf(WORLD.format("<experimental:params/>", ""), package_dirs=shelf)
+
+
+def test_a_joint_between_models():
+    text = f"""<sdf version="1.11"><world name="w"><model name="x">{links("a")}</model><model name="y"><pose>0 0 1 0 0 0</pose>{links("b")}
+    </model>{joint(name="hold", parent="world", child="x::a")}{joint(parent="x::a", child="y::b", axis="1 0 0")}</world></sdf>"""
+    model = load(text)
+    assert [j.name for j in model.joints] == ["hold", "j"] and at(model, "y::b") == [0, 0, 1]
+
+
 def test_a_merged_models_names_are_those_around_it(shelf):
     text = sdf('<include merge="true"><uri>model://arm</uri><pose relative_to="a">0 0 3 0 0 0</pose></include>'
                '<link name="a"><pose>1 0 0 0 0 0</pose></link>' + joint(parent="a", child="l", name="i") + HOLD)
@@ -265,6 +277,8 @@ def test_a_merged_models_names_are_those_around_it(shelf):
     ("<plugin name='p' filename='q'/>", "<plugin> in <model> is not read (1 time)"),
     ("<plugin name='p'/><plugin name='q'/>", "<plugin> in <model> is not read (2 times)"),
     ("<statc>1</statc>", "<statc> in <model>, which is not known (did you mean <static>?), is not read"),
+    ("<drake:joint name='j'/>", "<drake:joint> in <model> is not read (1 time)"),
+    (links("c") + joint("<limit><lower>-1</lower></limit>", "ball", child="c"), "the limits, friction and spring of a ball joint are not"),
     ("<enable_wind>1</enable_wind>", "<enable_wind> in <model> is not read"),
     ("<static>0</static><static>0</static>", "<static> in <model> is there several times; the first counts"),
     ('<link name="c" kind="d"/>', 'kind="..." of <link> is not read'),

@@ -35,11 +35,11 @@ class Node:
     tag: str
     attributes: dict[str, str]
     words: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list, repr=False)
     line: int = 0
     file: str = TEXT
     version: tuple[int, int] = (1, 11)
-    parent: Node | None = None
+    parent: Node | None = field(default=None, repr=False)
 
     @property
     def place(self) -> str:
@@ -179,7 +179,7 @@ class Document:
             raise RobotFileError("the file is empty; expected an <sdf> element", file)
         if len(data) > MAX_BYTES:
             raise RobotFileError(f"the text is larger than {MAX_BYTES >> 20} MiB; expected {EXPECTED}", file)
-        e = root_of(data, file, "a complete SDF file", "utf-8" if given else None)
+        e = root_of(data, file, "a complete SDF file", "utf-8" if given else None, loose=True)
         if e.tag != "sdf":
             raise RobotFileError(f"the outermost element is <{short(str(e.tag))}>; expected <sdf>", file, e.sourceline)
         return self.node(e, file, version(e, file), None)
@@ -203,11 +203,14 @@ class Document:
 
 def is_sdf(path: Any) -> bool:
     """Whether the outermost element of a file, or of a text, is SDF's."""
+    data = b""
     try:
         given = isinstance(path, str) and path.lstrip(BEGINS).startswith("<")
         data = path.lstrip(BEGINS).encode("utf-8", "surrogatepass") if given else bytes_of(os.fsdecode(path), MAX_BYTES, EXPECTED)
-        return bool(root_of(data, "", EXPECTED, "utf-8" if given else None).tag == "sdf")
-    except (RobotFileError, TypeError, ValueError):
+        return bool(root_of(data, "", EXPECTED, "utf-8" if given else None, loose=True).tag == "sdf")
+    except RobotFileError:
+        return b"<sdf" in data[:4096]           # it is not well-formed, but begins as one
+    except (TypeError, ValueError):
         return False
 
 

@@ -10,8 +10,8 @@ from engine.io.paths import CONFIG
 from engine.io.sdf.document import DEEPEST, EXPECTED, MAX_BYTES, Document, Node
 from engine.io.xml import bytes_of, root_of
 
-#: what an <include> may put over the model's own
-OVER = ("pose", "static", "placement_frame")
+#: what of an <include> is no part of the model
+OWN = ("uri", "name")
 
 
 def expanded(document: Document, node: Node, above: tuple[str, ...] = ()) -> Node:
@@ -39,7 +39,7 @@ def included(document: Document, node: Node, above: tuple[str, ...]) -> Node:
     if len(models) != 1:
         raise uri.error(f"the file '{short(uri.words)}' has {len(models)} models of its own; expected one")
     model = expanded(document, models[0], (*above, real))
-    over = list(node.all(*OVER))
+    over = [n for n in node.children if n.tag not in OWN]
     attributes = dict(model.attributes)
     if node.text("name"):
         attributes["name"] = node.text("name")
@@ -50,7 +50,7 @@ def included(document: Document, node: Node, above: tuple[str, ...]) -> Node:
                 raise n.error("a <placement_frame> is given without a <pose>; expected both")
     if node.truth(node.attributes.get("merge", "false")):
         attributes["merge"] = "true"
-    changed = {n.tag for n in over}
+    changed = {n.tag for n in over} & {"pose", "static"}
     model = replace(model, attributes=attributes, parent=node.parent)
     model.children = [replace(n, parent=model) for n in (*over, *(c for c in model.children if c.tag not in changed))
                       if n.tag != "placement_frame"]  # fmt: skip

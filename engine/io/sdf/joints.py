@@ -94,11 +94,17 @@ class Joints:
             if kind != "fixed":
                 self.notes.note(node, "it is in a static model, and does not move")
             return Hinged(frame, parent, child, "fixed", [])
-        damping = 0.0
-        if kind == "ball":
-            damping = self.loss(node, "axis", "damping")
+        damping = self.ball(node) if kind == "ball" else 0.0
         axes = [self.axis(frame, tag) for tag in ("axis", "axis2")[:AXES.get(kind, 0)]]
         return Hinged(frame, parent, child, kind, axes, pitch_of(node) if kind == "screw" else 0.0, damping)
+
+    def ball(self, node: Node) -> float:
+        """Return the damping of a ball joint, about any axis."""
+        held = [n for n in (node.first("axis", "limit"), node.first("axis", "dynamics")) if n is not None]
+        bounds = [n.bound(which, default=np.inf) for n in held for which in ("lower", "upper")]
+        if np.isfinite(bounds).any() or any(n.number(which, default=0.0) for n in held for which in ("friction", "spring_stiffness")):
+            self.notes.warn(node, "the limits, friction and spring of a ball joint are not held")
+        return self.loss(node, "axis", "damping")
 
     def axis(self, frame: Frame, tag: str) -> Axis:
         """Return an axis of a joint."""
@@ -117,9 +123,12 @@ class Joints:
             base = frame.scope.found(xyz, xyz.attributes["expressed_in"])
         if base is not frame:
             direction = relative(frame, base)[:3, :3] @ direction
+        bounds = limits(a)
+        if node.attributes["type"] == "continuous":
+            bounds = replace(bounds, lower=-np.inf, upper=np.inf)       # whatever it says: it turns without end
         stiffness = self.loss(node, tag, "spring_stiffness")
         spring = (stiffness, a.number("dynamics", "spring_reference", default=0.0)) if stiffness else None
-        return Axis(a, direction / length, limits(a), self.loss(node, tag, "damping"), self.loss(node, tag, "friction"), spring,
+        return Axis(a, direction / length, bounds, self.loss(node, tag, "damping"), self.loss(node, tag, "friction"), spring,
                     self.mimic(frame, a))  # fmt: skip
 
     def loss(self, node: Node, axis: str, what: str) -> float:

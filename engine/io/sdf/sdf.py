@@ -82,8 +82,7 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
     notes.file = document.file
     root = expanded(document, document.root)
     place, models = chosen(root, model)
-    for node in [place] if place.tag == "world" and len(models) == len([*place.all("model")]) else models:
-        examine(node, notes)
+    examine(root if model is None else models[0], notes)
     with np.errstate(all="ignore"):             # absurd numbers overflow, and are refused by what they make
         source = Source(document, notes, world(place, models))
         found = source.model(place.name if len(models) > 1 else models[0].name)
@@ -144,6 +143,9 @@ class Source:
         alone = not grounded and len(self.roots) == 1 and self.roots[0].floats
         hung = [] if alone else [self.hung(r) for r in self.roots]
         named = [f for f in self.frames if f.kind == "frame" and not (alone and body_of(f) is self.scope.own)]
+        for f in self.frames if alone else ():
+            if f.kind == "frame" and f not in named:
+                self.notes.note(f.node, "it is attached to the world, which nothing else is, and is left out")
         links = [*([] if alone else [Link(WORLD)]), *own, *self.parts.links, *(Link(f.name) for f in named)]
         joints = [*hung, *self.parts.joints, *(Joint(f.name, "fixed", (b := body_of(f)).name, f.name, relative(b, f)) for f in named)]
         graph = nx.DiGraph(name=name)
