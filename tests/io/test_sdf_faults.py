@@ -87,6 +87,8 @@ FAULTS = {
     "placed by the world": (sdf(AB, model='name="m" placement_frame="world"'), "placement_frame is 'world', which is not placed in the"),
     "overflow": (sdf(link("<inertial><pose>0 0 0 1 1 1</pose><inertia><ixx>1e308</ixx><iyy>1.7e308</iyy><izz>1.7e308</izz><ixy>1.7e308"
                           "</ixy></inertia></inertial>")), "tensor holds NaN or infinity; expected finite numbers"),
+    "a huge solid": (sdf(link('<inertial auto="true"/><collision name="c"><geometry><sphere><radius>1e200</radius></sphere></geometry>'
+                              "</collision>"), "1.11"), "its sphere of the size (1e+200,) has no finite inertia"),
     "a far place": (sdf(link("<inertial><pose>1e200 0 0 0 0 0</pose></inertial>")), "expected finite numbers"),
     "a joint's circle": (sdf(AB + '<joint name="j" type="fixed"><pose relative_to="j"/><parent>a</parent><child>b</child></joint>'),
                          "in a circle ('j' → 'j')"),
