@@ -41,7 +41,7 @@ from engine.control import ControlError, ilqr, lqr, rollout_gradient
 from engine.examples import example
 from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
 from engine.inverse_kinematics import IKResult, Target
-from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_urdf, save_mjcf, save_urdf
+from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
 from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
 from engine.recording import StorageError
 from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
@@ -83,6 +83,7 @@ __all__ = [
     "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile", "compiler",
     "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "export_code",
     "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load",
-    "load_campaign", "load_mesh", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
-    "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial", "view", "viewer",
+    "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render",
+    "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial", "view",
+    "viewer",
 ]  # fmt: skip

@@ -144,6 +144,7 @@ def test_rooms_import_only_what_the_table_allows():
     ("compiler/expr.py", "import engine.spatial.so3"),
     ("compiler/expr.py", "from engine import model as m"),
     ("io/urdf.py", "from engine.simulation import Robot"),
+    ("io/sdf/loops.py", "from engine.constraints import Hinge"),
     ("simulation/robot.py", "from engine.cli import main"),
     ("simulation/trajectory.py", "import h5py"),
     ("recording/recorder.py", "from engine.model import Model"),

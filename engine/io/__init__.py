@@ -1,4 +1,4 @@
-"""Robots from files: URDF and MJCF, the meshes they name, and a report of what is wrong in them."""
+"""Robots from files: URDF, SDF and MJCF, the meshes they name, and a report of what is wrong in them."""
 
 from engine.io.check import Finding, Report, check
 from engine.io.decomposition import convex_parts
@@ -7,8 +7,9 @@ from engine.io.load import load
 from engine.io.mesh import load_mesh
 from engine.io.save_mjcf import save_mjcf
 from engine.io.save_urdf import save_urdf
+from engine.io.sdf.sdf import load_sdf
 from engine.io.text import model_from_text, model_hash, model_text, text_hash
 from engine.io.urdf import load_urdf
 
-__all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "convex_parts", "load", "load_mesh", "load_urdf",
-           "model_from_text", "model_hash", "model_text", "save_mjcf", "save_urdf", "text_hash"]  # fmt: skip
+__all__ = ["Finding", "Report", "RobotFileError", "RobotFileWarning", "check", "convex_parts", "load", "load_mesh", "load_sdf",
+           "load_urdf", "model_from_text", "model_hash", "model_text", "save_mjcf", "save_urdf", "text_hash"]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import hypot, pi, sqrt
@@ -20,7 +20,8 @@ from engine.io.errors import RobotFileError, short
 from engine.io.load import folders_of, name_of, root_of_file
 from engine.io.mesh import load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
-from engine.io.mjcf.document import Node
+from engine.io.sdf import sdf
+from engine.io.sdf.document import is_sdf
 from engine.io.urdf import Reader, below_zero, place
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
@@ -38,7 +39,7 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
     ("inertial", "origin mass inertia", ""),
     ("mass", "", "value"),
     ("inertia", "", "ixx ixy ixz iyy iyz izz"),
-    ("origin", "", "xyz rpy"),
+    ("origin", "", "xyz rpy quat_xyzw"),
     ("visual", "origin geometry material", "name"),
     ("collision", "origin geometry", "name"),
     ("geometry", "box cylinder capsule sphere mesh", ""),
@@ -54,7 +55,7 @@ KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, at
     ("parent", "", "link"),
     ("child", "", "link"),
     ("axis", "", "xyz"),
-    ("limit", "", "lower upper velocity effort"),
+    ("limit", "", "lower upper velocity effort acceleration deceleration jerk"),
     ("dynamics", "", "damping friction"),
     ("mimic", "", "joint multiplier offset"),
 )}  # fmt: skip
@@ -101,7 +102,7 @@ class Report:
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
           floating_base: bool = False) -> Report:  # fmt: skip
-    """Return everything suspicious in a URDF or MJCF file, or its text.
+    """Return everything suspicious in a URDF, SDF or MJCF file, or its text.
 
     An error is what stops it from loading or from moving, or a mesh outside of the robot's folders, which is never read.
 
@@ -115,7 +116,9 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     """
     reader = Reader(path, package_dirs, up_axis=False)
     if is_mjcf(path):
-        return of_mjcf(path, package_dirs, meshes, floating_base)
+        return of_nodes(name_of(path), lambda: mjcf.read(path, floating_base, folders_of(package_dirs)), mjcf.START, "body", meshes)
+    if is_sdf(path):
+        return of_nodes(name_of(path), lambda: sdf.read(path, None, package_dirs), sdf.START, "link", meshes)
     try:
         root = reader.root()
     except RobotFileError as problem:
@@ -133,26 +136,26 @@ def is_mjcf(path: Any) -> bool:
         return False
 
 
-def of_mjcf(path: Any, package_dirs: Any, meshes: bool, floating_base: bool) -> Report:
-    """Return everything suspicious in an MJCF file: the first error, or what is not read, and whether the robot can move."""
-    file = name_of(path)
+def of_nodes(file: str, read: Callable[[], tuple[Model, Any]], start: Any, what: str, meshes: bool) -> Report:
+    """Return everything suspicious in an MJCF or SDF file: the first error, or what is not read, and whether the robot can move."""
     try:
-        model, notes = mjcf.read(path, floating_base, folders_of(package_dirs))
+        model, notes = read()
     except RobotFileError as problem:
         return Report(file, (finding_of(problem),))
     found = [Finding(n.severity, n.node.place, n.message, n.node.line) for n in notes]
     for link in model.links:
-        found += [Finding("warning", f"body '{link.name}'", fault) for fault in inertia.faults(link.inertia)]
+        where = f"{what} '{link.name}'"
+        found += [Finding("warning", where, fault) for fault in inertia.faults(link.inertia)]
         shapes = {id(g): g for g in (*link.visuals, *link.collisions) if g.kind == "mesh"}
-        found += [Finding("warning", f"body '{link.name}'", g.fault) for g in shapes.values() if g.fault]
-        for g in shapes.values() if meshes else ():
+        found += [Finding("warning", where, g.fault) for g in shapes.values() if g.fault]
+        for g in (g for g in shapes.values() if meshes and not g.fault):
             try:
                 load_mesh(g)
             except RobotFileError as problem:
-                found.append(Finding("warning", f"body '{link.name}'", f"mesh '{g.uri}': {problem.reason}"))
+                found.append(Finding("warning", where, f"mesh '{g.uri}': {problem.reason}"))
     if model.nv:
         with np.errstate(all="ignore"):
-            found += [replace(f, place="robot" if f.place == "<mujoco>" else f.place) for f in of_motion(model, {}, mjcf.START)]
+            found += of_motion(model, {}, start)
     return Report(file, tuple(dict.fromkeys(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.line)))))
 
 
@@ -192,8 +195,8 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
 
 
 def finding(severity: str, e: Any, message: str) -> Finding:
-    if isinstance(e, Node):
-        return Finding(severity, e.place, message, e.line)
+    if e in (mjcf.START, sdf.START):
+        return Finding(severity, "robot", message)
     return Finding(severity, place(e) or "robot", message, e.sourceline)
 
 

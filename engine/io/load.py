@@ -9,18 +9,20 @@ from typing import Any
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.mjcf.mjcf import load_mjcf
+from engine.io.sdf.document import is_sdf
+from engine.io.sdf.sdf import load_sdf
 from engine.io.urdf import MAX_BYTES, TEXT, XACRO, load_urdf
 from engine.io.xml import bytes_of, root_of
 from engine.model import Model
 
-EXPECTED = "a robot file: URDF, xacro or MJCF"
+EXPECTED = "a robot file: URDF, xacro, SDF or MJCF"
 
 
 def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = (),
          up_axis: bool | None = None) -> Model:  # fmt: skip
-    """Return the :class:`Model` of a robot file in any format: URDF, xacro, or MJCF, MuJoCo's own.
+    """Return the :class:`Model` of a robot file in any format: URDF, xacro, SDF, or MJCF, MuJoCo's own.
 
-    What an MJCF file says besides links and joints is in ``model.described``, and :func:`engine.simulator_of` makes a simulator of it.
+    What an MJCF or SDF file says besides links and joints is in ``model.described``; :func:`engine.simulator_of` makes a simulator of it.
 
     Parameters
     ----------
@@ -43,11 +45,14 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     >>> load('<mujoco><worldbody><body name="bob"><joint name="pivot"/><geom size="0.1"/></body></worldbody></mujoco>').nv
     1
     """
+    if is_sdf(path):
+        if floating_base:
+            raise RobotFileError("floating_base=True is not for SDF, where what no joint ties to the world floats; expected it left out",
+                                 name_of(path))  # fmt: skip
+        return load_sdf(path, package_dirs=folders_of(package_dirs), stacklevel=3)
     root = root_of_file(path)
     if root.tag == "mujoco":
         return load_mjcf(path, floating_base, folders_of(package_dirs), 3)
-    if root.tag == "sdf":
-        raise RobotFileError("this is SDF, which is not read; expected URDF, xacro or MJCF", name_of(path), root.sourceline)
     if next(root.iter(*XACRO), None) is not None:
         return load_urdf(expanded(path), floating_base, [*folders(path), *folders_of(package_dirs)], up_axis)
     return load_urdf(path, floating_base, package_dirs, up_axis)

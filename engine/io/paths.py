@@ -2,7 +2,9 @@
 
 The folders are the robot file's own; its package, which is the nearest folder above that holds a package.xml (where there is none: the
 folder above, if a ``package://`` name says its name, or if the robot file lies in a folder ``urdf`` or ``robots``); the folders the
-caller passes; and those in ROS_PACKAGE_PATH. Symbolic links are followed before a path is judged: neither ``..`` nor a link leads out.
+caller passes; and those in ROS_PACKAGE_PATH, and for names that begin with ``model://`` in GZ_SIM_RESOURCE_PATH and SDF_PATH, too. The
+nearest folder above that holds a model.config is the file's, as well. Symbolic links are followed before a path is judged: neither
+``..`` nor a link leads out.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from urllib.parse import unquote
 SHELVES = ("urdf", "robots")
 #: PATH_MAX of Linux
 LONGEST = 4096
+#: what begins a name in a package, and where folders of packages are said; what a model's folder holds
+SCHEMES = {"package": ("ROS_PACKAGE_PATH",), "model": ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH")}
+CONFIG = "model.config"
 NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 
 
@@ -34,8 +39,9 @@ class Finder:
 
     def __init__(self, file: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
         self.file = os.path.abspath(file)
-        listed = [p for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
-        self.declared = unique(os.path.realpath(d) for d in [*package_dirs, *listed])
+        given = [*package_dirs]
+        self.places = {scheme: unique(os.path.realpath(d) for d in [*given, *listed(*names)]) for scheme, names in SCHEMES.items()}
+        self.declared = self.places["package"]
         self._found: dict[str, Found] = {}
         self._real: dict[str, str] = {}
 
@@ -56,6 +62,9 @@ class Finder:
                 allowed.append(above[1 if depth is None else depth])
             for folder in above[: (1 if depth is None else depth) + 1]:
                 named.setdefault(os.path.basename(folder), []).append(folder)
+            if (model := next((d for d in above if os.path.isfile(os.path.join(d, CONFIG))), None)) is not None:
+                allowed.append(model)
+                named.setdefault(os.path.basename(model), []).append(model)
             if depth is not None:
                 named.setdefault(package_name(above[depth]), []).append(above[depth])
         return allowed, named
@@ -76,19 +85,19 @@ class Finder:
         scheme, colon, rest = uri.partition("://")
         if not colon:
             candidates = [os.path.join(d, uri) for d in [*self.homes, *self.declared]]
-        elif scheme == "package":
+        elif scheme in SCHEMES:
             name, _, within = rest.lstrip("/").partition("/")
             package = named.get(name, [])
-            declared = [d if os.path.basename(d) == name else os.path.join(d, name) for d in self.declared]
+            declared = [d if os.path.basename(d) == name else os.path.join(d, name) for d in self.places[scheme]]
             candidates = [os.path.join(d, within.lstrip("/")) for d in [*declared, *package]]
             if not candidates:
                 known = " or ".join(f"'{n}'" for n in named if n)
-                return Found(None, f"names the package '{name}', which is not around; expected {known}, or its folder in package_dirs")
+                return Found(None, f"names the {scheme} '{name}', which is not around; expected {known}, or its folder in package_dirs")
         elif scheme == "file":
             candidates = [os.path.join(d, unquote(rest)) for d in self.homes]
         else:
-            return Found(None, f"begins with '{scheme}://'; expected package://, file:// or a path")
-        roots = unique([*self.homes, *allowed, *package, *self.declared])
+            return Found(None, f"begins with '{scheme}://'; expected package://, model://, file:// or a path")
+        roots = unique([*self.homes, *allowed, *package, *self.places.get(scheme, self.declared)])
         places = unique(self.real(c) for c in candidates)
         prefixes = tuple(r.rstrip(os.sep) + os.sep for r in roots)
         inside = [p for p in places if p.startswith(prefixes)]
@@ -108,6 +117,11 @@ class Finder:
             self._real[folder] = os.path.realpath(folder)
         real = os.path.join(self._real[folder], name)
         return os.path.realpath(real) if name in ("", ".", "..") or os.path.islink(real) else real
+
+
+def listed(*names: str) -> list[str]:
+    """Return the folders in some variables of the environment."""
+    return [p for name in names for p in os.environ.get(name, "").split(os.pathsep) if p]
 
 
 def package_name(folder: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 import os
 import stat
 import warnings
@@ -26,6 +27,7 @@ CLASSES = {c.__name__: c for c in (Described, Geometry, Joint, Keyframe, Limits,
 FILES = ("mesh", "texture")
 #: what a dictionary by names is called in a text
 MAPPING = "names"
+LATER = ("acceleration", "deceleration", "jerk")  # limits that are no part of the hash where there are none
 ENDS = 1 << 12  # bytes of a file's beginning and of its end that its digest is of
 
 
@@ -59,6 +61,9 @@ def text_hash(text: str) -> str:
     for joint in seen["joints"]:
         if not joint["armature"]:
             del joint["armature"]  # joints without keep the hash they had before joints had one
+        for which in LATER:
+            if joint["limits"].get(which) == math.inf:
+                del joint["limits"][which]
     return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
 
 

@@ -22,11 +22,13 @@ from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.xml import bytes_of, root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
-from engine.spatial import inertia
+from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
 MAX_BYTES = 64 * 2**20
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+#: limits of any joint that moves: those on acceleration and the like since URDF 1.2
+BOUNDS = ("velocity", "effort", "acceleration", "deceleration", "jerk")
 SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
 XACRO = ("{http://www.ros.org/wiki/xacro}*", "{http://ros.org/wiki/xacro}*", "{http://wiki.ros.org/xacro}*")
 #: where there is no file, its name
@@ -181,8 +183,19 @@ class Reader:
         """Return the rotation and position of the <origin> in an element."""
         if (o := e.find("origin")) is None:
             return UNTURNED, ZERO
-        angles = self.numbers(o, "rpy", 3, ZERO)
-        return rotation(*angles) if any(angles) else UNTURNED, self.numbers(o, "xyz", 3, ZERO)
+        return self.turn(o), self.numbers(o, "xyz", 3, ZERO)
+
+    def turn(self, o: Any) -> Array:
+        """Return the rotation that an <origin> says, by angles or, since URDF 1.2, by a quaternion."""
+        if "quat_xyzw" not in o.attrib:
+            angles = self.numbers(o, "rpy", 3, ZERO)
+            return rotation(*angles) if any(angles) else UNTURNED
+        if "rpy" in o.attrib:
+            raise self.error(o, "<origin> has rpy and quat_xyzw; expected one of them")
+        x, y, z, w = self.numbers(o, "quat_xyzw", 4)
+        if not abs(hypot(w, x, y, z) - 1.0) < 1e-2:
+            raise self.error(o, f"quat_xyzw is '{short(o.get('quat_xyzw'))}'; expected a quaternion of length 1, the real part last")
+        return np.asarray(quaternion.to_matrix(quaternion.normalize(np.array([w, x, y, z]))))
 
     def pose(self, e: Any) -> Array:
         T = np.eye(4)
@@ -279,14 +292,14 @@ class Reader:
     def limits(self, e: Any, kind: str) -> Limits:
         if (limit := e.find("limit")) is None:
             return Limits()
-        velocity, effort = (self.number(limit, k, np.inf) if k in limit.attrib else np.inf for k in ("velocity", "effort"))
+        bounds = {k: self.number(limit, k) for k in BOUNDS if k in limit.attrib}
         if kind not in ("revolute", "prismatic"):
-            return Limits(velocity=velocity, effort=effort)
+            return Limits(**bounds)
         lower, upper = (self.number(limit, k, 0.0) for k in ("lower", "upper"))
         if lower > upper:
             unit = "m" if kind == "prismatic" else "rad"
             raise self.error(limit, f"the lower limit {lower:g} {unit} exceeds the upper one, {upper:g} {unit}; expected a range")
-        return Limits(lower, upper, velocity, effort)
+        return Limits(lower, upper, **bounds)
 
     def mimic(self, e: Any) -> Mimic | None:
         if (m := e.find("mimic")) is None:
@@ -343,8 +356,8 @@ def below_zero(e: Any, joint: Joint) -> Iterator[tuple[Any, str]]:
     for which, x in (("damping", joint.damping), ("friction", joint.friction)):
         if x < 0:
             yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator refuses it, or takes joint_dynamics=None)"
-    for which, x in (("velocity", joint.limits.velocity), ("effort", joint.limits.effort)):
-        if x < 0:
+    for which in BOUNDS:
+        if (x := getattr(joint.limits, which)) < 0:
             yield e.find("limit"), f"the {which} limit is {x:g}; expected a positive number (none is enforced)"
 
 

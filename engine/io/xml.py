@@ -37,11 +37,12 @@ def bytes_of(path: str, most: int, expected: str) -> bytes:
     return data
 
 
-def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, huge: bool = False) -> Any:
+def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, huge: bool = False,
+            loose: bool = False) -> Any:  # fmt: skip
     """Return the outermost element of well-formed XML without a document type, comments or instructions.
 
     ``encoding`` stands for the one that the text declares; ``huge`` allows texts of more than 10 MB within an element, and 2048 levels
-    of elements in place of 256.
+    of elements in place of 256; ``loose`` takes prefixes of namespaces that are not declared as parts of names.
 
     Raises
     ------
@@ -49,11 +50,17 @@ def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, 
     """
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, attribute_defaults=False,
-                             huge_tree=huge, recover=False, remove_comments=True, remove_pis=True, encoding=encoding)  # fmt: skip
+    strict, repairing = (etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, huge_tree=huge,
+                                         attribute_defaults=False, recover=recover, remove_comments=True, remove_pis=True,
+                                         encoding=encoding) for recover in (False, True))  # fmt: skip
     typed = RobotFileError("the file declares a document type (<!DOCTYPE>), which is not read; expected XML without one", file)
     try:
-        root = etree.fromstring(data, parser)
+        try:
+            root = etree.fromstring(data, strict)
+        except etree.XMLSyntaxError:
+            if not loose or any(said.domain != etree.ErrorDomains.NAMESPACE for said in strict.error_log):
+                raise
+            root = etree.fromstring(data, repairing)                    # of which there is nothing else to repair
     except etree.XMLSyntaxError as e:
         if b"<!DOCTYPE" in data.replace(b"\0", b""):
             raise typed from None

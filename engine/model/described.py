@@ -58,13 +58,13 @@ class Keyframe(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Described(ReadOnly):
-    """What a robot's file says besides links and joints; :meth:`engine.Simulator.described` makes a simulator of it.
+    """What a robot's file says besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
 
     Attributes
     ----------
     q : the configuration in which the file has the robot (nq)
     gravity : m/s² (3), and dt, s; None: nothing is said
-    constraints : what holds exactly: Ball, Weld, Coupling
+    constraints : what holds exactly: Ball, Hinge, Slider, Weld, Coupling
     actuators : what takes commands, by the names of the parts
     forces : springs in joints, and what else acts by itself
     contacts : a part "Contacts", or None

@@ -22,12 +22,19 @@ ZERO3 = np.zeros(3)
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on a joint's coordinate (rad or m), speed and force; infinite where there are none."""
+    """Bounds on a joint's coordinate (rad or m), speed and force; infinite where there are none.
+
+    Those on the acceleration where it speeds up, on that where it slows down, and on the jerk (rad/s³ or m/s³) are for who plans motions:
+    nothing here holds them.
+    """
 
     lower: float = -np.inf
     upper: float = np.inf
     velocity: float = np.inf
     effort: float = np.inf
+    acceleration: float = np.inf
+    deceleration: float = np.inf
+    jerk: float = np.inf
 
 
 class Axes(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -207,7 +207,7 @@ class Joint(ReadOnly):
         for which, kind in (("limits", Limits), ("mimic", Mimic | None)):
             if not isinstance(getattr(self, which), kind):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
-        if np.isnan([self.limits.lower, self.limits.upper, self.limits.velocity, self.limits.effort]).any():
+        if np.isnan([getattr(self.limits, f.name) for f in fields(Limits)]).any():
             raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
         if (low := self.limits.lower) > (high := self.limits.upper):
             raise ModelError(f"{here}: the lower limit {low:g} exceeds the upper one, {high:g}; expected a range")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.constraints import Ball, Coupling, Weld
+from engine.constraints import Ball, Coupling, Hinge, Slider, Weld
 from engine.contact import ContactMaterial
 from engine.dynamics import GRAVITY
 from engine.model import Model, Part
@@ -18,7 +18,7 @@ from engine.simulation.simulator import Simulator
 
 #: what parts are made into, by the names of their kinds
 CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, BoxDrag, ContactMaterial, Contacts, Coupling, GeneralActuator, HalfSpace,
-                                                   JointSpring, PointForce, Weld)}  # fmt: skip
+                                                   Hinge, JointSpring, PointForce, Slider, Weld)}  # fmt: skip
 
 
 def made(x: Any) -> Any:
@@ -42,7 +42,7 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
 
     Parameters
     ----------
-    model : with something described, such as that of an MJCF file; ``model.described.q`` is the configuration in it
+    model : with something described, such as that of an MJCF or SDF file; ``model.described.q`` is the configuration in it
     changes : arguments of :class:`engine.Simulator`, each of which stands in place of what the file says
 
     What acts in flight is MuJoCo's: inertia, springs, dampers, actuators, drag. What MuJoCo holds softly is this engine's own: equalities
@@ -63,7 +63,7 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     """
     said = model.described
     if said is None:
-        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF file, or "
+        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF or SDF file, or "
                               "Simulator(model, …)")  # fmt: skip
     found: dict[str, Any] = {"gravity": GRAVITY if said.gravity is None else said.gravity}
     if said.dt is not None:

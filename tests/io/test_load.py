@@ -3,8 +3,10 @@
 import sys
 import types
 
+import numpy as np
 import pytest
 
+import engine
 from engine import RobotFileError, load, load_urdf
 from engine.io import model_text
 
@@ -24,7 +26,7 @@ def test_formats_are_told_apart(tmp_path):
 
 
 @pytest.mark.parametrize(("given", "expected"), [
-    ("<sdf/>", "this is SDF, which is not read; expected URDF, xacro or MJCF"), ("<html/>", "expected <robot>"),
+    ("<html/>", "expected <robot>"),
     ("  ", "there is no such file"),
     ("no/such.xml", "there is no such file"), (3, "expected a path"), ("<robot", "not well-formed XML"), ("a\0b", "null character"),
 ])  # fmt: skip
@@ -48,3 +50,16 @@ def test_xacro_is_expanded_by_its_own_package(tmp_path, monkeypatch):
         load(path)
     with pytest.raises(RobotFileError, match="a text of xacro is not read"):
         load(XACRO)
+
+
+def test_sdf_says_what_besides_the_tree_and_is_simulated():
+    inertial = "<inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial>"
+    stone = f'<model name="stone"><link name="stone">{inertial}</link></model>'
+    world = ('<sdf version="1.9"><world name="w"><gravity>0 0 -1.6</gravity>'
+             f'<physics type="ode"><max_step_size>0.002</max_step_size></physics>{stone}</world></sdf>')  # fmt: skip
+    model = load(world)
+    assert model.described.gravity == (0.0, 0.0, -1.6) and model.described.dt == 0.002
+    motion = engine.simulator_of(model).run(model.described.q, np.zeros(6), 1.0)
+    assert motion.q[-1, 6] == pytest.approx(-0.8) and engine.check(world).ok
+    with pytest.raises(RobotFileError, match="floating_base=True is not for SDF"):
+        load(world, floating_base=True)

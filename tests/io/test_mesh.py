@@ -122,7 +122,7 @@ def test_names_longer_than_paths_are_refused_at_once(tmp_path):
         assert shape.mesh is None and shape.fault.endswith(f"has {len(uri)} characters; expected at most 4096")
 
 
-@pytest.mark.parametrize("uri, said", [("http://x.org/a.stl", "begins with 'http://'; expected package://, file:// or a path"),
+@pytest.mark.parametrize("uri, said", [("http://x.org/a.stl", "begins with 'http://'; expected package://, model://, file:// or a path"),
                                        ("package://", "names the package ''")])  # fmt: skip
 def test_no_name_leads_to_the_network(tmp_path, uri, said):
     assert said in geometry(place(tmp_path, uri)).fault

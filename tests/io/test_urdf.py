@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf, model_text
+from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf, model_hash, model_text
 from engine.io.urdf import rotation
 from engine.model import Model
 from engine.spatial import inertia
@@ -295,7 +295,7 @@ def test_a_text_is_what_it_is_whatever_encoding_it_declares():
 
 
 @pytest.mark.parametrize("given, said", [
-    ("<sdf/>", "<string>:1: the outermost element is <sdf>; expected <robot>"),
+    ("<arm/>", "<string>:1: the outermost element is <arm>; expected <robot>"),
     ("<robot>\n<link/></robot>", "<string>:2: link '': <link> has no name"),
     ("<robot>", "<string>:1: not well-formed XML"),
     ("<robot>\ud800</robot>", "<string>:1: not well-formed XML (Invalid bytes in character encoding)"),
@@ -310,6 +310,34 @@ def test_texts_that_are_none(given, said):
     if isinstance(given, str) and given.startswith("<"):
         (found,) = [f for f in check(given).findings if f.severity == "error"]
         assert found.message in str(caught.value)
+
+
+# ---------------------------------------------------------------- URDF 1.2
+
+
+def test_limits_of_version_1_2_are_kept():
+    limit = '<limit lower="-1" upper="1" velocity="2" effort="3" acceleration="4" deceleration="5" jerk="6"/>'
+    assert vars(load_urdf(arm(limit)).joint("j").limits) == {"lower": -1, "upper": 1, "velocity": 2, "effort": 3, "acceleration": 4,
+                                                             "deceleration": 5, "jerk": 6}  # fmt: skip
+    own = load_urdf(arm('<limit velocity="2" effort="3"/>', "continuous")).joint("j").limits
+    assert own.acceleration == own.deceleration == own.jerk == np.inf
+    assert not [f for f in check(arm(limit)).findings if "jerk" in f.message or "eceleration" in f.message]
+    with pytest.warns(RobotFileWarning, match="the jerk limit is -6; expected a positive number"):
+        load_urdf(arm(limit.replace("6", "-6")))
+
+
+def test_limits_that_are_none_leave_the_hash_as_it_was():
+    plain = load_urdf(arm('<limit lower="-1" upper="1" velocity="2" effort="3"/>'))
+    assert "jerk" in model_text(plain) and model_hash(plain) == "1edcbcff349c667f83c54d79b5e6761c6fe4c9bbc77f456e5698f1ddc01a58a7"
+    assert model_hash(load_urdf(arm('<limit lower="-1" upper="1" velocity="2" effort="3" jerk="1"/>'))) != model_hash(plain)
+
+
+def test_an_origin_by_a_quaternion():
+    turned = load_urdf(arm('<origin xyz="1 2 3" quat_xyzw="0 0 0.6 0.8"/>')).joint("j").placement
+    assert np.allclose(turned, [[0.28, -0.96, 0, 1], [0.96, 0.28, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]], atol=1e-15)
+    for wrong, said in (('quat_xyzw="0 0 0 1" rpy="0 0 0"', "expected one of them"), ('quat_xyzw="0 0 0 2"', "a quaternion of length 1")):
+        with pytest.raises(RobotFileError, match=said):
+            load_urdf(arm(f"<origin {wrong}/>"))
 
 
 # ---------------------------------------------------------------- inertias that no body has

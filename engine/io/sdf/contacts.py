@@ -1,0 +1,60 @@
+"""Contacts: which links may touch, and how their surfaces rub."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from engine.io.sdf.document import Node
+from engine.io.sdf.frames import Frame
+from engine.io.sdf.joints import Hinged
+from engine.io.sdf.notes import Notes
+from engine.model import Model, Part
+
+#: μ of a surface where nothing is said, as the specification has it
+FRICTION = 1.0
+
+
+def contacts(model: Model, links: Iterable[Frame], joints: Iterable[Hinged], notes: Notes) -> Part | None:
+    """Return the contacts of links that collide; None where none may touch.
+
+    Links of different models touch; those of one where it, or both of them, say <self_collide>, and no joint is between them.
+    """
+    carrier = {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
+    shaped = {link.name for link in model.links if link.collisions}
+    solid = [f for f in links if f.name in shaped]
+    joined = {frozenset((j.parent, j.child)) for j in joints}
+    pairs = [(a.name, b.name) for a, b in itertools.combinations(solid, 2)
+             if carrier[a.name] != carrier[b.name] and frozenset((a, b)) not in joined and meet(a, b)]  # fmt: skip
+    if not pairs:
+        return None
+    touching = {name for pair in pairs for name in pair}
+    materials = {f.name: Part("ContactMaterial", {"friction": friction(f.node, notes)}) for f in solid if f.name in touching}
+    return Part("Contacts", {"pairs": tuple(pairs), "materials": materials})
+
+
+def meet(a: Frame, b: Frame) -> bool:
+    """Whether two links may touch, as far as their models say."""
+    return a.scope.top is not b.scope.top or (collides(a) and collides(b))
+
+
+def collides(link: Frame) -> bool:
+    """Whether a link may touch others of its model."""
+    scope = link.scope
+    while scope.parent is not None and scope.parent.parent is not None and scope.node.first("self_collide") is None:
+        scope = scope.parent
+    return link.node.flag("self_collide", default=scope.node.flag("self_collide"))
+
+
+def friction(link: Node, notes: Notes) -> float:
+    """Return the largest μ of a link's surfaces."""
+    found = []
+    for node in link.all("collision"):
+        mu = [n.positive("mu", default=FRICTION) if (n := node.first("surface", "friction", "ode")) else FRICTION]
+        mu += [n.positive("mu2", default=mu[0])] if n else []
+        if mu[-1] != mu[0]:
+            notes.warn(node, f"it rubs differently along two directions ({mu[0]:g} and {mu[-1]:g}); the first counts for all")
+        found.append(mu[0])
+    if len(set(found)) > 1:
+        notes.warn(link, f"its surfaces rub differently ({', '.join(f'{x:g}' for x in sorted(set(found)))}); the largest counts for all")
+    return max(found, default=FRICTION)

@@ -1,0 +1,29 @@
+"""What is said of a file's elements that are not read, or not as they are meant: gathered while it is read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.io.sdf.document import Node
+
+
+class Note(NamedTuple):
+    """Something of a file: a "warning" where the motion is another than the file means, a "note" where only looks and the like are."""
+
+    severity: str
+    node: Node
+    message: str
+
+
+class Notes(list[Note]):
+    """All that is said of a file."""
+
+    file = ""
+
+    def warn(self, node: Node, message: str) -> None:
+        """Add what makes the motion another than the file means."""
+        self.append(Note("warning", node, message))
+
+    def note(self, node: Node, message: str) -> None:
+        """Add what makes no difference to it."""
+        self.append(Note("note", node, message))
