@@ -18,7 +18,7 @@ EXPECTED = "an MJCF file"
 #: where there is no file, its name
 TEXT = "<string>"
 #: elements of a file with all that it includes and repeats
-MOST = 1_000_000
+MOST = 300_000
 
 
 @dataclass
