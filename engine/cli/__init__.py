@@ -20,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         if end.code == 2:
             raise
+        if isinstance(end.code, str):                 # as programs leave with a sentence
+            print(end.code, file=sys.stderr)
+            return 1
         return int(end.code or 0)
     except KeyboardInterrupt:
         return 130

@@ -11,6 +11,7 @@ import numpy as np
 import engine
 from engine.checks import nearest, shown
 from engine.cli.ending import Failure
+from engine.cli.recordings import note_described
 from engine.dynamics import GRAVITY
 
 if sys.version_info >= (3, 11):
@@ -47,7 +48,8 @@ def campaign_in(file: str) -> tuple[engine.Campaign, dict[str, Any]]:
     folder = Path(file).resolve().parent
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))                                        # of metrics in modules; processes get it too
-    model = engine.load_urdf(folder / said["robot"], floating_base=said.get("floating", False))
+    model = engine.load(folder / said["robot"], floating_base=said.get("floating", False))
+    note_described(model)
     simulator = engine.Simulator(model, said.get("dt", 1e-3), said.get("integrator", "cg4"), said.get("gravity", GRAVITY),
                                  parameters=parameters_of(file, model, said))  # fmt: skip
     q0, v0 = (state_of(file, model, kind, said.get(f"{kind}0", {})) for kind in "qv")

@@ -9,11 +9,14 @@ from typing import Annotated
 
 import typer
 
-from engine.checks import nearest
+from engine.checks import nearest, require_packages
 from engine.cli.ending import Failure
 
-#: in a checkout, and where an installed package has them
-FOLDERS = (Path(__file__).parents[2] / "demos", Path(sysconfig.get_path("data")) / "share" / "articulated-engine" / "demos")
+#: where they lie in a checkout, and below where pip installs to
+FOLDER = Path("share") / "articulated-engine" / "demos"
+SCHEMES = sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")
+ABOVE = Path(__file__).parents[2]
+FOLDERS = (ABOVE / "demos", ABOVE / FOLDER, *(Path(sysconfig.get_path("data", scheme)) / FOLDER for scheme in SCHEMES))
 
 
 def demo(
@@ -33,16 +36,22 @@ def demo(
         return
     if name not in there:
         raise Failure(f"there is no demo '{name}'{nearest(name, there)}; expected one of {', '.join(there)}", 2)
+    if not {"-h", "--help"} & {*context.args}:
+        require_packages("a demo", "demos", "matplotlib", "pyglet", "PIL", "fast_simplification", "av", error=Failure)
     sys.argv = [str(there[name]), *context.args]
     sys.path.insert(0, str(there[name].parent))
-    runpy.run_path(str(there[name]), run_name="__main__")
+    try:
+        runpy.run_path(str(there[name]), run_name="__main__")
+    except ModuleNotFoundError as problem:
+        raise Failure(f"the demo '{name}' needs {problem.name}, which is not installed; expected pip install "
+                      '"articulated-engine[all]"') from None  # fmt: skip
 
 
 def demos() -> dict[str, Path]:
     """Return the files of the demos by name."""
     folder = next((f for f in FOLDERS if (f / "show.py").is_file()), None)
     if folder is None:
-        raise Failure(f"the demos are not here; expected them in {FOLDERS[1]}, where pip puts them")
+        raise Failure(f"the demos are not here; expected them in {FOLDERS[-2]}, where pip puts them")
     return {file.stem: file for file in sorted(folder.glob("*.py")) if file.stem != "show"}      # what they share
 
 

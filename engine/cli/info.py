@@ -45,7 +45,7 @@ def info(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", engine.RobotFileWarning)        # the report tells of it
-            model = engine.load_urdf(file, floating_base=floating, package_dirs=package_dir or ())
+            model = engine.load(file, floating_base=floating, package_dirs=package_dir or ())
     except engine.RobotFileError as problem:
         report = engine.check(file, package_dir or (), meshes, floating)
         if len(report.findings) > 1:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.cli.ending import Failure, calm
+from engine.cli.ending import Failure, calm, note
 from engine.identification.table import read_csv
 from engine.recording import Recording
 
@@ -74,10 +74,19 @@ def shown(file: str, floating: bool, rollout: int | None, package_dirs: list[str
     elif rollout is not None:
         raise Failure(f"'{file}' is no recording; expected no --rollout", 2)
     else:
-        source = engine.load_urdf(file, floating_base=floating, package_dirs=package_dirs or (), up_axis=up_axis)
+        source = engine.load(file, floating_base=floating, package_dirs=package_dirs or (), up_axis=up_axis)
     if follow is not None:
         getattr(source, "model", source).link_index(follow)
     return source
+
+
+def note_described(model: engine.Model) -> None:
+    """Say what a robot's file describes besides links and joints, and does not act in a recording that the command line makes."""
+    said = model.described
+    idle = [n for n in ("constraints", "actuators", "forces", "contacts") if said is not None and getattr(said, n)]
+    if idle:
+        note(f"the {', '.join(idle)} that the file of '{model.name}' describes do not act here; engine.simulator_of(model), in Python, "
+             "has them")  # fmt: skip
 
 
 def last_time(recording: Recording) -> float:

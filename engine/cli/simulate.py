@@ -13,7 +13,7 @@ from engine.checks import nearest
 from engine.cli.ending import Failure
 from engine.cli.files import require_ending
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
-from engine.cli.recordings import read_table, record
+from engine.cli.recordings import note_described, read_table, record
 from engine.dynamics import GRAVITY
 from engine.identification.columns import motion_of
 from engine.integrate import METHODS
@@ -64,7 +64,8 @@ def simulate(
     require_ending(out, ".h5", ".hdf5")
     if os.path.isdir(out) or (os.path.exists(out) and not overwrite):
         raise Failure(f"'{out}' exists; expected a new path{'' if os.path.isdir(out) else ', or --overwrite'}")
-    model = engine.load_urdf(robot, floating_base=floating)
+    model = engine.load(robot, floating_base=floating)
+    note_described(model)
     q0, v0, said = first_state(model, start, seed or 0, velocity or [])
     simulator = engine.Simulator(model, dt, integrator, GRAVITY if g is None else g, joint_dynamics=not ideal_joints)
     notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),

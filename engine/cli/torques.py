@@ -47,7 +47,7 @@ def torques(
     chosen = chosen_gravity(gravity, zero_gravity)
     if out is not None:
         require_ending(out, ".csv")
-    model = engine.load_urdf(robot, floating_base=floating)
+    model = engine.load(robot, floating_base=floating)
     table, recorded = read_table(trajectory, rollout)
     if "t" not in table:
         raise Failure(f"'{trajectory}' has no column 't'; expected the time, s, and one for each coordinate")

@@ -89,6 +89,8 @@ def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
 def writable(path: str | Path) -> Path:
     """Return the path, or raise where no such file can be written: asked before the work is done."""
     path = path_of(path, ExportError)
+    if path.suffix == ".C":
+        raise ExportError(f"'{path}' ends in '.C', which compilers take for C++; expected '.c'")
     if path.suffix.lower() not in SUFFIXES:
         raise ExportError(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(SUFFIXES)}")
     if path.is_dir():

@@ -21,17 +21,19 @@ Array = np.ndarray
 SAMPLES, NUMBERS = 20, 20_000
 #: words of C and C++, and what generated code, <math.h> and <stdint.h> call theirs
 RESERVED = {
-    "APART", "INFINITY", "NAN", "SOFT_FMA", "acos", "and", "and_eq", "asin", "asm", "atan", "atan2", "auto", "bad", "bitand", "bitor",
-    "bits_of", "bool", "break", "case", "catch", "ceil", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
-    "copysign", "cos", "cosh", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "exp", "exp2", "exp_of",
-    "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma", "fmax", "fmin", "fmod", "for", "frexp",
-    "friend", "gamma", "goto", "high", "hypot", "if", "ilogb", "inline", "int", "j0", "j1", "jn", "ldexp", "lgamma", "log", "log10",
-    "log1p", "log2", "log_of", "logb", "long", "main", "modf", "mutable", "namespace", "nan", "new", "not", "not_eq", "nullptr",
-    "number_of", "once", "operator", "or", "or_eq", "pair", "pow", "private", "protected", "public", "register", "reinterpret_cast",
-    "restrict", "return", "rint", "round", "short", "signed", "signgam", "sin", "sincos_near", "sincos_of", "sinh", "sizeof",
-    "soft_fma", "sqrt", "static", "static_cast", "struct", "stumpff_far", "stumpff_of", "sum", "switch", "tan", "tanh", "tanh_of",
-    "template", "tgamma", "this", "throw", "true", "trunc", "try", "turn", "typedef", "typeid", "typename", "union", "unsigned",
-    "using", "virtual", "void", "volatile", "wchar_t", "while", "whole", "work", "xor", "xor_eq", "y0", "y1", "yn",
+    "APART", "FP_NAN", "HUGE_VAL", "INFINITY", "NAN", "NULL", "SOFT_FMA", "acos", "and", "and_eq", "asin", "asm", "atan", "atan2",
+    "auto", "bad", "bitand", "bitor", "bits_of", "bool", "break", "case", "catch", "ceil", "char", "class", "compl", "const",
+    "const_cast", "constexpr", "continue", "copysign", "cos", "cosh", "default", "delete", "do", "double", "dynamic_cast", "else",
+    "enum", "errno", "exp", "exp2", "exp_of", "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma",
+    "fmax", "fmin", "fmod", "for", "fpclassify", "frexp", "friend", "gamma", "goto", "high", "hypot", "if", "ilogb", "inline", "int",
+    "isfinite", "isgreater", "isinf", "isless", "isnan", "isnormal", "isunordered", "j0", "j1", "jn", "ldexp", "lgamma", "linux", "log",
+    "log10", "log1p", "log2", "log_of", "logb", "long", "main", "math_errhandling", "modf", "mutable", "namespace", "nan", "new", "not",
+    "not_eq", "nullptr", "number_of", "once", "operator", "or", "or_eq", "pair", "pow", "private", "protected", "ptrdiff_t", "public",
+    "register", "reinterpret_cast", "restrict", "return", "rint", "round", "short", "signbit", "signed", "signgam", "sin",
+    "sincos_near", "sincos_of", "sinh", "size_t", "sizeof", "soft_fma", "sqrt", "static", "static_cast", "struct", "stumpff_far",
+    "stumpff_of", "sum", "switch", "tan", "tanh", "tanh_of", "template", "tgamma", "this", "throw", "true", "trunc", "try", "turn",
+    "typedef", "typeid", "typename", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "whole",
+    "work", "xor", "xor_eq", "y0", "y1", "yn",
 }
 
 #: names of functions of the C library and of systems, which a linker may put in place of one's own
@@ -149,7 +151,7 @@ def require_name(name: Any) -> str:
     """Return a function's name; ExportError where C has no such."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ExportError(f"name is {shown(name)}; expected an identifier of C: letters, digits and _, no digit first")
-    if name in RESERVED | LIBRARY or name.startswith("_"):
+    if name in RESERVED | LIBRARY or name.startswith(("_", "M_", "FP_", "EXIT_", "RAND_")):
         raise ExportError(f"name is '{name}', which C or its library has already; expected another")
     return name
 

@@ -117,8 +117,8 @@ def step_of(simulator: Simulator, name: str) -> Exported:
     x0 = step.prepare(p, step.begun(model.neutral(), np.zeros(model.nv)))
     given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
-             Value("x", (step.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, as NOTATION.md has them, and "
-                   "what the simulation keeps", tuple(state))]  # fmt: skip
+             Value("x", (step.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "
+                   "its quaternion first, scalar first; and what the simulation keeps", tuple(state))]  # fmt: skip
     summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
                f"and that at rest is {name.upper()}_INITIAL_X, from which the samples of {name}_test.c go on."]  # fmt: skip
 

@@ -45,7 +45,7 @@ def comment(*paragraphs: str) -> str:
     for text in paragraphs:
         indent = len(text) - len(text.lstrip())
         line = " " * indent
-        for word in text.replace("*/", "* /").replace("??", "? ?").split():
+        for word in text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").split():
             if len(line) + len(word) > WIDTH and line.strip():
                 lines.append(line.rstrip())
                 line = " " * (indent + 2)

@@ -40,3 +40,12 @@ def test_what_is_not_there_is_a_sentence(folder, monkeypatch, capsys):
     assert capsys.readouterr().err == "engine: there is no demo 'tlak' (did you mean 'talk'?); expected one of talk\n"
     monkeypatch.setattr(engine.cli.demo, "FOLDERS", (folder / "none", folder / "nowhere"))
     assert run("demo") == 1 and "the demos are not here" in capsys.readouterr().err
+
+
+def test_a_demo_that_leaves_with_a_sentence(folder, capsys):
+    (folder / "talk.py").write_text('import sys\nsys.exit("error: no robot")\n')
+    assert run("demo", "talk") == 1 and capsys.readouterr().err == "error: no robot\n"
+    (folder / "talk.py").write_text("import henhouse\n")
+    assert run("demo", "talk") == 1
+    assert capsys.readouterr().err == ("engine: the demo 'talk' needs henhouse, which is not installed; expected pip install "
+                                       '"articulated-engine[all]"\n')  # fmt: skip

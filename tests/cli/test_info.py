@@ -73,7 +73,7 @@ def test_a_file_with_errors_ends_in_one(arm, capsys):
 
 def test_a_file_that_does_not_load_is_one_sentence(tmp_path, capsys):
     assert main(["info", str(tmp_path / "none.urdf")]) == 1
-    assert capsys.readouterr() == ("", f"engine: {tmp_path}/none.urdf: there is no such file; expected a URDF file\n")
+    assert capsys.readouterr() == ("", f"engine: {tmp_path}/none.urdf: there is no such file; expected a robot file: URDF, xacro, SDF or MJCF\n")
 
 
 def test_a_file_that_does_not_load_shows_all_that_is_wrong(arm, capsys):
@@ -140,3 +140,12 @@ def test_info_of_other_recordings(here, capsys):
         recorder.append({"t": [0.5], "x": np.zeros((1, 2, 3))}, {})
     shutil.copy("some.h5", "named_otherwise")
     assert run("info", "named_otherwise") == 0 and "  time        0.5 … 0.5 s; complete\n" in capsys.readouterr().out
+
+
+def test_robots_of_other_formats(here, capsys):
+    text = """<mujoco model="lamp"><worldbody><body name="arm"><joint name="elbow"/><geom size="0.1"/></body></worldbody>
+    <actuator><motor name="m" joint="elbow"/></actuator></mujoco>"""
+    Path("lamp.xml").write_text(text)
+    assert run("info", "lamp.xml") == 0 and "1 revolute" in capsys.readouterr().out.replace("1 continuous", "1 revolute")
+    assert run("simulate", "lamp.xml", "--duration", 0.01, "--out", "run.h5") == 0
+    assert "note: the actuators that the file of 'lamp' describes do not act here; engine.simulator_of(model)" in capsys.readouterr().err

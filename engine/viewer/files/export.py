@@ -20,28 +20,34 @@ from engine.viewer.scene.scene import Scene, scene_of
 WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, ".html": lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
 
 
-def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | None = None, geometry: str = "visual") -> Path:
+def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | None = None, geometry: str = "visual",
+           q0: Any = None, v0: Any = None) -> Path:  # fmt: skip
     """Write what robots look like, and how they move, to a file for other programs; return its path.
 
     Parameters
     ----------
     source : a model, a trajectory (of a batch all rollouts are shown together), an actor, a list of them, or a scene; or, for a page, a
-        :class:`engine.Simulator`: the page simulates by itself, from the neutral configuration at rest, and links can be pulled
+        :class:`engine.Simulator`: the page simulates by itself, and links can be pulled
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
     fps : samples of the motion per second; in between, positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
+    q0, v0 : of a simulator, what the page begins with; the neutral configuration, at rest, by default
 
     Raises
     ------
     ViewerError : the suffix is another, the path cannot be written, there is nothing to see, the trajectory is not finite, or rerun is
         not installed
     ExportError : a simulator that is no single program (events, plain Python)
+    SimulationError, ContactError : it cannot begin at q0, v0
     """
     path = writable(path)
     if isinstance(source, Simulator) and path.suffix.lower() == ".html":
-        data = simulated(source, environment, geometry).encode()
+        data = simulated(source, environment, geometry, q0, v0).encode()
+    elif q0 is not None or v0 is not None:
+        raise ViewerError("q0 and v0 are given, and this is no page of a simulator; expected them left out, or engine.export(simulator, "
+                          "'live.html', q0=…)")  # fmt: skip
     else:
         data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), fps)
     with writing(path, ViewerError):

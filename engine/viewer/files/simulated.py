@@ -13,14 +13,14 @@ from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, PAGE, documen
 from engine.viewer.scene.scene import Scene
 
 
-def simulated(simulator: Simulator, environment: Any, geometry: str) -> str:
-    """Return the page of a simulator, which begins at its model's neutral configuration, at rest.
+def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = None, v0: Any = None) -> str:
+    """Return the page of a simulator, which begins at q0, v0; by default at its model's neutral configuration, at rest.
 
     Raises
     ------
     ExportError : a simulator that is no single program (events, plain Python)
     """
-    model, made = simulator.model, pulled(simulator)
+    model, made = simulator.model, pulled(simulator, q0, v0)
     environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
     scene = Scene(model, environment, geometry)
     links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})

@@ -1,6 +1,7 @@
 // A page that simulates by itself: the step, the links' places and a pulled point's mass are WebAssembly, without a server.
 
-const LATE = 1 / 30, PULLED = 4 * Math.PI;                // s that a picture may compute; rad/s, as fast as what is pulled follows
+const LATE = 1 / 30, MOST = 1 / 4;                         // s that a picture may compute, and that it may be behind by
+const PULLED = 4 * Math.PI;                                // rad/s, as fast as what is pulled follows
 
 // The functions of the page, by name: each with its memory, run by arrays and numbers in order; it returns its result, and whether it is finite.
 async function modules(simulated) {
@@ -55,14 +56,14 @@ class Simulated extends Hands {
     this.show();
   }
 
-  // As many steps as time has passed; what the machine is behind by more than a picture's time is skipped.
+  // As many steps as time has passed; what the machine is behind by more than that is skipped.
   advance(now) {
     const passed = this.clock === null ? 0 : (now - this.clock) / 1000, {dt} = this.simulated;
     this.clock = now;
-    this.owed = Math.min(this.owed + passed * this.speed, dt + LATE * this.speed);
+    this.owed = Math.min(this.owed + passed * this.speed, dt + MOST * this.speed);
     const steps = Math.floor(this.owed / dt), done = this.go(steps, performance.now() + 1000 * LATE);
     this.owed -= steps * dt;
-    if (passed) this.rate += 0.1 * (done * dt / passed - this.rate);
+    if (passed) this.rate += (1 - Math.exp(-passed)) * (done * dt / passed - this.rate);
     this.show(false);
   }
 
