@@ -168,7 +168,11 @@ def test_a_port_that_is_taken_is_a_sentence_and_by_default_another_is_found(serv
 
 
 def test_without_websockets_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "websockets.asyncio.server", None)
+    with monkeypatch.context() as half:                                        # half of it is there
+        half.setitem(sys.modules, "websockets.asyncio.server", None)
+        with pytest.raises(engine.ViewerError, match="the page cannot be served"):
+            engine.serve(MODEL)
+    monkeypatch.setitem(sys.modules, "websockets", None)
     with pytest.raises(engine.ViewerError, match=r'pip install "articulated-engine\[web\]"'):
         engine.serve(MODEL)
 

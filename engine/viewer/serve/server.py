@@ -54,9 +54,13 @@ class Server:
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._watchers: set[Watcher] = set()
         self._ready, self._closed = threading.Event(), threading.Event()
+        self._fault: ImportError | None = None
         self._thread = threading.Thread(target=self._run, name=f"serve {self.port}", daemon=True)
         self._thread.start()
         self._ready.wait()
+        if self._fault is not None:
+            raise ViewerError(f"the page cannot be served ({self._fault}); expected websockets that are whole: "
+                              'pip install --force-reinstall "articulated-engine[web]"') from self._fault  # fmt: skip
 
     def __enter__(self) -> Server:
         return self
@@ -94,9 +98,12 @@ class Server:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
+        except ImportError as fault:
+            self._fault = fault
         finally:
             self._socket.close()
             self._closed.set()
+            self._ready.set()
 
     async def _serve(self) -> None:
         from websockets.asyncio.server import serve
