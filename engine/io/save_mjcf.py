@@ -32,7 +32,8 @@ def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
 
     Warns
     -----
-    RobotFileWarning : what is left out: height fields, limits of speed, and what another file described besides the tree
+    RobotFileWarning : what is left out: height fields, limits of speed, and what another file described besides the tree, with the
+        configuration in which it had the robot
     """
     return save(model, path, mjcf_of)
 

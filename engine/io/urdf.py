@@ -135,7 +135,7 @@ class Reader:
             data = bytes_of(self.file, MAX_BYTES, EXPECTED)
         if not data.strip():
             raise RobotFileError("the file is empty; expected a <robot> element", self.file)
-        root = root_of(data, self.file, "a complete URDF file", "utf-8" if self.given else None)
+        root = root_of(data, self.file, "a complete robot file", "utf-8" if self.given else None)
         if space := root.nsmap.get(None):
             for element in root.iter("{" + space + "}*"):
                 element.tag = etree.QName(element).localname

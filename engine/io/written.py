@@ -1,4 +1,4 @@
-"""What robot files are written with: numbers to their last bit, paths of meshes, and warnings of what a format cannot say."""
+"""What robot files are written with: numbers to their last bit, paths of meshes, and warnings of what is not written."""
 
 from __future__ import annotations
 
@@ -57,13 +57,15 @@ def save(model: Any, path: Any, write: Any) -> Path:
     except OSError as problem:
         raise RobotFileError(f"the file cannot be written ({problem.strerror}); expected a folder that is there", file) from None
     if lost:
-        warnings.warn(f"{file} leaves out {', '.join(dict.fromkeys(lost))}, which the format cannot say", RobotFileWarning, stacklevel=3)
+        warnings.warn(f"{file} leaves out {', '.join(dict.fromkeys(lost))}, which is not written", RobotFileWarning, stacklevel=3)
     return Path(file)
 
 
 def said_of(model: Model) -> Iterable[str]:
     """Yield what a file described besides the tree, in words."""
     if (said := model.described) is not None:
+        if not np.array_equal(said.q, model.neutral()):
+            yield "the configuration described"
         for what in ("constraints", "actuators", "forces", "keyframes", "sensors"):
             if getattr(said, what):
                 yield f"the {what} described"

@@ -46,8 +46,8 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     changes : arguments of :class:`engine.Simulator`, each of which stands in place of what the file says
 
     What acts in flight is MuJoCo's: inertia, springs, dampers, actuators, drag. What MuJoCo holds softly is this engine's own: equalities
-    hold exactly, joints end at stops and rub as ``joint_dynamics`` says, and surfaces touch as :class:`engine.ContactMaterial` has it,
-    of which a file says the friction alone.
+    hold exactly, joints end at stops and rub as ``joint_dynamics`` says, and surfaces touch as :class:`engine.ContactMaterial` has it:
+    of an MJCF file about as stiff and lossy as its solref and solimp say, for the mass of the tree that a link belongs to.
 
     Raises
     ------

@@ -125,10 +125,13 @@ def test_a_mimic_joint_is_not_written_as_mjcf(tmp_path):
 
 
 def test_what_is_left_out_is_warned_of(tmp_path):
-    with pytest.warns(RobotFileWarning, match="leaves out ellipsoids, armature, which the format cannot say"):
+    with pytest.warns(RobotFileWarning, match="leaves out ellipsoids, armature, which is not written"):
         save_urdf(arm(armature=0.5), tmp_path / "r.urdf")
     with pytest.warns(RobotFileWarning, match="leaves out limits of speed"):
         save_mjcf(arm(limits=Limits(velocity=1.0)), tmp_path / "r.xml")
+    text = '<mujoco><worldbody><body><joint ref="30"/><geom size="1" contype="0" conaffinity="0"/></body></worldbody></mujoco>'
+    with pytest.warns(RobotFileWarning, match="leaves out the configuration described, which is not written"):
+        save_mjcf(load(text), tmp_path / "r.xml")
 
 
 @pytest.mark.parametrize("save", [save_urdf, save_mjcf])

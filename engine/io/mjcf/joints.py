@@ -79,6 +79,10 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
     effort = None
     if kind in ("revolute", "prismatic"):
         effort = node.limited("actuatorfrclimited", "actuatorfrcrange", settings.autolimits)
+    if effort and node.flag("actuatorgravcomp"):
+        notes.warn(node, "actuatorgravcomp: what holds against gravity is not bounded by actuatorfrcrange here")
+    if node.tag == "freejoint" and node.choice("align", ("true", "false", "auto"), "auto") == "true":
+        notes.warn(node, "align: the body keeps the frame that is written, which MuJoCo puts into its centre of mass")
     most = effort[1] if effort and effort[0] == -effort[1] else np.inf
     values = {n: node.number(n, 0.0) for n in ("frictionloss", "armature", "ref", "springref", "springyield")}
     for what in ("frictionloss", "armature"):

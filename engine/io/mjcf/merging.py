@@ -7,7 +7,8 @@ from collections.abc import Mapping
 #: what says an orientation: one of an element's own stands in place of all of its class's
 ORIENTATIONS = frozenset(("quat", "axisangle", "euler", "xyaxes", "zaxis"))
 #: rows of numbers of which the first few may be given, and the others are the class's
-ROWS = frozenset(("size", "friction", "gear", "gainprm", "biasprm", "dynprm", "stiffness", "damping", "polycoef"))
+ROWS = frozenset(("size", "friction", "gear", "gainprm", "biasprm", "dynprm", "stiffness", "damping", "polycoef",
+                  "solref", "solimp"))  # fmt: skip
 
 
 def over(base: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

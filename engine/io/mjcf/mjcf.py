@@ -78,7 +78,10 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
         meshes = Meshes(document, defaults, settings)
         tree = Bodies(defaults, settings, Shapes(root, defaults, settings, meshes, notes), notes).read(root)
         source = Source(document, root, settings, defaults, notes, tree)
-        model = described(source, model_of(source, floating_base))
+        model = model_of(source, floating_base)
+        if Touching(tree, model, settings, defaults, notes).drop():
+            model = model_of(source, floating_base)
+        model = described(source, model)
     return model, notes
 
 
@@ -98,7 +101,7 @@ def described(source: Source, model: Model) -> Model:
         constraints=Equalities(tree, tendons, settings, notes).read(defaults),
         actuators=tuple(reader.damped(actuators, model, q)),
         forces=(*springs, *tendons.forces(), *floating(source), *drag(source)),
-        contacts=Touching(tree, model, settings, notes).read(defaults),
+        contacts=Touching(tree, model, settings, defaults, notes).read(),
         keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
         sensors=sensors(source.root),
     )  # fmt: skip

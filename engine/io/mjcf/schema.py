@@ -15,16 +15,18 @@ from engine.io.mjcf.document import Node
 from engine.io.mjcf.notes import Notes
 
 PLACE = "pos quat axisangle euler xyaxes zaxis"
-SOFT = "solref solimp solreflimit solimplimit solreffriction solimpfriction margin gap"
+MARGINS = "solreflimit solimplimit solreffriction solimpfriction margin gap"
+SOFT = f"solref solimp {MARGINS}"
 DRIVE = ("name class gear ctrllimited ctrlrange forcelimited forcerange joint jointinparent tendon site refsite body slidersite cranksite "
          "cranklength damping armature delay actearly inheritrange actlimited actrange kp kv dampratio timeconst area diameter bias "
          "dyntype gaintype biastype dynprm gainprm biasprm")  # fmt: skip
 DRIVE_LOOKS = "group user nsample interp lengthrange input actdim velrange ffrange"
 BODY = "body geom site joint freejoint inertial camera light frame replicate plugin attach flexcomp composite"
 JOINT = ("type pos axis range limited ref springref stiffness damping frictionloss armature springdamper springyield actuatorfrcrange "
-         "actuatorfrclimited")  # fmt: skip
-GEOM = f"type size fromto mass density shellinertia group contype conaffinity friction material rgba mesh hfield {PLACE}"
-GEOM_LOOKS = f"condim priority solmix user fluidcoef castshadow fitscale {SOFT}"
+         "actuatorfrclimited actuatorgravcomp")  # fmt: skip
+GEOM = ("type size fromto mass density shellinertia group contype conaffinity condim priority friction solref solimp material rgba mesh "
+        f"hfield {PLACE}")  # fmt: skip
+GEOM_LOOKS = f"solmix user fluidcoef castshadow fitscale {MARGINS}"
 TENDON = "stiffness damping frictionloss armature limited range springlength springyield actuatorfrcrange"
 TENDON_LOOKS = f"group width material rgba user actuatorfrclimited {SOFT}"
 SIMPLE = ("motor", "position", "velocity", "intvelocity", "damper", "cylinder", "general")
@@ -61,13 +63,14 @@ MOVES = {
     ("geom", "surfacevel"): ("0 0 0", "a surface that moves by itself is not read"),
     ("mesh", "builtin"): ("", "a mesh that MuJoCo makes is not read"),
     ("option", "o_friction"): ("", "contacts are not overridden"),
+    ("compiler", "alignfree"): ("false", "free bodies keep the frames that are written, which MuJoCo puts into their centres of mass"),
 }  # fmt: skip
 ROWS: dict[str, Kind] = {
     "mujoco": kind("compiler option default asset worldbody contact equality tendon actuator sensor keyframe visual statistic size custom "
                    "extension deformable", "model"),
     "compiler": kind("lengthrange", "angle eulerseq autolimits inertiafromgeom inertiagrouprange balanceinertia boundmass boundinertia "
                      "settotalmass coordinate meshdir texturedir assetdir strippath",
-                     "fusestatic discardvisual usethread alignfree fitaabb conflict passthrough savecanonical savecompiled saveinertial"),
+                     "fusestatic discardvisual usethread fitaabb conflict passthrough savecanonical savecompiled saveinertial"),
     "option": kind("flag", "gravity timestep density viscosity wind actuatorgroupdisable o_friction",
                    "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
                    "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio magnetic "
@@ -88,15 +91,15 @@ ROWS: dict[str, Kind] = {
     "frame": kind(BODY, f"childclass {PLACE}", "name"),
     "replicate": kind(BODY, "count offset euler sep"),
     "inertial": kind("", f"mass diaginertia fullinertia {PLACE}"),
-    "joint": kind("", f"name class {JOINT}", f"group user actuatorgravcomp {SOFT}"),
-    "joint_default": kind("", JOINT, f"group user actuatorgravcomp {SOFT}"),
-    "freejoint": kind("", "name", "group align user"),
+    "joint": kind("", f"name class {JOINT}", f"group user {SOFT}"),
+    "joint_default": kind("", JOINT, f"group user {SOFT}"),
+    "freejoint": kind("", "name align", "group user"),
     "geom": kind("plugin", f"name class fluidshape adhesion surfacevel {GEOM}", GEOM_LOOKS),
     "geom_default": kind("", f"fluidshape adhesion surfacevel {GEOM}", GEOM_LOOKS),
     "site": kind("", f"name class fromto {PLACE}", "type size group material rgba user mesh"),
     "site_default": kind("", f"fromto {PLACE}", "type size group material rgba user mesh"),
     "contact": kind("pair exclude"),
-    "pair": kind("", "name class geom1 geom2", f"condim friction adhesion {SOFT}"),
+    "pair": kind("", "name class geom1 geom2 condim friction", f"adhesion {SOFT}"),
     "exclude": kind("", "body1 body2", "name"),
     "equality": kind("connect weld joint=equality_joint tendon=equality_tendon flex flexvert flexstrain"),
     "equality_default": kind("", "active", SOFT),

@@ -1,0 +1,144 @@
+"""Contacts of MJCF files: as soft as MuJoCo's, between the geoms that may touch, and as rough."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.io import RobotFileWarning, check, load
+from engine.simulation.described import made
+
+FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Where MuJoCo writes its log."""
+    monkeypatch.chdir(tmp_path)
+
+
+def falling(geoms: str, height: float, floor: str = FLOOR) -> str:
+    return f"<mujoco><worldbody>{floor}<body name='a' pos='0 0 {height}'><freejoint/>{geoms}</body></worldbody></mujoco>"
+
+
+def heights(text: str, duration: float):
+    """How high a body is over time, m."""
+    model = load(text)
+    return engine.simulator_of(model).run(model.described.q, np.zeros(model.nv), duration=duration).q[:, -1]
+
+
+def test_a_ball_does_not_bounce():
+    z = heights(falling('<geom size="0.1"/>', 0.6), 1.0)
+    landed = int(np.argmax(z < 0.1))
+    assert z[landed:].max() - 0.1 < 0.02 * 0.5
+
+
+@pytest.mark.parametrize("mass", [0.01, 1000.0])
+def test_a_body_rests_as_deep_as_in_mujoco_whatever_its_mass(mass):
+    mujoco = pytest.importorskip("mujoco")
+    text = falling(f'<geom size="0.1" mass="{mass}"/>', 0.1)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_step(m, d, 1000)
+    assert 0.1 - heights(text, 1.0)[-1] == pytest.approx(0.1 - d.qpos[2], rel=0.05)
+
+
+def test_a_heavy_cube_rests_on_the_ground():
+    z = heights(falling('<geom type="box" size="0.2 0.2 0.2" mass="1000"/>', 0.2), 0.5)
+    assert 0.0 < 0.2 - z[-1] < 1e-3
+
+
+def test_geoms_that_are_not_all_as_soft_are_warned_of():
+    with pytest.warns(RobotFileWarning, match="solref or solimp is another"):
+        load(falling('<geom size="0.1" solref="0.1 1"/>', 0.6))
+
+
+@pytest.mark.parametrize("name", ["walker2d", "hopper"])
+def test_a_walker_lands_as_it_does_in_mujoco(name):
+    mujoco, gymnasium = pytest.importorskip("mujoco"), pytest.importorskip("gymnasium")
+    path = Path(gymnasium.__file__).parent / "envs/mujoco/assets" / f"{name}.xml"
+    m = mujoco.MjModel.from_xml_path(str(path))
+    d = mujoco.MjData(m)
+    mujoco.mj_step(m, d, round(0.3 / m.opt.timestep))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotFileWarning)
+        model = load(path)
+    q = engine.simulator_of(model).run(model.described.q, np.zeros(model.nv), duration=0.3).q[-1]
+    assert np.abs(q - engine.convert.from_mujoco(model, d.qpos, d.qvel)[0]).max() < 0.03            # measured: 0.0025 of both
+
+
+TWO = '<geom name="large" size="0.4" contype="2" conaffinity="2"/><geom name="small" size="0.1"/>'
+
+
+def test_a_geom_that_may_touch_nothing_does_not():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = load(falling(TWO, 0.5))
+    assert [g.name for g in model.link("a").collisions] == ["small"] and len(model.link("a").visuals) == 2
+    z = engine.simulator_of(model).run(model.described.q, np.zeros(6), duration=1.0).q[-1, -1]
+    assert z == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_geom_of_a_file_without_ground_is_left():
+    assert len(load(falling(TWO, 0.5, floor="")).link("a").collisions) == 2
+
+
+def test_a_geom_that_may_touch_some_is_warned_of_by_its_name():
+    other = '<body name="b" pos="2 0 0.5"><freejoint/><geom size="0.1" contype="2" conaffinity="2"/></body>'
+    with pytest.warns(RobotFileWarning, match="geom 'large' .*a geom of 'a' touches all of 'world' here"):
+        load(falling(TWO, 0.5, floor=FLOOR + other))
+
+
+def friction_on_the_floor(model):
+    """What a link's material makes of the floor's."""
+    contacts = made(model.described.contacts)
+    return contacts.materials["a"].with_surface(contacts.ground.material).friction
+
+
+@pytest.mark.parametrize(("floor", "geom", "expected"), [
+    ("", 'friction="0.7"', 1.0), ("", 'friction="2"', 2.0), ('friction="0.2"', 'friction="0.8"', 0.8), ("", 'condim="1"', 1.0),
+    ('condim="1"', 'condim="1"', 0.0), ("", 'condim="1" priority="1"', 0.0), ('friction="0.3" priority="1"', 'friction="0.8"', 0.3),
+])  # fmt: skip
+def test_a_body_rubs_on_the_ground_as_in_mujoco(floor, geom, expected):
+    mujoco = pytest.importorskip("mujoco")
+    text = falling(f'<geom size="0.1" {geom}/>', 0.09, FLOOR.replace("<geom", f"<geom {floor}"))
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    assert (d.contact[0].friction[0] if d.contact[0].dim > 1 else 0.0) == pytest.approx(expected)
+    assert friction_on_the_floor(load(text)) == pytest.approx(expected)
+
+
+def test_frictions_that_no_materials_have_are_warned_of_with_both_numbers():
+    body = '<body name="b" pos="2 0 0.5"><freejoint/><geom size="0.1" friction="0.5"/></body>'
+    with pytest.warns(RobotFileWarning, match="'b' and 'a' rub with a friction of 1, in MuJoCo of 0.5"):
+        load(falling('<geom size="0.1" friction="0.5"/>', 0.5, FLOOR + body))
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (falling('<geom size="0.1" condim="4"/>', 0.5), "condim is 4: friction against turning and rolling is not read"),
+    (falling('<geom size="0.1"/>', 0.5).replace("<freejoint", '<freejoint align="true"'), "align: the body keeps the frame"),
+    (falling('<geom size="0.1"/>', 0.5).replace("<mujoco>", '<mujoco><compiler alignfree="true"/>'), "free bodies keep the frames"),
+    (falling('<geom size="0.1"/>', 0.5).replace("<freejoint", '<joint actuatorgravcomp="true" actuatorfrcrange="-1 1"'),
+     "actuatorgravcomp: what holds against gravity"),
+])  # fmt: skip
+def test_what_moves_otherwise_is_warned_of(text, expected):
+    with pytest.warns(RobotFileWarning, match="engine.check tells of each"):
+        load(text)
+    assert expected in str(check(text))
+
+
+def test_broken_xml_is_not_taken_for_urdf():
+    assert "expected a complete robot file" in str(check("<mujoco><worldbody>"))
+
+
+@pytest.mark.parametrize("what", ["solref='1e-300 1e300'", "solref='1e300 1e-300'", "solref='-1e300 -1e300'", "solref='-1e-300 0'",
+                                  "solimp='0 0 0 0 0'", "solimp='1e300 0 1e-300 1e300 1e300'", "solref='0.01'"])  # fmt: skip
+def test_absurd_softness_is_no_traceback(what):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotFileWarning)
+        load(falling(f'<geom size="0.1" {what}/>', 0.5, FLOOR))
