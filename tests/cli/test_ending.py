@@ -196,7 +196,7 @@ def test_ctrl_c_before_anything_is_recorded(here, monkeypatch, capsys):
     monkeypatch.setattr(engine.Simulator, "run", interrupted)
     assert run("simulate", "robot.urdf", "--duration", 0.2, "--out", "a.h5", "--overwrite") == 130
     assert capsys.readouterr() == ("", "engine: interrupted before anything was recorded\n")
-    monkeypatch.setattr(engine, "load_urdf", interrupted)
+    monkeypatch.setattr(engine, "load", interrupted)
     assert run("simulate", "robot.urdf", "--duration", 0.2, "--out", "b.h5") == 130
     assert capsys.readouterr() == ("", "engine: interrupted\n")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
