@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 from collections import Counter
@@ -17,12 +18,12 @@ import numpy as np
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
 from engine.io.errors import RobotFileError, short
-from engine.io.load import folders_of, name_of, root_of_file
+from engine.io.load import EXPECTED, folders_of
 from engine.io.mesh import load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf
-from engine.io.sdf.document import is_sdf
 from engine.io.urdf import Reader, below_zero, place
+from engine.io.xml import outermost
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
 
@@ -115,10 +116,13 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
       error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
     reader = Reader(path, package_dirs, up_axis=False)
-    if is_mjcf(path):
-        return of_nodes(name_of(path), lambda: mjcf.read(path, floating_base, folders_of(package_dirs)), mjcf.START, "body", meshes)
-    if is_sdf(path):
-        return of_nodes(name_of(path), lambda: sdf.read(path, None, package_dirs), sdf.START, "link", meshes)
+    kind = ""
+    with contextlib.suppress(RobotFileError):                                  # the reader says what is wrong
+        kind = outermost(reader.given.read(EXPECTED), reader.given.encoding)
+    if kind == "mujoco":
+        return of_nodes(reader.file, lambda: mjcf.read(path, floating_base, folders_of(package_dirs)), mjcf.START, "body", meshes)
+    if kind == "sdf":
+        return of_nodes(reader.file, lambda: sdf.read(path, None, package_dirs), sdf.START, "link", meshes)
     try:
         root = reader.root()
     except RobotFileError as problem:
@@ -126,14 +130,6 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     with np.errstate(all="ignore"):     # absurd numbers overflow
         findings = sorted(examine(reader, root, meshes, floating_base), key=lambda f: (SEVERITIES.index(f.severity), f.line))
     return Report(reader.file, tuple(dict.fromkeys(findings)))
-
-
-def is_mjcf(path: Any) -> bool:
-    """Whether a file's outermost element is MuJoCo's."""
-    try:
-        return bool(root_of_file(path).tag == "mujoco")
-    except RobotFileError:
-        return False
 
 
 def of_nodes(file: str, read: Callable[[], tuple[Model, Any]], start: Any, what: str, meshes: bool) -> Report:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
+from engine.io.given import Given, given
 from engine.io.mjcf.mjcf import load_mjcf
-from engine.io.sdf.document import is_sdf
 from engine.io.sdf.sdf import load_sdf
-from engine.io.urdf import MAX_BYTES, TEXT, XACRO, load_urdf
-from engine.io.xml import bytes_of, root_of
+from engine.io.urdf import XACRO, load_urdf
+from engine.io.xml import outermost, root_of
 from engine.model import Model
 
 EXPECTED = "a robot file: URDF, xacro, SDF or MJCF"
@@ -45,43 +44,22 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     >>> load('<mujoco><worldbody><body name="bob"><joint name="pivot"/><geom size="0.1"/></body></worldbody></mujoco>').nv
     1
     """
-    if is_sdf(path):
+    said = given(path)
+    data = said.read(EXPECTED)
+    kind = outermost(data, said.encoding)
+    if kind == "sdf":
         if floating_base:
             raise RobotFileError("floating_base=True is not for SDF, where what no joint ties to the world floats; expected it left out",
-                                 name_of(path))  # fmt: skip
+                                 said.file)  # fmt: skip
         return load_sdf(path, package_dirs=folders_of(package_dirs), stacklevel=3)
-    root = root_of_file(path)
-    if root.tag == "mujoco":
+    if kind == "mujoco":
         return load_mjcf(path, floating_base, folders_of(package_dirs), 3)
-    if next(root.iter(*XACRO), None) is not None:
-        return load_urdf(expanded(path), floating_base, [*folders(path), *folders_of(package_dirs)], up_axis)
-    return load_urdf(path, floating_base, package_dirs, up_axis)
-
-
-def name_of(path: Any) -> str:
-    """Return what a file is called in messages."""
-    return TEXT if is_text(path) else os.fsdecode(path)
-
-
-def is_text(path: Any) -> bool:
-    """Whether a path is the text of a file itself."""
-    return isinstance(path, str) and path.lstrip("\ufeff \t\r\n").startswith("<")
-
-
-def root_of_file(path: Any) -> Any:
-    """Return the outermost element of a file, or of a text."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
-    if is_text(path):
-        assert isinstance(path, str)
-        data = path.lstrip("\ufeff \t\r\n").encode("utf-8", "surrogatepass")
-    else:
-        if "\0" in name_of(path):
-            raise RobotFileError(f"the robot file's name {short(repr(name_of(path)))} holds a null character; expected a path")
-        data = bytes_of(name_of(path), MAX_BYTES, EXPECTED)
     if not data.strip():
-        raise RobotFileError(f"the file is empty; expected {EXPECTED}", name_of(path))
-    return root_of(data, name_of(path), EXPECTED, "utf-8" if is_text(path) else None)
+        raise RobotFileError(f"the file is empty; expected {EXPECTED}", said.file)
+    if b"xacro" in data.replace(b"\0", b"") and next(root_of(data, said.file, EXPECTED, said.encoding).iter(*XACRO), None) is not None:
+        beside = [] if said.text is not None else [os.path.dirname(os.path.abspath(said.file))]        # meshes that its text names
+        return load_urdf(expanded(said), floating_base, [*beside, *folders_of(package_dirs)], up_axis)
+    return load_urdf(path, floating_base, package_dirs, up_axis)
 
 
 def folders_of(package_dirs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
@@ -89,24 +67,19 @@ def folders_of(package_dirs: Iterable[str | os.PathLike[str]]) -> list[str | os.
     return [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else [*package_dirs]
 
 
-def folders(path: Any) -> list[str]:
-    """Return the folder of a file, in which meshes lie that its text names."""
-    return [] if is_text(path) else [os.path.dirname(os.path.abspath(name_of(path)))]
-
-
-def expanded(path: Any) -> str:
+def expanded(said: Given) -> str:
     """Return the URDF text that xacro makes of a file.
 
     Raises
     ------
     RobotFileError : xacro is not there, or cannot expand the file
     """
-    require_packages(f"{name_of(path)}: xacro", "xacro", "xacro", error=RobotFileError)
+    require_packages(f"{said.file}: xacro", "xacro", "xacro", error=RobotFileError)
     import xacro
 
-    if is_text(path):
-        raise RobotFileError("a text of xacro is not read; expected a file", TEXT)
+    if said.text is not None:
+        raise RobotFileError("a text of xacro is not read; expected a file", said.file)
     try:
-        return str(xacro.process_file(name_of(path)).toxml())
+        return str(xacro.process_file(said.file).toxml())
     except Exception as problem:  # whatever a macro raises
-        raise RobotFileError(f"xacro cannot expand it ({short(str(problem))}); expected a file that it can", name_of(path)) from None
+        raise RobotFileError(f"xacro cannot expand it ({short(str(problem))}); expected a file that it can", said.file) from None

@@ -19,20 +19,18 @@ import numpy as np
 
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
+from engine.io.given import given
 from engine.io.paths import Finder
-from engine.io.xml import bytes_of, root_of
+from engine.io.xml import root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
-MAX_BYTES = 64 * 2**20
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 #: limits of any joint that moves: those on acceleration and the like since URDF 1.2
 BOUNDS = ("velocity", "effort", "acceleration", "deceleration", "jerk")
 SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
 XACRO = ("{http://www.ros.org/wiki/xacro}*", "{http://ros.org/wiki/xacro}*", "{http://wiki.ros.org/xacro}*")
-#: where there is no file, its name
-TEXT = "<string>"
 EXPECTED = "a URDF file"
 UNEXPANDED = "expected a URDF file, as xacro writes it: run xacro first"
 ZERO = (0.0, 0.0, 0.0)
@@ -98,16 +96,10 @@ class Reader:
 
     def __init__(self, path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (),
                  up_axis: bool | None = None) -> None:  # fmt: skip
-        if not isinstance(path, (str, os.PathLike)):
-            raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
+        self.given = given(path)
+        self.file = self.given.file
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
-        self.given = path if isinstance(path, str) and path.lstrip("\ufeff \t\r\n").startswith("<") else None
-        self.file = TEXT if self.given else os.fsdecode(path)
-        if "\0" in self.file:
-            raise RobotFileError(f"the robot file's name {short(repr(self.file))} holds a null character; expected a path")
-        if "<" in self.file and "\n" in self.file:
-            raise RobotFileError(f"the robot file is {short(repr(self.file))}; expected a path, or XML text that begins with '<'")
         try:
             self.finder = Finder(self.file, package_dirs)
         except (TypeError, ValueError):
@@ -127,15 +119,10 @@ class Reader:
         """Return the <robot> element, its parts without a default namespace."""
         from lxml import etree
 
-        if self.given:
-            data = self.given.lstrip("\ufeff \t\r\n").encode("utf-8", "surrogatepass")
-            if len(data) > MAX_BYTES:
-                raise RobotFileError(f"the text is larger than {MAX_BYTES >> 20} MiB; expected {EXPECTED}", self.file)
-        else:
-            data = bytes_of(self.file, MAX_BYTES, EXPECTED)
+        data = self.given.read(EXPECTED)
         if not data.strip():
             raise RobotFileError("the file is empty; expected a <robot> element", self.file)
-        root = root_of(data, self.file, "a complete robot file", "utf-8" if self.given else None)
+        root = root_of(data, self.file, "a complete robot file", self.given.encoding)
         if space := root.nsmap.get(None):
             for element in root.iter("{" + space + "}*"):
                 element.tag = etree.QName(element).localname
@@ -318,7 +305,7 @@ class Reader:
         """Return the links and joints as one tree."""
         for problem in self.clashes(links, joints):
             raise problem
-        graph = nx.DiGraph(name=root.get("name") or ("" if self.given else Path(self.file).stem))
+        graph = nx.DiGraph(name=root.get("name") or ("" if self.given.text is not None else Path(self.file).stem))
         graph.add_nodes_from((link.name, {"link": link}) for _, link in links)
         graph.add_edges_from((j.parent, j.child, {"joint": j}) for _, j in joints)
         try:

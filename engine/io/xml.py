@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import Any
 
 from engine.io.errors import RobotFileError, short
+
+#: bytes that are read at a time
+PIECE = 1 << 16
 
 
 def bytes_of(path: str, most: int, expected: str) -> bytes:
@@ -73,3 +77,20 @@ def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, 
     if root.getroottree().docinfo.doctype:
         raise typed
     return root
+
+
+def outermost(data: bytes, encoding: str | None = None) -> str:
+    """Return the name of the outermost element, of which no more than its beginning is read; '' where there is none.
+
+    >>> outermost(b"<sdf version='1.9'><model>"), outermost(b"mass")
+    ('sdf', '')
+    """
+    from lxml import etree
+
+    parser = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True, load_dtd=False, encoding=encoding)
+    for k in range(0, len(data), PIECE):
+        with contextlib.suppress(etree.XMLSyntaxError, ValueError, LookupError):        # whoever reads it says what is wrong
+            parser.feed(data[k : k + PIECE])
+        for _, element in parser.read_events():
+            return etree.QName(element).localname
+    return ""

@@ -98,6 +98,15 @@ class Described(ReadOnly):
                        contacts=self.contacts and self.contacts.renamed(prefix))  # fmt: skip
 
 
+def plain(x: Any) -> Any:
+    """Return an array as tuples of numbers, as arguments of parts are.
+
+    >>> plain(np.eye(2))
+    ((1.0, 0.0), (0.0, 1.0))
+    """
+    return tuple(map(plain, x)) if np.ndim(x) else float(x)
+
+
 def prefixed(prefix: str, link: str) -> str:
     """Return a link's name with its robot's before it; the ground is nobody's."""
     return link if link == "world" else prefix + link

@@ -389,7 +389,7 @@ def test_deep_and_large_files_are_refused_quickly(tmp_path, monkeypatch):
     start = time.perf_counter()
     with pytest.raises(RobotFileError, match="nested too deeply"):
         load(tmp_path, b"<robot>" + b"<a>" * 3_500_000)
-    monkeypatch.setattr("engine.io.urdf.MAX_BYTES", 2**20)
+    monkeypatch.setattr("engine.io.given.MAX_BYTES", 2**20)
     with pytest.raises(RobotFileError, match="larger than 1 MiB"):
         load(tmp_path, b"<robot>" + b" " * 2**20)
     assert time.perf_counter() - start < 2

@@ -15,9 +15,9 @@ from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.gains import RATIO, SHORTCUTS, UNKNOWN, general, padded
 from engine.io.mjcf.joints import Turn, linear
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.tendons import Tendons, joint_of
+from engine.io.notes import Notes
 from engine.model import Model, Part
 
 Array = np.ndarray

@@ -13,10 +13,10 @@ from engine.io.mjcf.document import Node
 from engine.io.mjcf.frames import arranged, unrolled
 from engine.io.mjcf.joints import Turn, checked_alone, turn
 from engine.io.mjcf.masses import body_inertia, principal_axes, total
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.orientation import pose, to_z
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import Shape, Shapes
+from engine.io.notes import Notes
 from engine.model import Geometry, Joint, Link, ModelError
 from engine.spatial import inertia, se3
 

@@ -10,13 +10,11 @@ from typing import Any
 
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, short
+from engine.io.given import TEXT, Given, given
 from engine.io.paths import Finder
-from engine.io.xml import bytes_of, root_of
+from engine.io.xml import root_of
 
-MAX_BYTES = 64 * 2**20
 EXPECTED = "an MJCF file"
-#: where there is no file, its name
-TEXT = "<string>"
 #: elements of a file with all that it includes and repeats
 MOST = 300_000
 
@@ -133,26 +131,20 @@ class Document:
     """
 
     def __init__(self, path: Any, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
-        self.given = path if isinstance(path, str) and path.lstrip("\ufeff \t\r\n").startswith("<") else None
-        self.file = TEXT if self.given else os.fsdecode(path)
+        said = given(path)
+        self.file = said.file
         self.finder = Finder(self.file, package_dirs)
-        self.included: set[str] = set()
+        self.included = set() if said.text is not None else {os.path.realpath(self.file)}
         self.count = 0
-        if self.given:
-            data = self.given.lstrip("\ufeff \t\r\n").encode("utf-8", "surrogatepass")
-        else:
-            data = bytes_of(self.file, MAX_BYTES, EXPECTED)
-            self.included.add(os.path.realpath(self.file))
-        self.root = self.node(self.parsed(data, self.file, "utf-8" if self.given else None), self.file)
+        self.root = self.node(self.parsed(said), self.file)
         if self.root.tag != "mujoco":
             raise RobotFileError(f"the outermost element is <{short(self.root.tag)}>; expected <mujoco>", self.file, self.root.line)
 
-    def parsed(self, data: bytes, file: str, encoding: str | None = None) -> Any:
+    def parsed(self, said: Given) -> Any:
+        data = said.read(EXPECTED)
         if not data.strip():
-            raise RobotFileError("the file is empty; expected a <mujoco> element", file)
-        if len(data) > MAX_BYTES:
-            raise RobotFileError(f"the text is larger than {MAX_BYTES >> 20} MiB; expected {EXPECTED}", file)
-        return root_of(data, file, "a complete MJCF file", encoding)
+            raise RobotFileError("the file is empty; expected a <mujoco> element", said.file)
+        return root_of(data, said.file, "a complete robot file", said.encoding)
 
     def node(self, e: Any, file: str) -> Node:
         """Return an element of lxml's with what it includes."""
@@ -178,5 +170,4 @@ class Document:
         if path in self.included:
             raise node.error(f"the file '{short(name)}' is included twice, or includes itself; expected each file once")
         self.included.add(path)
-        root = self.parsed(bytes_of(path, MAX_BYTES, EXPECTED), path)
-        return self.node(root, path).children
+        return self.node(self.parsed(Given(path)), path).children

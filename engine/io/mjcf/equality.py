@@ -8,12 +8,12 @@ from engine.io.errors import short
 from engine.io.mjcf.bodies import WORLD, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.joints import plain
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.orientation import turned
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.tendons import Tendons, joint_of
+from engine.io.notes import Notes
 from engine.model import Part
+from engine.model.described import plain
 from engine.spatial import se3
 
 Array = np.ndarray

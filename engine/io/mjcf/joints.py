@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.orientation import unit
 from engine.io.mjcf.settings import Settings
+from engine.io.notes import Notes
 from engine.model import Limits
 from engine.spatial import se3, so3
 
@@ -126,8 +125,3 @@ def checked_alone(turns: list[Turn], root: bool) -> None:
         if t.kind == "floating" and (len(turns) > 1 or not root):
             where = "beside another joint" if len(turns) > 1 else "in a body inside of another"
             raise t.node.error(f"a free joint {where}; expected it alone, on a body of the world")
-
-
-def plain(x: Any) -> Any:
-    """Return an array as tuples of tuples of floats."""
-    return tuple(map(plain, x)) if isinstance(x, (np.ndarray, list, tuple)) else float(x)

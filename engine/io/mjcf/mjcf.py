@@ -18,14 +18,13 @@ import numpy as np
 
 from engine.dynamics.crba import crba
 from engine.io.errors import RobotFileError, RobotFileWarning, short
+from engine.io.given import TEXT
 from engine.io.mjcf.actuators import Actuators
 from engine.io.mjcf.bodies import Bodies, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
 from engine.io.mjcf.equality import Equalities
-from engine.io.mjcf.joints import plain
 from engine.io.mjcf.meshes import Meshes
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.schema import examine
 from engine.io.mjcf.sensors import sensors
 from engine.io.mjcf.settings import Settings, settings_of
@@ -33,7 +32,9 @@ from engine.io.mjcf.shapes import Shapes
 from engine.io.mjcf.states import keyframes, written
 from engine.io.mjcf.tendons import Tendons
 from engine.io.mjcf.touching import Touching
+from engine.io.notes import Notes
 from engine.model import Described, Joint, Model, ModelError, Part
+from engine.model.described import plain
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
@@ -167,7 +168,7 @@ def model_of(source: Source, floating_base: bool) -> Model:
     joints = list(tree.joints.values())
     if floating_base:
         joints = floated(source, joints)
-    graph = nx.DiGraph(name=root.text("model") or ("" if source.document.given else Path(source.file).stem))
+    graph = nx.DiGraph(name=root.text("model") or ("" if source.file == TEXT else Path(source.file).stem))
     graph.add_nodes_from((link.name, {"link": link}) for link in tree.links.values())
     graph.add_edges_from((j.parent, j.child, {"joint": j}) for j in joints)
     try:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.io.errors import short
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.notes import Notes
+from engine.io.notes import Notes
 
 PLACE = "pos quat axisangle euler xyaxes zaxis"
 MARGINS = "solreflimit solimplimit solreffriction solimpfriction margin gap"

@@ -12,9 +12,9 @@ from engine.io.errors import short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.meshes import Mesh, Meshes
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.orientation import pose, to_z
 from engine.io.mjcf.settings import Settings
+from engine.io.notes import Notes
 from engine.model import Geometry, Material, ModelError
 from engine.spatial import inertia, se3
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.io.mjcf.bodies import Tree
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.joints import Turn
-from engine.io.mjcf.notes import Notes
+from engine.io.notes import Notes
 from engine.model import Keyframe, Model
 from engine.spatial import quaternion, se3
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.io.errors import short
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import FRICTION, Shape
+from engine.io.notes import Notes
 from engine.model import Model, Part
 
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)

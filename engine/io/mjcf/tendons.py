@@ -8,8 +8,8 @@ from engine.io.errors import short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.joints import Turn, linear
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.settings import Settings
+from engine.io.notes import Notes
 from engine.model import Part
 
 ACTS = ("stiffness", "damping", "frictionloss", "armature", "limited", "range", "actuatorfrcrange", "springlength")

@@ -12,12 +12,12 @@ from engine.io.errors import short
 from engine.io.mjcf.bodies import Tree, touching
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.joints import plain
-from engine.io.mjcf.notes import Notes
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import Shape
 from engine.io.mjcf.surfaces import Surfaces
+from engine.io.notes import Notes
 from engine.model import Model, Part
+from engine.model.described import plain
 
 Array = np.ndarray
 GROUND = "world"

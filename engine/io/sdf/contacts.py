@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+from engine.io.notes import Notes
 from engine.io.sdf.document import Node
 from engine.io.sdf.frames import Frame
 from engine.io.sdf.joints import Hinged
-from engine.io.sdf.notes import Notes
 from engine.model import Model, Part
 
 #: μ of a surface where nothing is said, as the specification has it

@@ -10,13 +10,11 @@ from typing import Any
 
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, short
+from engine.io.given import TEXT, Given, given
 from engine.io.paths import Finder
-from engine.io.xml import bytes_of, root_of
+from engine.io.xml import root_of
 
-MAX_BYTES = 64 * 2**20
 EXPECTED = "an SDF file"
-#: where there is no file, its name
-TEXT = "<string>"
 #: elements of a file with all that it includes
 MOST = 1_000_000
 #: files within files
@@ -25,7 +23,6 @@ DEEPEST = 32
 PLACES = ("joint", "link", "frame", "model", "include", "world")
 #: a bound from here on is none, as libsdformat has it
 UNBOUNDED = 1e16
-BEGINS = "\ufeff \t\r\n"
 
 
 @dataclass(eq=False)
@@ -155,31 +152,22 @@ class Document:
     """
 
     def __init__(self, path: Any, package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
-        if not isinstance(path, (str, os.PathLike)):
-            raise RobotFileError(f"the robot file is {short(repr(path))}; expected a path (str or pathlib.Path), or XML text")
-        self.given = isinstance(path, str) and path.lstrip(BEGINS).startswith("<")
-        self.file = TEXT if self.given else os.fsdecode(path)
-        if "\0" in self.file:
-            raise RobotFileError(f"the robot file's name {short(repr(self.file))} holds a null character; expected a path")
-        if "<" in self.file and "\n" in self.file:
-            raise RobotFileError(f"the robot file is {short(repr(self.file))}; expected a path, or XML text that begins with '<'")
+        said = given(path)
+        self.file = said.file
         try:
             self.dirs = [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else [*package_dirs]
             self.finders = {self.file: Finder(self.file, self.dirs)}
         except (TypeError, ValueError):
             raise RobotFileError(f"package_dirs is {short(repr(package_dirs))}; expected folders (str or pathlib.Path)") from None
         self.count = 0
-        self.root = self.parsed(str(path).lstrip(BEGINS).encode("utf-8", "surrogatepass") if self.given else None, self.file)
+        self.root = self.parsed(said)
 
-    def parsed(self, data: bytes | None, file: str) -> Node:
+    def parsed(self, said: Given) -> Node:
         """Return the <sdf> element of a file, or of its text."""
-        given = data is not None
-        data = bytes_of(file, MAX_BYTES, EXPECTED) if data is None else data
+        data, file = said.read(EXPECTED), said.file
         if not data.strip():
             raise RobotFileError("the file is empty; expected an <sdf> element", file)
-        if len(data) > MAX_BYTES:
-            raise RobotFileError(f"the text is larger than {MAX_BYTES >> 20} MiB; expected {EXPECTED}", file)
-        e = root_of(data, file, "a complete SDF file", "utf-8" if given else None, loose=True)
+        e = root_of(data, file, "a complete SDF file", said.encoding, loose=True)
         if e.tag != "sdf":
             raise RobotFileError(f"the outermost element is <{short(str(e.tag))}>; expected <sdf>", file, e.sourceline)
         return self.node(e, file, version(e, file), None)
@@ -199,19 +187,6 @@ class Document:
         if node.file not in self.finders:
             self.finders[node.file] = Finder(node.file, self.dirs)
         return self.finders[node.file]
-
-
-def is_sdf(path: Any) -> bool:
-    """Whether the outermost element of a file, or of a text, is SDF's."""
-    data = b""
-    try:
-        given = isinstance(path, str) and path.lstrip(BEGINS).startswith("<")
-        data = path.lstrip(BEGINS).encode("utf-8", "surrogatepass") if given else bytes_of(os.fsdecode(path), MAX_BYTES, EXPECTED)
-        return bool(root_of(data, "", EXPECTED, "utf-8" if given else None, loose=True).tag == "sdf")
-    except RobotFileError:
-        return b"<sdf" in data[:4096]           # it is not well-formed, but begins as one
-    except (TypeError, ValueError):
-        return False
 
 
 def plain_tag(e: Any) -> str:

@@ -6,9 +6,10 @@ import os
 from dataclasses import replace
 
 from engine.io.errors import RobotFileError, short
+from engine.io.given import Given
 from engine.io.paths import CONFIG
-from engine.io.sdf.document import DEEPEST, EXPECTED, MAX_BYTES, Document, Node
-from engine.io.xml import bytes_of, root_of
+from engine.io.sdf.document import DEEPEST, EXPECTED, Document, Node
+from engine.io.xml import root_of
 
 #: what of an <include> is no part of the model
 OWN = ("uri", "name")
@@ -34,7 +35,7 @@ def included(document: Document, node: Node, above: tuple[str, ...]) -> Node:
         raise uri.error(f"the file '{short(uri.words)}' includes itself; expected another")
     if len(above) > DEEPEST:
         raise uri.error(f"more than {DEEPEST} files lie within one another; expected fewer")
-    root = document.parsed(None, path)
+    root = document.parsed(Given(path))
     models = [*root.all("model")]
     if len(models) != 1:
         raise uri.error(f"the file '{short(uri.words)}' has {len(models)} models of its own; expected one")
@@ -66,7 +67,7 @@ def file_of(document: Document, uri: Node) -> str:
         if found.path is None:
             raise uri.error(f"the included file '{short(uri.words)}' {found.fault}")
         return str(found.path)
-    named = root_of(bytes_of(str(config.path), MAX_BYTES, EXPECTED), str(config.path), "a complete model.config").findall("sdf")
+    named = root_of(Given(str(config.path)).read(EXPECTED), str(config.path), "a complete model.config").findall("sdf")
     versions = [(tuple(int(p) if p.isdigit() else 0 for p in (e.get("version") or "0").split(".")), (e.text or "").strip()) for e in named]
     if not versions:
         raise RobotFileError("it names no SDF file; expected <sdf version=\"...\">model.sdf</sdf>", str(config.path))

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from engine.io.errors import RobotFileError, short
+from engine.io.notes import Notes
 from engine.io.sdf.document import Node
 from engine.io.sdf.frames import LEVEL, WORLD, Frame, body_of, relative
-from engine.io.sdf.notes import Notes
 from engine.model import Joint, Limits, Link, Mimic, ModelError, Part
 
 Array = np.ndarray

@@ -10,9 +10,9 @@ import numpy as np
 from engine.checks import EngineError
 from engine.io.errors import RobotFileError, short
 from engine.io.mesh import load_mesh
+from engine.io.notes import Notes
 from engine.io.sdf.document import Document, Node
 from engine.io.sdf.frames import Frame
-from engine.io.sdf.notes import Notes
 from engine.io.sdf.shapes import Shapes, placed
 from engine.model import Geometry, Link
 from engine.spatial import inertia

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.io.errors import short
+from engine.io.notes import Notes
 from engine.io.sdf.frames import Frame, body_of, relative
 from engine.io.sdf.joints import Hinged
-from engine.io.sdf.notes import Notes
-from engine.io.sdf.poses import plain
 from engine.model import Part
+from engine.model.described import plain
 
 Array = np.ndarray
 CLOSING = {"revolute": "Hinge", "continuous": "Hinge", "prismatic": "Slider", "ball": "Ball", "fixed": "Weld"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import radians
-from typing import Any
 
 import numpy as np
 
@@ -34,8 +33,3 @@ def pose_of(node: Node) -> tuple[Array, str]:
             R = rotation(roll, pitch, yaw) if any((roll, pitch, yaw)) else np.eye(3)
         T = se3.pose(R, np.array(p))
     return T, pose.attributes.get("relative_to", "") if pose.version >= (1, 7) else ""
-
-
-def plain(x: Any) -> Any:
-    """Return an array as tuples of numbers."""
-    return tuple(plain(y) for y in x) if np.ndim(x) else float(x)

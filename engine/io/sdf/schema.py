@@ -6,8 +6,8 @@ import difflib
 from collections import Counter
 
 from engine.io.errors import short
+from engine.io.notes import Notes
 from engine.io.sdf.document import Node
-from engine.io.sdf.notes import Notes
 
 #: tag, or the tag it is in and its own: (the tags it may hold, its attributes)
 READ = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, attributes in (

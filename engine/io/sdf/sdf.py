@@ -18,6 +18,7 @@ import numpy as np
 from engine import dynamics
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
+from engine.io.notes import Notes
 from engine.io.sdf.contacts import contacts
 from engine.io.sdf.document import Document, Node
 from engine.io.sdf.frames import LEVEL, WORLD, Frame, Scope, body_of, depth, frames, pose_in_base, relative, world
@@ -25,10 +26,9 @@ from engine.io.sdf.includes import expanded
 from engine.io.sdf.joints import Joints, Parts
 from engine.io.sdf.links import Links
 from engine.io.sdf.loops import closed, geared, split
-from engine.io.sdf.notes import Notes
-from engine.io.sdf.poses import plain
 from engine.io.sdf.schema import examine
 from engine.model import Described, Joint, Link, Model, ModelError, Part
+from engine.model.described import plain
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray

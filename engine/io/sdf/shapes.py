@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine.io.errors import short
+from engine.io.notes import Notes
 from engine.io.sdf.document import Document, Node
 from engine.io.sdf.frames import Frame, relative
-from engine.io.sdf.notes import Notes
 from engine.io.sdf.poses import pose_of
 from engine.model import Geometry, Material, ModelError
 from engine.spatial import se3, so3

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from engine.io.sdf.document import Node
+
+class Placed(Protocol):
+    """An element: what it is called in messages, and its line."""
+
+    @property
+    def place(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
 
 
 class Note(NamedTuple):
     """Something of a file: a "warning" where the motion is another than the file means, a "note" where only looks and the like are."""
 
     severity: str
-    node: Node
+    node: Placed
     message: str
 
 
@@ -20,10 +28,10 @@ class Notes(list[Note]):
 
     file = ""
 
-    def warn(self, node: Node, message: str) -> None:
+    def warn(self, node: Placed, message: str) -> None:
         """Add what makes the motion another than the file means."""
         self.append(Note("warning", node, message))
 
-    def note(self, node: Node, message: str) -> None:
+    def note(self, node: Placed, message: str) -> None:
         """Add what makes no difference to it."""
         self.append(Note("note", node, message))
