@@ -32,8 +32,8 @@ def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
 
     Warns
     -----
-    RobotFileWarning : what is left out: height fields, limits of speed, and what another file described besides the tree, with the
-        configuration in which it had the robot
+    RobotFileWarning : what is left out: height fields, textures, limits of speed, acceleration and jerk, and what another file described
+        besides the tree, with the configuration in which it had the robot
     """
     return save(model, path, mjcf_of)
 
@@ -116,6 +116,8 @@ class Writer:
         limits = joint.limits
         if np.isfinite(limits.velocity):
             self.lost.append("limits of speed")
+        if np.isfinite([limits.acceleration, limits.deceleration, limits.jerk]).any():
+            self.lost.append("limits of acceleration and jerk")
         found = []
         for name, kind, axis in axes:
             attributes = {"name": name, "type": kind, "damping": row(joint.damping), "frictionloss": row(joint.friction),
@@ -164,6 +166,8 @@ class Writer:
             return
         named = {"name": g.name} if g.name else {}
         T = g.placement
+        if g.material is not None and g.material.texture is not None:
+            self.lost.append("textures")
         look = {"rgba": row(g.material.color)} if g.material is not None and g.material.color is not None else {}
         geom = etree.SubElement(e, "geom", type=g.kind, pos=row(T[:3, 3]), quat=row(quaternion.from_matrix(T[:3, :3])), **named, **look,
                                 **attributes)  # fmt: skip

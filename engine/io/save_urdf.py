@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.io.errors import RobotFileError
-from engine.io.written import body_of, mesh_of, row, said_of, save
+from engine.io.urdf import BOUNDS
+from engine.io.written import body_of, mesh_of, row, said_of, save, seen_from
 from engine.model import Geometry, Joint, Link, Model
 from engine.spatial import so3
 
@@ -87,6 +88,8 @@ def shape_of(link: Any, tag: str, g: Geometry, file: str) -> None:
         material = etree.SubElement(e, "material", name=g.material.name)
         if g.material.color is not None:
             etree.SubElement(material, "color", rgba=row(g.material.color))
+        if g.material.texture is not None:
+            etree.SubElement(material, "texture", filename=seen_from(file, g.material.texture))
 
 
 def joint_of(root: Any, joint: Joint, file: str) -> None:
@@ -100,7 +103,7 @@ def joint_of(root: Any, joint: Joint, file: str) -> None:
     etree.SubElement(e, "child", link=joint.child)
     if joint.kind not in ("fixed", "floating"):
         etree.SubElement(e, "axis", xyz=row(joint.axis))
-    limits = {n: getattr(joint.limits, n) for n in ("lower", "upper", "velocity", "effort")}
+    limits = {n: getattr(joint.limits, n) for n in ("lower", "upper", *BOUNDS)}
     if joint.kind in ("revolute", "prismatic"):
         if np.isfinite([limits["lower"], limits["upper"]]).any() and not np.isfinite([limits["lower"], limits["upper"]]).all():
             raise RobotFileError(f"joint '{joint.name}' has one limit, which URDF has not; expected both or none", file)
@@ -109,8 +112,8 @@ def joint_of(root: Any, joint: Joint, file: str) -> None:
     given = {n: row(x) for n, x in limits.items() if np.isfinite(x)}
     unbounded = joint.kind in ("revolute", "prismatic") and "lower" not in given
     if given and unbounded:
-        raise RobotFileError(f"joint '{joint.name}' has a limit of speed or effort and none of its range, which URDF has not; expected it "
-                             "to be continuous, or both", file)  # fmt: skip
+        raise RobotFileError(f"joint '{joint.name}' has a limit of speed, effort or the like and none of its range, which URDF has not; "
+                             "expected it to be continuous, or both", file)  # fmt: skip
     if given:
         etree.SubElement(e, "limit", **given)
     if joint.damping or joint.friction:

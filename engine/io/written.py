@@ -35,9 +35,12 @@ def body_of(link: Link, file: str) -> tuple[float, Any, Any]:
 
 def mesh_of(geometry: Geometry, file: str) -> str:
     """Return the name of a mesh's file, from the folder of the robot's."""
-    if geometry.mesh is None:
-        return geometry.uri
-    return Path(os.path.relpath(geometry.mesh, os.path.dirname(os.path.abspath(file)))).as_posix()
+    return geometry.uri if geometry.mesh is None else seen_from(file, geometry.mesh)
+
+
+def seen_from(file: str, path: Path) -> str:
+    """Return the path of a file from the folder of the robot's."""
+    return Path(os.path.relpath(path, os.path.dirname(os.path.abspath(file)))).as_posix()
 
 
 def save(model: Any, path: Any, write: Any) -> Path:

@@ -142,3 +142,17 @@ def test_what_cannot_be_written_is_refused(save, tmp_path):
         save(3, tmp_path / "r")
     with pytest.raises(RobotFileError, match="expected a path"):
         save(arm(), 3)
+
+
+def test_limits_of_acceleration_and_textures_are_kept_or_said(tmp_path):
+    (tmp_path / "wood.png").write_bytes(b"")
+    text = """<robot name="r"><link name="a"/><link name="b"><visual><geometry><box size="1 1 1"/></geometry>
+    <material name="wood"><texture filename="wood.png"/></material></visual></link>
+    <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5" velocity="2" acceleration="3" deceleration="4" jerk="0.1"/></joint></robot>"""
+    (tmp_path / "r.urdf").write_text(text)
+    model = load_urdf(tmp_path / "r.urdf")
+    again = load_urdf(save_urdf(model, tmp_path / "again.urdf"))
+    assert again.joints[0].limits == model.joints[0].limits and again.joints[0].limits.jerk == 0.1
+    assert again.links[1].visuals[0].material.texture == tmp_path / "wood.png"
+    with pytest.warns(RobotFileWarning, match="limits of acceleration and jerk, textures"):
+        save_mjcf(model, tmp_path / "r.xml")
