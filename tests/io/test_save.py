@@ -148,7 +148,8 @@ def test_limits_of_acceleration_and_textures_are_kept_or_said(tmp_path):
     (tmp_path / "wood.png").write_bytes(b"")
     text = """<robot name="r"><link name="a"/><link name="b"><visual><geometry><box size="1 1 1"/></geometry>
     <material name="wood"><texture filename="wood.png"/></material></visual></link>
-    <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5" velocity="2" acceleration="3" deceleration="4" jerk="0.1"/></joint></robot>"""
+    <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="5" velocity="2" acceleration="3" deceleration="4" jerk="0.1"/></joint></robot>"""
     (tmp_path / "r.urdf").write_text(text)
     model = load_urdf(tmp_path / "r.urdf")
     again = load_urdf(save_urdf(model, tmp_path / "again.urdf"))
