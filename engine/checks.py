@@ -137,6 +137,26 @@ def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
     return Path(x)
 
 
+def writable(path: Any, suffixes: Iterable[str], error: type[EngineError] = EngineError) -> Path:
+    """Return the path of a file of one of the suffixes, or raise where it cannot be written: asked before the work is done.
+
+    >>> writable("arm.png", [".glb", ".html"])
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: 'arm.png' ends in '.png'; expected one of .glb, .html
+    """
+    path = path_of(path, error)
+    if path.suffix.lower() not in (known := [*suffixes]):
+        raise error(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(known)}")
+    if path.is_dir():
+        raise error(f"'{path}' is a folder; expected the path of a file")
+    if not path.parent.is_dir():
+        raise error(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise error(f"'{path}' cannot be written; expected a path with permission to write")
+    return path
+
+
 def numbers(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:
     """Return x as a new array of floats, all of them finite.
 

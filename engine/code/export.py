@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from engine.checks import path_of, shown, writing
+from engine.checks import path_of, shown, writable, writing
 from engine.code.functions import ExportError
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
@@ -57,7 +56,9 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         result[0] = t5;
     ...
     """
-    path = writable(path)
+    if path_of(path, ExportError).suffix == ".C":
+        raise ExportError(f"'{path}' ends in '.C', which compilers take for C++; expected '.c'")
+    path = writable(path, SUFFIXES, ExportError)
     suffix = path.suffix.lower()
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
@@ -84,19 +85,3 @@ def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
                             "'env', where they are called.")  # fmt: skip
     code, work = object_code(e, target)
     return (shared_object(code) if suffix == ".so" else code), work, f"Object code for {target or 'the processor that it was made on'}."
-
-
-def writable(path: str | Path) -> Path:
-    """Return the path, or raise where no such file can be written: asked before the work is done."""
-    path = path_of(path, ExportError)
-    if path.suffix == ".C":
-        raise ExportError(f"'{path}' ends in '.C', which compilers take for C++; expected '.c'")
-    if path.suffix.lower() not in SUFFIXES:
-        raise ExportError(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(SUFFIXES)}")
-    if path.is_dir():
-        raise ExportError(f"'{path}' is a folder; expected the path of a file")
-    if not path.parent.is_dir():
-        raise ExportError(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ExportError(f"'{path}' cannot be written; expected a path with permission to write")
-    return path

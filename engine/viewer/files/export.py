@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.checks import path_of, writing
+from engine.checks import writable, writing
 from engine.simulation import Simulator
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
@@ -42,7 +41,9 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     ExportError : a simulator that is no single program (events, plain Python)
     SimulationError, ContactError : it cannot begin at q0, v0
     """
-    path = writable(path)
+    path = writable(path, WRITERS, ViewerError)
+    if path.suffix.lower() == ".rrd":
+        rerun()                                                                # if it is not there, nothing need be drawn
     if isinstance(source, Simulator) and path.suffix.lower() == ".html":
         data = simulated(source, environment, geometry, q0, v0).encode()
     elif q0 is not None or v0 is not None:
@@ -52,20 +53,4 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
         data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
-    return path
-
-
-def writable(path: str | Path) -> Path:
-    """Return the path, or raise where no such file can be written: asked before the work is done."""
-    path = path_of(path, ViewerError)
-    if path.suffix.lower() not in WRITERS:
-        raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(WRITERS)}")
-    if path.is_dir():
-        raise ViewerError(f"'{path}' is a folder; expected the path of a file")
-    if not path.parent.is_dir():
-        raise ViewerError(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ViewerError(f"'{path}' cannot be written; expected a path with permission to write")
-    if path.suffix.lower() == ".rrd":
-        rerun()
     return path
