@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import trimesh
 
-from engine.viewer.scene.lod import area, decimated
+from engine.viewer.scene.lod import decimated
 from engine.viewer.scene.surface import Surface, sphere
+from engine.viewer.scene.triangles import area_of
 
 
 @pytest.mark.parametrize("triangles", (150, 300))
@@ -18,7 +19,7 @@ def test_what_has_many_parts_is_not_torn(triangles):
     surface = Surface(row.vertices.astype(np.float32), row.vertex_normals.astype(np.float32), row.faces.astype(np.uint32))
     fewer = decimated(surface, triangles)
     assert triangles <= len(fewer.faces) < 0.4 * len(surface.faces)
-    assert area(fewer.positions, fewer.faces) > 0.9 * area(surface.positions, surface.faces)
+    assert area_of(fewer.positions, fewer.faces) > 0.9 * area_of(surface.positions, surface.faces)
 
 
 def test_what_is_round_stays_round():

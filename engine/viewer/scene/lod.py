@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.viewer.scene.surface import Surface, boxed
-from engine.viewer.scene.triangles import crossed, distinct, packed, smoothed, welded
+from engine.viewer.scene.triangles import area_of, distinct, packed, smoothed, welded
 
 Array = np.ndarray
 #: how quickly edges are given up: 0 keeps the shape best, 10 is quickest
@@ -37,7 +37,7 @@ def decimated(surface: Surface, triangles: int) -> Surface:
     p, f = fast_simplification.simplify(points, faces, target_count=triangles, agg=GENTLE)
     if len(f) >= 1.5 * triangles:                               # it gave up before it was there; the harsh way may tear what has many parts
         fewer = fast_simplification.simplify(p, f, target_count=triangles, agg=HARSH)
-        if len(fewer[1]) < 1.5 * triangles and area(*fewer) > KEPT * area(p, f):
+        if len(fewer[1]) < 1.5 * triangles and area_of(*fewer) > KEPT * area_of(p, f):
             p, f = fewer
     if len(f) > 3 * triangles and triangles <= FEW:             # many small parts, of which none can do with less
         return boxed(surface)
@@ -45,8 +45,3 @@ def decimated(surface: Surface, triangles: int) -> Surface:
     first, vertex = distinct(f.reshape(-1).astype(np.int64), packed(normals, -1.0, 1e-3, 12))
     return replace(surface, positions=p[f.reshape(-1)[first]].astype(np.float32), normals=normals[first].astype(np.float32),
                    faces=vertex.reshape(-1, 3).astype(np.uint32), uv=None)  # fmt: skip
-
-
-def area(points: Array, faces: Array) -> float:
-    """Return the area of triangles (n, 3) between points (m, 3), m²."""
-    return 0.5 * float(np.linalg.norm(crossed(points, faces), axis=1).sum())

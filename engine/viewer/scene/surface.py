@@ -13,7 +13,7 @@ from engine.io import RobotFileError
 from engine.io.errors import short
 from engine.io.mesh import file_of, grid, read, suffix, turn_of
 from engine.model import Geometry
-from engine.viewer.scene.triangles import corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
+from engine.viewer.scene.triangles import area_of, corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
 
 Array = np.ndarray
 Color = tuple[float, float, float, float]
@@ -324,7 +324,7 @@ def boxed(surface: Surface) -> Surface:
     """Return a box in the middle of a surface, of the bounding box's size but no more area than the surface, in its mean colour."""
     ((cube, _),) = box()
     low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
-    sides, area = high - low, 0.5 * float(np.linalg.norm(crossed(surface.positions, surface.faces), axis=1).sum())
+    sides, area = high - low, area_of(surface.positions, surface.faces)
     sides = sides * min(1.0, float(np.sqrt(area / max(2.0 * (sides * np.roll(sides, 1)).sum(), 1e-30))))
     tints = [x.reshape(-1, 4).mean(axis=0) for x in (surface.colors, surface.texture) if x is not None]
     colors = np.tile(np.round(255 * np.prod([np.divide(x, 255) for x in tints], axis=0)), (len(cube.positions), 1)) if tints else None

@@ -58,6 +58,11 @@ def crossed(points: Array, faces: Array) -> Array:
     return np.cross(b - a, c - a)
 
 
+def area_of(points: Array, faces: Array) -> float:
+    """Return the area of all triangles together, m²."""
+    return 0.5 * float(np.linalg.norm(crossed(points, faces), axis=1).sum())
+
+
 def shared_edges(places: Array) -> tuple[Array, Array, Array]:
     """Return pairs of half-edges (e), (e) between the same two places; and which faces (m) have edges with as many one way as back."""
     a = places.reshape(-1)
