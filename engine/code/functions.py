@@ -18,7 +18,7 @@ from engine.code.translate import Expressions, decimal
 from engine.compiler.kernels import Kernel
 from engine.compiler.operations import CALLS, OPERATIONS, Node, operands
 from engine.compiler.program import Program, truth_values
-from engine.compiler.schedule import fused, residence, segments
+from engine.compiler.schedule import fused, residence, returned, segments
 
 #: nodes in one function of C
 SEGMENT = 400
@@ -64,13 +64,7 @@ class Writer:
         called = {node[1] for node in nodes if node[0] in CALLS}
         callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
         parts = segments(nodes, SEGMENT)
-        place: dict[int, int] = {}                                             # node -> where in work it lies
-        size = 0
-        for i, node in enumerate(nodes):
-            if node[0] in CALLS:
-                place[i], size = size, size + len(program.functions[node[1]].outputs)
-            elif node[0] == "get":
-                place[i] = place[node[1]] + node[2]
+        place, size = returned(nodes, program.functions)                       # node -> where in work it lies
         slot, slots, _ = residence(nodes, outputs, parts, place, len(nodes) + 1)
         place |= {i: size + k for i, k in slot.items()}
         arguments = size + slots

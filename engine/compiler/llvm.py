@@ -21,7 +21,7 @@ from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, angles, fused, residence, segments
+from engine.compiler.schedule import STANDING, angles, fused, residence, returned, segments
 from engine.compiler.vecmath import literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
@@ -154,13 +154,7 @@ end:
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
-        place: dict[int, int] = {}  # node -> where in work it lies
-        size = 0
-        for i, node in enumerate(nodes):
-            if node[0] in CALLS:
-                place[i], size = size, size + len(program.functions[node[1]].outputs)
-            elif node[0] == "get":
-                place[i] = place[node[1]] + node[2]
+        place, size = returned(nodes, program.functions)        # node -> where in work it lies
         turned = angles(nodes, made.together)
         turn, at_once = self.angles() if turned else ("", 1)
         x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
