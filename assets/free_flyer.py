@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import numpy as np
 import trimesh
-from robots import element
+from robots import element, weighed
 from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, Looks, Numbers, block, cone, drum, lathe, placed, tube
 from trimesh import Trimesh
 
@@ -164,12 +164,7 @@ def write(folder: Path) -> None:
         meshes = {material: trimesh.util.concatenate(solids) for material, solids in looks[row.looks].items()}
         body = trimesh.util.concatenate(list(meshes.values()))
         body.density = row.mass / body.volume
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.moment_inertia
-        link = element(robot, "link", name=row.name)
-        inertial = element(link, "inertial")
-        element(inertial, "origin", xyz=body.center_mass, rpy="0 0 0")
-        element(inertial, "mass", value=row.mass)
-        element(inertial, "inertia", ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
+        link = weighed(robot, row.name, body, row.mass)
         for material, mesh in meshes.items():
             file = f"meshes/{row.looks}_{material}.stl"
             mesh.export(folder / file)

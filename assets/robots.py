@@ -83,15 +83,21 @@ def write(name: str, materials: dict[str, Material], looks: dict[str, Looks], li
     (folder / f"{name}.urdf").write_text(f'<?xml version="1.0"?>\n{text}\n', encoding="utf-8")
 
 
+def weighed(robot: Xml.Element, name: str, body: Trimesh, mass: float) -> Xml.Element:
+    """A link of a name with the inertia of a body, which has its density; the mass as it is to be written."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.moment_inertia
+    link = element(robot, "link", name=name)
+    inertial = element(link, "inertial")
+    element(inertial, "origin", xyz=body.center_mass, rpy="0 0 0")
+    element(inertial, "mass", value=mass)
+    element(inertial, "inertia", ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
+    return link
+
+
 def describe(robot: Xml.Element, row: Link, body: Trimesh) -> None:
     """A link: its inertia, its looks, what collides."""
     body.density = row.density
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.moment_inertia
-    link = element(robot, "link", name=row.name)
-    inertial = element(link, "inertial")
-    element(inertial, "origin", xyz=body.center_mass, rpy="0 0 0")
-    element(inertial, "mass", value=body.mass)
-    element(inertial, "inertia", ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
+    link = weighed(robot, row.name, body, body.mass)
     visual = element(link, "visual")
     element(visual, "origin", xyz=ORIGIN, rpy=row.turned)
     element(element(visual, "geometry"), "mesh", filename=f"meshes/{row.looks}.glb")
