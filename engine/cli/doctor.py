@@ -12,11 +12,8 @@ from engine import cache
 from engine.compiler import machine
 from engine.viewer.draw.context import graphics
 
-#: of packages that extras bring, which one
-OPTIONAL = {"pyglet": "viewer", "pillow": "viewer", "pycollada": "viewer", "fast-simplification": "viewer", "matplotlib": "plots",
-            "av": "video", "pandas": "tables", "xarray": "tables", "websockets": "web", "anywidget": "web", "coacd": "meshes",
-            "distributed": "cluster", "obstore": "cloud", "gymnasium": "gymnasium", "torch": "learning",
-            "rerun-sdk": "rerun", "xacro": "xacro"}  # fmt: skip
+#: extras that are not for who uses the engine, or that are of others alone
+OTHERS = ("articulated-engine", "all", "demos", "docs", "tests")
 
 
 def doctor() -> None:
@@ -43,9 +40,11 @@ def lines() -> Iterator[tuple[str, str]]:
     except engine.EngineError as error:
         yield "OpenGL", str(error)
     yield "display", os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or "none: pictures and films all the same, no windows"
-    yield "core", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in needed())
-    yield "extras", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in OPTIONAL if there(name)) or "none"
-    missing = [f"{name} ({extra})" for name, extra in OPTIONAL.items() if not there(name)]
+    asked = [*required()]
+    yield "core", ", ".join(f"{name} {importlib.metadata.version(name)}" for name, extra in asked if not extra and there(name))
+    optional = {name: extra for name, extra in asked if extra and not {name, extra} & {*OTHERS}}
+    yield "extras", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in optional if there(name)) or "none"
+    missing = [f"{name} ({extra})" for name, extra in optional.items() if not there(name)]
     yield "not there", ", ".join(missing) + ': pip install "articulated-engine[EXTRA]"' if missing else "nothing"
 
 
@@ -55,10 +54,11 @@ def kept(folder: os.PathLike[str]) -> str:
     return f"{len(sizes)} files, {sum(sizes) / 2**20:.3g} of at most {cache.KEEP / 2**20:g} MiB"
 
 
-def needed() -> list[str]:
-    """Return the packages that the engine does not work without, those that are here."""
-    asked = importlib.metadata.requires("articulated-engine") or []
-    return [name for line in asked if "extra ==" not in line and there(name := re.split(r"[^\w-]", line)[0])]
+def required() -> Iterator[tuple[str, str]]:
+    """Yield the packages that the engine's installation asks for, and the extra that does, or ''."""
+    for line in importlib.metadata.requires("articulated-engine") or []:
+        (name,), extra = re.findall(r"^[\w-]+", line), re.findall(r'extra == "([\w-]+)"', line)
+        yield name, "".join(extra)
 
 
 def there(package: str) -> bool:
