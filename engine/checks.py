@@ -148,12 +148,13 @@ def writable(path: Any, suffixes: Iterable[str], error: type[EngineError] = Engi
     path = path_of(path, error)
     if path.suffix.lower() not in (known := [*suffixes]):
         raise error(f"'{path}' ends in '{path.suffix}'; expected one of {', '.join(known)}")
-    if path.is_dir():
-        raise error(f"'{path}' is a folder; expected the path of a file")
-    if not path.parent.is_dir():
-        raise error(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise error(f"'{path}' cannot be written; expected a path with permission to write")
+    with writing(path, error, begun=False):                                    # names that no system takes
+        if path.is_dir():
+            raise error(f"'{path}' is a folder; expected the path of a file")
+        if not path.parent.is_dir():
+            raise error(f"'{path}': there is no folder '{path.parent}'; expected one that exists")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise error(f"'{path}' cannot be written; expected a path with permission to write")
     return path
 
 

@@ -39,7 +39,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
     Raises
     ------
-    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written
+    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, a header
+        or a self-test beside it that somebody else wrote
 
     Examples
     --------
@@ -63,14 +64,35 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     e = exported(f, path.stem if name is None else name, part)
+    head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
+    require_own(head)
+    require_own(test)
     code, work, about = made(e, suffix, target)
-    beside = {f"{e.name}.h": header(e, work, about)}
-    beside |= {f"{e.name}_test.mjs": script(e)} if suffix == ".wasm" else {f"{e.name}_test.c": selftest(e, work)}
-    with writing(path, ExportError):
-        path.write_bytes(code)
-        for file, text in beside.items():
-            path.with_name(file).write_text(text, encoding="utf-8")
+    files = {head: header(e, work, about), test: script(e) if suffix == ".wasm" else selftest(e, work)}
+    write_together({path: code, **{file: text.encode() for file, text in files.items()}})
     return path
+
+
+def require_own(path: Path) -> None:
+    """Refuse where a file that would be written beside another cannot be, or is somebody's own."""
+    writable(path, [path.suffix], ExportError)
+    if path.exists() and b"articulated-engine" not in path.read_bytes():
+        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
+
+
+def write_together(files: dict[Path, bytes]) -> None:
+    """Write files, or none of them: each beside its name at first."""
+    begun = {path: path.with_name(f".{path.name}.part") for path in files}
+    try:
+        for path, data in files.items():
+            with writing(path, ExportError):
+                begun[path].write_bytes(data)
+        for path, whole in begun.items():
+            with writing(path, ExportError, begun=False):
+                whole.replace(path)
+    finally:
+        for part in begun.values():
+            part.unlink(missing_ok=True)
 
 
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from engine.code.exported import Exported
+from engine.code.texts import WRITTEN
 
 #: of the largest entry of a result: how near it must be, without fused multiply-adds
 NEAR = 1e-12
@@ -15,10 +16,11 @@ def script(e: Exported) -> str:
     samples = [[[x.tolist() for x in part] for part in sample] for sample in e.samples()]
     takes, returns = [[a.name, bool(a.shape)] for a in e.parameters], [r.name for r in e.returned]
     return (SCRIPT.replace("NAME", e.name).replace("NEAR", repr(NEAR)).replace("TAKES", json.dumps(takes))
-            .replace("RETURNS", json.dumps(returns)).replace("SAMPLES", json.dumps(samples)))  # fmt: skip
+            .replace("WRITTEN", WRITTEN).replace("RETURNS", json.dumps(returns)).replace("SAMPLES", json.dumps(samples)))  # fmt: skip
 
 
 SCRIPT = """// NAME_test.mjs: NAME.wasm compared with the results that the engine has recorded; run it by: node NAME_test.mjs
+// WRITTEN
 import {readFileSync} from "node:fs";
 
 const takes = TAKES, returns = RETURNS;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import numpy as np
 
 from engine.code.elementary import SOFT_FMA, needed
@@ -11,6 +13,8 @@ from engine.code.translate import decimal
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
+#: in every file that is written beside another, which is written anew where this is in it
+WRITTEN = f"Written by articulated-engine {version('articulated-engine')}."
 #: columns of a comment
 WIDTH = 116
 PREAMBLE = """#include <float.h>
@@ -120,7 +124,7 @@ def header(e: Exported, work: int, more: str = "") -> str:
     upper = e.name.upper()
     returns = ["Arrays are in C order and must not overlap. It returns 0, or 1 where a result"
                + (" or an argument" if e.strict else "") + " is not finite.",
-               "It allocates nothing and keeps nothing: calls may go on side by side."]  # fmt: skip
+               "It allocates nothing and keeps nothing: calls may go on side by side.", WRITTEN]  # fmt: skip
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
     given = [x for a in e.parameters for x in described(a)] + lent
     told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), *(["given", *given] if given else []),
@@ -154,7 +158,8 @@ def selftest(e: Exported, work: int) -> str:
     starts = [int(k) for k in np.cumsum([0, *(r.size for r in e.returned)])]
     passed += [*(f"found + {start}" for start in starts[:-1]), *(["work"] if work > STACK else [])]
     return "\n".join([
-        comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded"), f'#include "{e.name}.h"', "",
+        comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded. {WRITTEN}"),
+        f'#include "{e.name}.h"', "",
         "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", "",
         f"enum {{ SAMPLES = {len(samples)}, RESULTS = {len(y[0])} }};", "",
         f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {rows(x)};",

@@ -46,7 +46,7 @@ class Trace:
     """
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
-        self.model, self.gravity = simulator.plant.model, simulator.gravity
+        self.model, self.gravity, self.ground = simulator.plant.model, simulator.gravity, simulator.plant.ground
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
         self._columns = Layout({})
         self.appended = 0                                        # in all, those that are no longer kept too
@@ -67,7 +67,7 @@ class Trace:
         rows = self._rows.copy() if last is None else list(self._rows)[-last:]
         columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
-        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}))
+        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), ground=self.ground)
 
 
 class Pull(Component):
@@ -139,7 +139,7 @@ class Live:
             if callable(event.action):
                 raise SimulationError(f"the event function {event.name} has a callback, which only run(…) calls; expected one without")
         self.simulator = simulator.with_force(Pull(), Pull.released(simulator.model))
-        self.model, self.gravity = simulator.model, simulator.gravity
+        self.model, self.gravity, self.ground = simulator.model, simulator.gravity, simulator.plant.ground
         self.speed = speed
         self._q0, self._v0 = self.model.checked("q0", q0), self.model.checked("v0", v0)
         self.parameters = {**self.simulator.parameters, **{n: self._checked(n, x) for n, x in (parameters or {}).items()}}

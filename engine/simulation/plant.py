@@ -17,6 +17,7 @@ from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
+from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
@@ -101,6 +102,12 @@ class Plant:
     def contacts(self) -> ContactLaws | None:
         """The laws of contacts, if there are any."""
         return self.impulses.contacts if self.impulses else None
+
+    @property
+    def ground(self) -> Array | None:
+        """The pose (4, 4) of the ground that there are contacts with, whose z axis is its normal."""
+        planes = [pair.a.pose for pair in self.contacts.pairs if isinstance(pair.a.shape, Plane)] if self.contacts else []
+        return planes[0] if planes else None
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:

@@ -18,11 +18,12 @@ Array = np.ndarray
 
 
 def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array],
-              names: Mapping[str, Sequence[str]]) -> dict[str, Any]:  # fmt: skip
-    """Return the part of a file's header that is of the robot and its rollouts, with the ``names`` of signals' entries."""
+              names: Mapping[str, Sequence[str]], ground: Array | None) -> dict[str, Any]:  # fmt: skip
+    """Return the part of a file's header that is of the robot, its ground and its rollouts, with the ``names`` of signals' entries."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
-            "v_entries": list(model.labels("v")), **({"names": {n: list(x) for n, x in names.items()}} if names else {})}  # fmt: skip
+            "v_entries": list(model.labels("v")), **({"names": {n: list(x) for n, x in names.items()}} if names else {}),
+            **({} if ground is None else {"ground": ground.tolist()})}  # fmt: skip
 
 
 def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, Any]:
@@ -70,6 +71,7 @@ ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("q_entries", "v_entries", "components", "constraints", "event_names"), TEXTS),
     "gravity": (lambda x: is_list(x, is_number) and len(x) == 3, "three numbers, m/s²"),
     "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
+    "ground": (lambda x: is_list(x, lambda row: is_list(row, is_number)) and [*map(len, x)] == [4] * 4, "a pose, 4 × 4 numbers"),
     "record_every": (lambda x: is_number(x) and x == int(x) >= 1, "a whole number from 1"),
     "events": (lambda x: is_list(x, lambda e: isinstance(e, dict)), "a list of events"),
     "names": ((lambda x: isinstance(x, dict) and all(is_list(y, is_text) for y in x.values())), "texts by name"),
@@ -139,6 +141,12 @@ def parameter_in(recording: Recording, name: str, x: Any) -> Array:
 def names_in(recording: Recording) -> dict[str, tuple[str, ...]]:
     """Return the names of signals' entries."""
     return {n: tuple(x) for n, x in header_in(recording).get("names", {}).items()}
+
+
+def ground_in(recording: Recording) -> Array | None:
+    """Return the pose (4, 4) of the ground, if there was one."""
+    found = header_in(recording).get("ground")
+    return None if found is None else np.array(found, dtype=float)
 
 
 def outcome_in(recording: Recording) -> tuple[Array | str | None, tuple[str, ...]]:

@@ -441,7 +441,7 @@ class Simulator(Fixed):
         t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt, self.plant.contacts)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
-                           warnings=doubts.texts, names=self.plant.names)  # fmt: skip
+                           warnings=doubts.texts, names=self.plant.names, ground=self.plant.ground)  # fmt: skip
         if not watch:
             return found
         memory = self._step.watched(data[..., 1 : 1 + self._process.n])

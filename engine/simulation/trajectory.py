@@ -23,7 +23,7 @@ from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run_header import checked_path, header_of, names_in, outcome, outcome_in, robot_in
+from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Trajectory:
     names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
+    ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
     """
 
     model: Model
@@ -74,6 +75,7 @@ class Trajectory:
     reason: Array | str | None = None
     warnings: tuple[str, ...] = ()
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ground: Array | None = None
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -319,7 +321,7 @@ class Trajectory:
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.parameters, self.names)
+        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground)
         header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
@@ -415,12 +417,12 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
         events = events_in(recording, start, stop)
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
-        (reason, warnings), names = outcome_in(recording), names_in(recording)
+        (reason, warnings), names, ground = outcome_in(recording), names_in(recording), ground_in(recording)
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names)
+    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground)
 
 
 def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:

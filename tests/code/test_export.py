@@ -1,6 +1,8 @@
 """export_code: what it takes, what it writes, and what it says about bad input."""
 
+import errno
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,8 +63,43 @@ def test_a_folder_that_may_not_be_written(dot, tmp_path):
 
 def test_a_header_that_cannot_be_written(dot, tmp_path):
     (tmp_path / "dot.h").mkdir()
-    with pytest.raises(ExportError, match=r"cannot be written \(Is a directory\)"):
+    with pytest.raises(ExportError, match=r"dot.h' is a folder; expected the path of a file"):
         export_code(dot, tmp_path / "dot.c")
+    assert [x.name for x in tmp_path.iterdir()] == ["dot.h"]
+
+
+def test_what_somebody_else_wrote_stays(dot, tmp_path):
+    for name in ("dot.h", "dot_test.c"):
+        (tmp_path / name).write_text("// mine")
+        with pytest.raises(ExportError, match=f"{name}' is there already, and no export wrote it; expected another name"):
+            export_code(dot, tmp_path / "dot.c")
+        assert [(x.name, x.read_text()) for x in tmp_path.iterdir()] == [(name, "// mine")]
+        (tmp_path / name).unlink()
+    export_code(dot, tmp_path / "dot.c")
+    export_code(dot, tmp_path / "dot.o")                         # over the first one's header and test
+    export_code(dot, tmp_path / "dot.wasm")
+    export_code(dot, tmp_path / "dot.wasm")
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["dot.c", "dot.h", "dot.o", "dot.wasm", "dot_test.c", "dot_test.mjs"]
+
+
+def test_all_or_nothing(dot, tmp_path, monkeypatch):
+    whole, write = [], Path.write_bytes
+
+    def full(self, data):
+        whole.append(self)
+        if len(whole) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ExportError, match=r"dot_test.c' cannot be written \(No space left on device\)"):
+        export_code(dot, tmp_path / "dot.c")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_too_long(dot, tmp_path):
+    with pytest.raises(ExportError, match=r"cannot be written \(File name too long\); expected a path that can be written"):
+        export_code(dot, tmp_path / f"{300 * 'd'}.c", name="dot")
 
 
 def plain(x):

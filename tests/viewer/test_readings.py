@@ -114,7 +114,7 @@ def test_of_several_robots_that_float_each_has_its_own_rotation():
 
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):
     now = SimpleNamespace(t=0.0)
-    live = SimpleNamespace(model=model, gravity=(0, 0, 0), state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
+    live = SimpleNamespace(model=model, gravity=(0, 0, 0), ground=None, state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))
     readings = Readings(Actor(Running(live)), signals=["x"])
     for k in range(1500):
         now.t, live.now = k / 60, replace(trajectory[0], signals={"x": np.sin([k / 60])})

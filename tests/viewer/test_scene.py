@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import trimesh
 
 import engine
+from engine.spatial import inertia
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
@@ -40,6 +42,30 @@ def test_the_floor_lies_under_ground_that_robots_have():
         shape = engine.Geometry("heightfield", (4.0, 4.0), heights=[[height, 0.3], [0.2, 0.1]])
         builder.add_link("land", visuals=[shape])
         assert abs(Scene(builder.model()).floor - min(height, 0.0)) < 1e-6
+
+
+def standing(ground: engine.HalfSpace) -> engine.Trajectory:
+    builder = engine.Builder("ball")
+    ball = engine.Geometry("sphere", (0.1,))
+    builder.add_link("ball", inertia=inertia.sphere(1.0, 0.1), visuals=[ball], collisions=[ball])
+    simulator = engine.Simulator(builder.model(floating_base=True), contacts=engine.Contacts(ground), dt=1e-3)
+    start = np.array(ground.normal) * (ground.offset + 0.2)
+    return simulator.run([1, 0, 0, 0, *start], np.zeros(6), 0.05)
+
+
+def test_the_ground_of_contacts_is_the_one_that_is_drawn(tmp_path):
+    """Level ground at its height, also where nothing touches it, and from a file; a slope as a square under the motion."""
+    for offset in (-0.7, 0.4):
+        motion = standing(engine.HalfSpace(offset=offset))
+        assert Scene(motion).floor == offset and Scene(motion[:1]).floor == offset
+        assert Scene(engine.load_trajectory(motion.save(tmp_path / f"{offset}.h5"))).floor == offset
+    motion = standing(engine.HalfSpace((0.3, 0.0, 1.0), 0.5))
+    scene = Scene(motion)
+    robot, slope = scene.actors
+    np.testing.assert_allclose(slope.poses(0.0)[0, 0] @ [0, 0, 1, 0], [*motion.ground[:3, 2], 0.0], atol=1e-15)
+    assert abs(motion.ground[:3, 2] @ slope.poses(0.0)[0, 0, :3, 3] - 0.5) < 1e-15
+    assert scene.extent[1] < 0.3 and scene.floor < motion.q[:, 6].min() - 0.2          # the camera sees the ball
+    assert len(Scene(robot.model).actors) == 1
 
 
 def test_the_rest_is_drawn_and_what_is_missing_named():

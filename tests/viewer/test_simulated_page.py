@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.simulation.live import Live
+from engine.spatial import inertia
 from tests.viewer.mechanism import mechanism
 from tests.viewer.test_served_page import mouse, where
 
@@ -110,3 +111,21 @@ def test_what_is_no_single_program_is_refused(tmp_path):
         engine.export(simulator, tmp_path / "live.html")
     with pytest.raises(engine.ViewerError):
         engine.export(engine.Simulator(MODEL), tmp_path / "live.glb")
+
+
+def test_what_a_page_that_simulates_does_not_take(simulator, tmp_path):
+    with pytest.raises(engine.ViewerError, match="fps is 5 for a page that simulates"):
+        engine.export(simulator, tmp_path / "live.html", fps=5)
+    with (Live(simulator, MODEL.neutral(), np.zeros(MODEL.nv), paused=True) as live,
+          pytest.raises(engine.ViewerError, match=r"the page of a Live of 'mechanism' would stand still; expected engine.export")):
+        engine.export(live, tmp_path / "live.html")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_it_stands_on_the_ground_of_the_simulator(tmp_path):
+    builder = engine.Builder("ball")
+    ball = engine.Geometry("sphere", (0.1,))
+    builder.add_link("ball", inertia=inertia.sphere(1.0, 0.1), visuals=[ball], collisions=[ball])
+    ground = engine.Contacts(engine.HalfSpace(offset=-0.5))
+    page = engine.export(engine.Simulator(builder.model(floating_base=True), contacts=ground, dt=1e-3), tmp_path / "live.html")
+    assert '"floor":-0.5' in page.read_text()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.checks import writable, writing
-from engine.simulation import Simulator
+from engine.checks import shown, writable, writing
+from engine.simulation import Live, Simulator
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
 from engine.viewer.files.rrd import rerun, rrd
@@ -19,7 +19,7 @@ from engine.viewer.scene.scene import Scene, scene_of
 WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, ".html": lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
 
 
-def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | None = None, geometry: str = "visual",
+def export(source: Any, path: str | Path, fps: float | None = None, environment: str | None = None, geometry: str = "visual",
            q0: Any = None, v0: Any = None) -> Path:  # fmt: skip
     """Write what robots look like, and how they move, to a file for other programs; return its path.
 
@@ -30,7 +30,7 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
-    fps : samples of the motion per second; in between, positions and rotations are interpolated (rerun holds the last)
+    fps : samples of the motion per second, 30 by default; in between, positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     q0, v0 : of a simulator, what the page begins with; the neutral configuration, at rest, by default
 
@@ -44,13 +44,18 @@ def export(source: Any, path: str | Path, fps: float = 30.0, environment: str | 
     path = writable(path, WRITERS, ViewerError)
     if path.suffix.lower() == ".rrd":
         rerun()                                                                # if it is not there, nothing need be drawn
+    if isinstance(source, Live) and path.suffix.lower() == ".html":
+        raise ViewerError(f"the page of a Live of '{source.model.name}' would stand still; expected engine.export(simulator, "
+                          f"'{path.name}', q0=live.state.q, v0=live.state.v), which simulates, or live.history, which plays")  # fmt: skip
     if isinstance(source, Simulator) and path.suffix.lower() == ".html":
+        if fps is not None:
+            raise ViewerError(f"fps is {shown(fps)} for a page that simulates, which draws as often as it can; expected it left out")
         data = simulated(source, environment, geometry, q0, v0).encode()
     elif q0 is not None or v0 is not None:
         raise ViewerError("q0 and v0 are given, and this is no page of a simulator; expected them left out, or engine.export(simulator, "
                           "'live.html', q0=…)")  # fmt: skip
     else:
-        data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), fps)
+        data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), 30.0 if fps is None else fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html as markup
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -63,8 +65,14 @@ def some(trajectory: Trajectory) -> Trajectory:
     """Return the trajectory with at most ROLLOUTS rollouts, so that a notebook can keep it."""
     if trajectory.q.ndim == 2:
         return trajectory
-    flat = {n: getattr(trajectory, n).reshape(-1, *getattr(trajectory, n).shape[-2:])[:ROLLOUTS] for n in ("q", "v", "tau", "vdot")}
-    return Trajectory(trajectory.model, trajectory.gravity, trajectory.t, **flat)
+    lead = trajectory.q.ndim - 2
+
+    def first(x: Any) -> Any:
+        return x.reshape(-1, *x.shape[lead:])[:ROLLOUTS]
+
+    flat = {n: first(getattr(trajectory, n)) for n in ("q", "v", "tau", "vdot")}
+    own = {n: first(x) for n, x in trajectory.parameters.items()}
+    return replace(trajectory, **flat, signals={}, parameters=own, stopped=None, reason=None)
 
 
 def energy(trajectory: Trajectory) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from engine.code.pulled import pulled
 from engine.simulation import Simulator
 from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, PAGE, document
+from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.scene import Scene
 
 
@@ -22,7 +23,9 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
     """
     model, made = simulator.model, pulled(simulator, q0, v0)
     environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
-    scene = Scene(model, environment, geometry)
+    robot = Actor(model, geometry)
+    robot.source.ground = simulator.plant.ground
+    scene = Scene(robot, environment, geometry)
     links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})
     functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
                  for name, f in made.functions.items()}  # fmt: skip

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.surface import Surface
 from engine.viewer.scene.surroundings import surroundings
-from engine.viewer.scene.things import Moving, Thing, made, thing
+from engine.viewer.scene.things import Moving, Thing, made, slope, thing, upright
 
 Array = np.ndarray
 ENVIRONMENTS = ("ground", "space", "plain")
@@ -60,11 +59,14 @@ class Scene:
         require_packages("to draw", "viewer", "pyglet", "PIL", "fast_simplification", "matplotlib", error=ViewerError)
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
+        self.slopes: list[Thing] = []
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
         names = ", ".join(f"'{a.model.name}'" for a in self.actors)
         tell_missing([(a.model, a.parts, a.missing) for a in self.actors], f"the links of {names}", geometry)
         tell_tilted([a.model for a in self.actors], geometry)
+        self.slopes = [slope(T, *self.extent) for T in self.grounds if not upright(T)]
+        self.actors += self.slopes
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
         pictured = isinstance(environment, (str, Path)) and Path(environment).suffix.lower() == ".hdr"
         self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
@@ -106,9 +108,13 @@ class Scene:
         (kind,) = given
         shapes, pose = made(kind, kinds[kind], size, color, self.extent[1])
         self.actors.append(added := thing(name or kind, shapes, moving, pose, self.carrier))
-        for known in ("times", "points", "floor", "extent"):                   # of the robots alone until now
-            self.__dict__.pop(known, None)
+        self.forget()                                                          # what was of the robots alone until now
         return added
+
+    def forget(self) -> None:
+        """Forget what is known of all actors together, of which there are others now."""
+        for known in ("times", "points", "floor", "extent"):
+            self.__dict__.pop(known, None)
 
     def reshape(self, geometry: str) -> None:
         """Show other shapes of the links: "visual" or "collision"."""
@@ -134,17 +140,27 @@ class Scene:
     @cached_property
     def points(self) -> Array:
         """Points that the robots come to (n, 3), m: corners of boxes about their surfaces at some times of the motion."""
-        return np.concatenate([self._instances(t).corners() for t in self.times])
+        robots = [a for a in self.actors if a not in self.slopes]
+        return np.concatenate([self._instances(t, robots).corners() for t in self.times])
 
     def along(self, link: str, t: float) -> Array:
         """Return the points (n, 3), m, that the robot with a link comes to, for who goes along with that link from a time on, s."""
-        alone, start = copy.copy(self), self.place(link, t)
-        alone.actors = [self.carrier(link)]
-        return np.concatenate([alone._instances(t).corners() - self.place(link, t) + start for t in self.times])
+        robot, start = self.carrier(link), self.place(link, t)
+        return np.concatenate([self._instances(t, [robot]).corners() - self.place(link, t) + start for t in self.times])
+
+    @property
+    def grounds(self) -> list[Array]:
+        """The poses (4, 4) of the ground that robots have contacts with, whose z axes are the normals."""
+        return [a.source.ground for a in self.actors if a.source.ground is not None]
 
     @cached_property
     def floor(self) -> float:
-        """The height of the ground, m: zero, or lower, so that the robots are above it, and ground of their own."""
+        """The height of the ground, m: that of the robots' contacts; without one zero, or lower, so that the robots are above it, and
+        ground of their own."""
+        if level := [float(T[2, 3]) for T in self.grounds if upright(T)]:
+            return min(level)
+        if self.slopes:
+            return float(self._instances(0.0, self.slopes).corners()[:, 2].min())
         low, high = self.points.min(axis=0), self.points.max(axis=0)
         sinks = 0.0 if any(part.surface.ground for actor in self.actors for part in actor.parts) else 0.02 * np.linalg.norm(high - low)
         return 0.0 if low[2] > -sinks else float(low[2])
@@ -155,10 +171,10 @@ class Scene:
         middle = 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
         return middle, float(np.linalg.norm(self.points - middle, axis=1).max())
 
-    def _instances(self, t: float) -> Drawing:
+    def _instances(self, t: float, actors: Sequence[Actor] | None = None) -> Drawing:
         surfaces: dict[Surface, int] = {}
         which, poses, colors = [], [], []
-        for actor in self.actors:
+        for actor in self.actors if actors is None else actors:
             own = [surfaces.setdefault(p.surface, len(surfaces)) for p in actor.parts]
             links = actor.poses(t)[:, [p.link for p in actor.parts]]
             placed = links @ np.array([p.placement for p in actor.parts]).reshape(-1, 4, 4)

@@ -40,9 +40,11 @@ class Source:
     ----------
     model, gravity (3) : of the robot; robot : its compiled kinematics
     moves : whether its states change with time
+    ground : pose (4, 4) of the ground that it has contacts with, whose z axis is the normal; None without one
     """
 
     moves = True
+    ground: Array | None = None
 
     def __init__(self, model: Model, gravity: tuple[float, ...]) -> None:
         self.model, self.gravity, self.robot = model, gravity, compile(model, gravity)
@@ -148,7 +150,7 @@ class Played(Source):
         rows = {n: x.reshape(-1, *x.shape[len(lead) :]) for n, x in trajectory.parameters.items() if is_number(n)}
         same = {n: x[0] for n, x in rows.items() if (x == x[:1]).all()}
         super().__init__(trajectory.model.with_parameters(same) if same else trajectory.model, trajectory.gravity)
-        self.trajectory = trajectory
+        self.trajectory, self.ground = trajectory, trajectory.ground
         self.placed = {n: x for n, x in rows.items() if n not in same and moves_shapes(n)}      # where instances are made otherwise
         # numbers in which rollouts differ that look alike
         self.varied = [n for n in rows if n not in same and not moves_shapes(n)]
@@ -273,7 +275,7 @@ class Running(Source):
 
     def __init__(self, live: Live) -> None:
         super().__init__(live.model, live.gravity)
-        self.live = live
+        self.live, self.ground = live, live.ground
 
     @property
     def span(self) -> tuple[float, float]:

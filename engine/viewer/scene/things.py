@@ -27,6 +27,7 @@ Color = tuple[float, float, float, float]
 Moving = str | Callable[[float], Any] | None
 #: colours of what has none of its own
 POINT, ARROW, MESH, GOAL = (0.95, 0.55, 0.10), (0.90, 0.15, 0.42), (0.72, 0.74, 0.77), (0.20, 0.72, 0.95)
+SLOPE = (0.52, 0.53, 0.55)
 
 
 class Thing(Actor):
@@ -75,11 +76,9 @@ def coordinates(T: Array) -> Array:
 
 def thing(name: str, shapes: tuple[Part, ...], moving: Moving, pose: Array, carriers: Callable[[str], Actor]) -> Thing:
     """Return a thing at a pose (4, 4) in the world, or relative to what it goes along with; ``carriers`` finds links."""
-    builder = Builder(name)
-    builder.add_link(name)
-    model = builder.model(floating_base=True)
     if moving is None:
-        return Thing(Still(model, coordinates(pose[None])), shapes, name)
+        return resting(name, shapes, pose)
+    model = alone(name)
     if callable(moving):
         def at(t: float) -> Array:
             return pose_of(moving(t), f"moving at t = {t:g} s")[None]
@@ -93,6 +92,18 @@ def thing(name: str, shapes: tuple[Part, ...], moving: Moving, pose: Array, carr
                           lambda times: actor.source.links(actor.source.configurations(times))[..., link, :, :]), shapes, name)  # fmt: skip
 
 
+def resting(name: str, shapes: tuple[Part, ...], pose: Array) -> Thing:
+    """Return a thing that stands still at a pose (4, 4)."""
+    return Thing(Still(alone(name), coordinates(pose[None])), shapes, name)
+
+
+def alone(name: str) -> Model:
+    """Return a model of one link that floats."""
+    builder = Builder(name)
+    builder.add_link(name)
+    return builder.model(floating_base=True)
+
+
 def pose_of(x: Any, what: str) -> Array:
     """Return a pose (4, 4); of a point (3) one without a turn."""
     a = numbers(what, x, ViewerError)
@@ -101,6 +112,19 @@ def pose_of(x: Any, what: str) -> Array:
     if a.shape != (4, 4) or np.abs(a[:3, :3] @ a[:3, :3].T - np.eye(3)).max() > 1e-6 or np.linalg.det(a[:3, :3]) < 0:
         raise ViewerError(f"{what} is {shown(x)}; expected a point (3), m, or a pose (4, 4)")
     return a
+
+
+def upright(T: Array) -> bool:
+    """Return whether the z axis of a pose (4, 4) points straight up."""
+    return bool(T[2, 2] > 1.0 - 1e-12)
+
+
+def slope(T: Array, middle: Array, radius: float) -> Thing:
+    """Return the ground that has a pose T (4, 4), tilted, as a square under a sphere (its middle (3), its radius, m)."""
+    side, x = 4.0 * radius, T[:3, :3].T @ (middle - T[:3, 3])
+    beneath = placed(T[None, :3, :3], (T[:3, :3] @ [x[0], x[1], 0.0] + T[:3, 3])[None], [1.0, 1.0, 1.0])[0]
+    shapes = surfaces(Geometry("heightfield", (side, side), heights=np.zeros((2, 2))))
+    return resting("ground", tuple(Part(of_color(surface, (*SLOPE, 1.0)), 0, scale) for surface, scale in shapes), beneath)
 
 
 # ---------------------------------------------------------------- shapes
