@@ -23,6 +23,8 @@ from pathlib import Path
 HEADER = b"articulated-engine object 1\n"
 KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
 TEMPORARY = "articulated-engine-"  # what names begin with while files are written
+#: folder -> bytes that this process has stored there since it looked at them all
+grown: dict[Path, int] = {}
 
 
 def folder() -> Path | None:
@@ -108,16 +110,21 @@ def store(key: str, made: bytes) -> None:
         except OSError:
             os.unlink(temporary)
             raise
-        prune(where)
+        grown[where] = grown.get(where, KEEP) + len(made)
+        if grown[where] >= KEEP // 16:                                         # to look at all files takes longer than to write one
+            prune(where)
+            grown[where] = 0
 
 
 def prune(where: Path) -> None:
     """Remove files of the cache's own, those used longest ago first, until the rest is no more than ``KEEP``."""
     named = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}\w+")
-    files = [(s.st_mtime, s.st_size, p) for p in where.iterdir() if named.fullmatch(p.name) for s in [p.lstat()]]
+    with os.scandir(where) as entries:
+        files = [(s.st_mtime, s.st_size, e.path) for e in entries if named.fullmatch(e.name) for s in [e.stat(follow_symlinks=False)]]
     excess = sum(size for _, size, _ in files) - KEEP
     for _, size, path in sorted(files):
         if excess <= 0:
             break
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
         excess -= size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from engine.code import vectors
 from engine.code.translate import FUNCTIONS, TYPES, Expressions, decimal
 from engine.compiler import exponentials, vecmath
 
@@ -54,17 +55,40 @@ static double soft_fma(double a, double b, double c)
 }
 #define fma soft_fma
 #endif"""
-#: name in C -> what it needs, and its text
+ANGLES = """/* sines and cosines of n angles, of which eight are turned at a time: n is a multiple */
+static void angles_of(const double *restrict x, double *restrict s, double *restrict c, int n)
+{
+    int far = 0;
+    for (int i = 0; i < n; i += 8)
+        for (int j = 0; j < 8; ++j) {
+            const pair both = sincos_near(x[i + j]);
+            s[i + j] = both.a;
+            c[i + j] = both.b;
+        }
+    for (int i = 0; i < n; ++i)
+        far |= fabs(x[i]) > LARGE;
+    for (int i = 0; far && i < n; ++i)
+        if (fabs(x[i]) > LARGE) {
+            s[i] = sin(x[i]);
+            c[i] = cos(x[i]);
+        }
+}""".replace("LARGE", decimal(vecmath.LARGE))
+#: name in C -> what it needs
 NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
          "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),
-         "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of")}  # fmt: skip
+         "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of"), "angles_of": ("sincos_near",),
+         **dict.fromkeys(vectors.TYPE.values(), ()),
+         **{name: (vectors.TYPE[n],) for name, (_, n) in vectors.FUNCTIONS.items()}}  # fmt: skip
 
 
 def definition(name: str) -> str:
     """C of one of the functions."""
-    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS}
+    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES,
+             **{kind: vectors.type_of(n) for n, kind in vectors.TYPE.items()}}  # fmt: skip
     if name in known:
         return known[name]
+    if name in vectors.FUNCTIONS:
+        return vectors.function(*vectors.FUNCTIONS[name])
     if name.endswith("_of") and name != "stumpff_of":
         return translated(getattr(exponentials, name.removesuffix("_of"))(1))
     whole = vecmath.near(1) if name == "sincos_near" else vecmath.stumpff(1)

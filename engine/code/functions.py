@@ -8,20 +8,22 @@ rounds once is the graph's own, and each statement rounds once, so that no compi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.checks import EngineError
 from engine.code.elementary import NEEDS
 from engine.code.kernels import KINDS
 from engine.code.translate import Expressions, decimal
+from engine.code.vectors import TYPE
 from engine.compiler.kernels import Kernel
+from engine.compiler.lanes import Laned, laned
 from engine.compiler.operations import CALLS, OPERATIONS, Node, operands
-from engine.compiler.program import Program, truth_values
-from engine.compiler.schedule import fused, residence, returned, segments
+from engine.compiler.program import Program, size, truth_values
+from engine.compiler.schedule import STANDING, angles, fused, residence, returned, segments
 
-#: nodes in one function of C
-SEGMENT = 400
+#: nodes in one function of C, lanes of vectors at most, and how many angles are turned at a time
+SEGMENT, LANES, ANGLES = 400, 4, 8
 
 
 class ExportError(EngineError):
@@ -60,14 +62,23 @@ class Writer:
 
         ``given`` are the parameters, ``passed`` the same as arguments, ``read`` and ``write`` how C has an input and a result by number.
         """
-        nodes, outputs = fused(program)
+        made = laned(*fused(program), [size(s) for s in program.shapes_in], LANES)
+        nodes, outputs = made.nodes, made.outputs
         called = {node[1] for node in nodes if node[0] in CALLS}
         callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
         parts = segments(nodes, SEGMENT)
-        place, size = returned(nodes, program.functions)                       # node -> where in work it lies
-        slot, slots, _ = residence(nodes, outputs, parts, place, len(nodes) + 1)
-        place |= {i: size + k for i, k in slot.items()}
-        arguments = size + slots
+        place, used = returned(nodes, program.functions)                       # node -> where in work it lies
+        turned = angles(nodes, made.together)
+        x, room = used, -(-len(turned) // ANGLES) * ANGLES                     # angles, their sines, their cosines
+        place |= {i: x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
+                  for i, node in enumerate(nodes) if node[0] in ("sin", "cos") and node[1] in turned}  # fmt: skip
+        for i, node in enumerate(nodes):
+            if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
+                place[i] = place[node[1]]
+        slot, slots, _ = residence(nodes, outputs, parts, place, len(nodes) + 1, made.wide)
+        used += 3 * room
+        place |= {i: used + k for i, k in slot.items()}
+        arguments = used + slots
         lent = arguments + max((program.functions[k].n_in for k in callees), default=0)
         work = lent + max((w for _, w in callees.values()), default=0)
         writes: dict[int, list[int]] = {}
@@ -76,7 +87,9 @@ class Writer:
         lines: list[str] = []
         parameters = f"{given}{', double *restrict work' if work else ''}"
         for s, part in enumerate(parts):
-            body = Body(self, program, nodes, slot, place, callees, arguments, lent, read)
+            body = Body(self, program, made, slot, place, callees, arguments, lent, read)
+            if s == 0 and turned:
+                body.turn(turned, x, room)
             for i in part:
                 body.emit(i)
                 body.lines += [f"{write(k)} = {body.number(i)};" for k in writes.get(i, ())]
@@ -105,11 +118,11 @@ class Body:
 
     width, D, B = 1, "double", "i1"                                            # for the table of operations: one number at a time
 
-    def __init__(self, writer: Writer, program: Program, nodes: list[Node], slot: dict[int, int], place: dict[int, int],
+    def __init__(self, writer: Writer, program: Program, made: Laned, slot: dict[int, int], place: dict[int, int],
                  callees: dict[int, tuple[str, int]], arguments: int, lent: int, read: Any) -> None:  # fmt: skip
-        self.writer, self.program, self.nodes, self.slot, self.place, self.callees = writer, program, nodes, slot, place, callees
-        self.arguments, self.lent, self.read = arguments, lent, read
-        self.truths = truth_values(nodes)
+        self.writer, self.program, self.nodes, self.wide, self.slot, self.place = writer, program, made.nodes, made.wide, slot, place
+        self.callees, self.arguments, self.lent, self.read = callees, arguments, lent, read
+        self.truths = truth_values(made.nodes)
         self.module = self                                                     # whose functions the table of operations asks for
         self.lines: list[str] = []
         self.have: dict[int, str] = {}                                         # node -> its value in C
@@ -160,9 +173,17 @@ class Body:
             return str(int(args[0])) if i in self.truths else decimal(args[0])
         if op == "input":
             return self.read(args[0])
+        if op == "consts":
+            return self.vector("pack", i, map(decimal, args))
         if op == "neg":
             x = self.value(args[0])
+            if i in self.wide:
+                return self.vector("neg", i, [x])
             return f"-{x}" if re.fullmatch(r"[\w.\[\]]+", x) else f"-({x})"
+        if i in self.wide:
+            self.have[i] = f"t{i}"
+            self.lines.append(f"const {TYPE[self.wide[i]]} t{i} = {self.vector('load', i, [self.at(self.place[i])])};")
+            return self.have[i]
         self.lines.append(f"const double t{i} = work[{self.place[i]}];")
         self.have[i] = f"t{i} != 0.0" if i in self.truths else f"t{i}"
         return self.have[i]
@@ -179,7 +200,16 @@ class Body:
         op, *_ = node = self.nodes[i]
         if op in CALLS:
             self.emit_call(i, node)
-        elif op not in ("const", "input", "neg") and (i not in self.place or i in self.slot):
+        elif op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
+            return
+        elif i in self.wide:
+            self.lines.append(f"const {TYPE[self.wide[i]]} t{i} = {self.vector(op, i, [self.value(j) for j in operands(node)])};")
+            self.have[i] = f"t{i}"
+            if i in self.slot:
+                self.lines.append(f"{self.vector('store', i, [self.at(self.place[i]), f't{i}'])};")
+        elif op == "lane":
+            self.emit_lane(i, *node[1:])
+        else:
             if op not in OPERATIONS or OPERATIONS[op].lower is None:
                 raise ExportError(f"the operation '{op}' has no code in C; expected a program of the table of operations")
             x = [self.named(self.value(j)) for j in operands(node)]
@@ -189,6 +219,28 @@ class Body:
             self.have[i] = f"t{i}"
             if i in self.slot:
                 self.lines.append(f"work[{self.place[i]}] = {self.number(i)};")
+
+    def emit_lane(self, i: int, k: int, j: int) -> None:
+        """Statements of lane k of node j: of what stands in memory it is loaded alone."""
+        alone = j in self.place and j not in self.have
+        c = f"work[{self.place[j] + k}]" if alone else self.vector("lane", j, [self.value(j), str(k)])
+        self.lines.append(f"const double t{i} = {c};")
+        self.have[i] = f"t{i}"
+        if i in self.slot:
+            self.lines.append(f"work[{self.place[i]}] = t{i};")
+
+    def vector(self, op: str, i: int, given: Iterable[str]) -> str:
+        """A call of the vectors' function of an operation, with as many lanes as node i has."""
+        name = f"{op}{self.wide[i]}"
+        self.helpers_of(name)
+        return f"{name}({', '.join(given)})"
+
+    def turn(self, turned: Iterable[int], x: int, room: int) -> None:
+        """Statements that put angles, inputs, into work from x on, their sines and cosines ``room`` and twice that behind them."""
+        each = [self.value(i) for i in turned]
+        self.lines += [f"work[{x + k}] = {(each + each[-1:] * room)[k]};" for k in range(room)]
+        self.helpers_of("angles_of")
+        self.lines.append(f"angles_of({self.at(x)}, {self.at(x + room)}, {self.at(x + 2 * room)}, {room});")
 
     def at(self, k: int) -> str:
         return f"work + {k}" if k else "work"

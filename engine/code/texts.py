@@ -10,6 +10,7 @@ from engine.code.elementary import SOFT_FMA, needed
 from engine.code.exported import Exported, Value
 from engine.code.functions import Writer, unused
 from engine.code.translate import decimal
+from engine.code.vectors import WIDE
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
@@ -96,8 +97,10 @@ def source(e: Exported) -> tuple[str, int]:
     head = prototype(e, work, True)
     own_functions = needed(writer.helpers)
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], COMPILE), f'#include "{e.name}.h"', PREAMBLE, *soft, *own_functions,
-             *writer.text, "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, "    return bad;", "}"])]  # fmt: skip
+    wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
+    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], COMPILE), f'#include "{e.name}.h"', PREAMBLE, *wide, *soft,
+             *own_functions, *writer.text,
+             "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, "    return bad;", "}"])]  # fmt: skip
     return "\n\n".join(parts) + "\n", work
 
 

@@ -60,7 +60,7 @@ def main() -> None:
     for robot in FILES:
         with tempfile.TemporaryDirectory() as folder:
             rows = Rows(Path(folder), functions(robot))
-            libraries = {"gcc": rows.built("gcc", "-O2"), "clang": rows.built("clang", "-O2")}
+            libraries = {compiler: rows.built(compiler, "-O2", "-march=native") for compiler in ("gcc", "clang")}
             for name in rows.of:
                 given = rows.drawn(name, STEPS if name.endswith("step") else STATES)
                 for library in libraries.values():

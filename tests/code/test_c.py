@@ -1,11 +1,14 @@
 """Compiled functions as C99: the same bits as the engine's, without a warning, by every compiler."""
 
+import ctypes
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import engine
 from engine import ops
-from engine.code import export_code
+from engine.code import export_code, vectors
 from engine.compiler.operations import ROWS
 from engine.ops.box_qp import box_qp
 from tests.code.programs import FLAGS, FMA, Rows, needed, reported, run
@@ -57,6 +60,44 @@ def test_operations(elements, compiler):
     special = [np.ravel(x) for x in np.meshgrid(SPECIAL, SPECIAL)]
     arguments = [np.append(rng.standard_normal(1000) * 10.0 ** rng.integers(-8, 8, 1000), x) for x in special]
     elements.require_same(elements.built(compiler), "operations", arguments)
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_vectors(folder, compiler, lanes):
+    """Every operation on them, by the processor's own and, where it may use none, by numbers."""
+    needed(compiler)
+    vector, row = vectors.TYPE[lanes], [f"p[{k}]" for k in range(lanes)]
+    calls = {"add": "x, y", "sub": "x, y", "mul": "x, y", "div": "x, y", "fma": "x, y, z", "sqrt": "x", "neg": "x"}
+    kept = "".join(f"store{lanes}(r + {lanes * k}, {op}{lanes}({given}));" for k, (op, given) in enumerate(calls.items()))
+    last = "".join(f"r[{lanes * len(calls) + k}] = lane{lanes}(pack{lanes}({', '.join(reversed(row))}), {k});" for k in range(lanes))
+    helpers = [vectors.type_of(lanes), *(vectors.function(op, n) for op, n in vectors.FUNCTIONS.values() if n == lanes)]
+    loads = ", ".join(f"{x} = load{lanes}(p + {lanes * k})" for k, x in enumerate("xyz"))
+    text = "\n".join(["#include <math.h>", vectors.WIDE, *helpers, "#ifndef WIDE", "#define WIDE 0", "#endif", "const int wide = WIDE;",
+                      "void all(const double *p, double *r)", f"{{ const {vector} {loads};", kept, last, "}"])  # fmt: skip
+    p = np.random.default_rng(0).uniform(0.1, 2.0, (3, lanes))
+    x, y, _ = p
+    exact = [map(Fraction, row) for row in p.T]
+    expected = np.concatenate([x + y, x - y, x * y, x / y, [float(a * b + c) for a, b, c in exact], np.sqrt(x), -x, x[::-1]])
+    (folder / "vectors.c").write_text(text + "\n")
+    for flags in ((), FMA):
+        library = folder / f"vectors_{compiler}{lanes}{len(flags)}.so"
+        run([compiler, *FLAGS, "-O1", *flags, "-fPIC", "-shared", "vectors.c", "-o", library, "-lm"], folder)
+        loaded, found = ctypes.CDLL(str(library)), np.zeros(len(expected))
+        loaded.all(ctypes.c_void_p(p.ctypes.data), ctypes.c_void_p(found.ctypes.data))
+        assert ctypes.c_int.in_dll(loaded, "wide").value == bool(flags)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_equal_limbs_share_vectors(folder):
+    """Four legs in four lanes: the same bits with the processor's vectors and without."""
+    robot = engine.compile(engine.load_urdf(engine.example("quadruped"), floating_base=True))
+    rows = Rows(folder / "limbs", {"limbs_aba": (robot.aba, None)})
+    assert "fma4(" in (rows.folder / "limbs_aba.c").read_text()
+    arguments = rows.drawn("limbs_aba", 200)
+    arguments[0][0, 8] = 1e20                                                  # an angle that only the C library turns
+    rows.require_same(rows.built("gcc"), "limbs_aba", arguments)
+    assert reported(rows.folder, "limbs_aba", "gcc", *FLAGS, "-O1").startswith("ok")
 
 
 # ---------------------------------------------------------------- kernels and loops
