@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 _folder = tempfile.TemporaryDirectory(prefix="engine-tests-")  # worker processes inherit the variable, and so share the folder
 os.environ.setdefault("ENGINE_CACHE", _folder.name)
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; commands that are to end at Ctrl-C would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: scripts that run on a display of their own: nothing to collect in them
 collect_ignore = ["viewer/desk.py", "viewer/hands.py"]

@@ -21,6 +21,10 @@ BEYOND = 0.1
 DEEP = 0.2
 #: rad or m in a step: less is rest
 REST = 1e-9
+#: of so many records a half, in which a joint's velocity would change in a step by more than the largest it has; rad/s or m/s that is rest
+FEW, SLOW = 10, 1e-3
+#: rad in a step: a base that turns farther changes its velocity as much by turning
+SPUN = 0.3
 #: what the steps' errors of momentum may add up to, relative to the largest momentum
 ERROR = 0.01
 
@@ -90,6 +94,20 @@ class Doubts:
                     "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
 
         self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
+        fastest = np.abs(v).max(axis=-2, keepdims=True, initial=0.0)
+        turning = (self.dt * np.abs(vdot) > fastest) & (fastest > SLOW)
+        for b in (model.bodies[i] for i in model.roots):
+            if b.kind.floats:                                                  # which may turn far in a step: another doubt
+                turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
+        turning &= (turning.mean(axis=-2, keepdims=True) > 0.5) & (len(t) >= FEW)
+
+        def chatters(k: tuple[int, ...]) -> str:
+            i = int(turning[k].argmax())
+            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more than "
+                    "it ever moves at (SI units): what acts on it is too stiff for the steps, and it chatters; expected a smaller dt, or "
+                    "gentler gains")  # fmt: skip
+
+        self._note("chatter", turning.any(axis=-1), t, chatters)
         for name, (depth, length) in depths(model, q).items() if self.limited else ():
             if name not in self.allowed:
                 self.allowed[name] = max(BEYOND * min(length, 1.0), float(np.max(depth[..., 0], initial=0.0)))

@@ -124,3 +124,23 @@ def test_velocities_of_nothing_are_said(tmp_path):
         simulator.run([0.1], [0.0], 0.1, out=tmp_path / "run.h5")
     with pytest.warns(engine.SimulationWarning, match=r"in rollout \[1\] joint 'elbow' moves"):
         simulator.run([[0.0], [0.1]], [0.0], 0.1)
+
+
+# ---------------------------------------------------------------- steps too long for what acts
+
+
+def test_a_joint_that_chatters_is_said():
+    """Damping of 200 N·m·s on 0.01 kg·m² loses its velocity in 0.05 ms: steps of 1 ms throw it to and fro, as far as its motor can."""
+    limits = engine.Limits(lower=-np.inf, upper=np.inf, effort=5.0)
+    arm = engine.Builder("arm")
+    arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(1.0, [0, 0, 0], 0.01 * np.eye(3)))
+    arm.add_joint("elbow", "revolute", "base", "rod", axis=[0, 1, 0], limits=limits)
+
+    def run(gain, dt):
+        simulator = engine.Simulator(arm.model(), dt=dt, controller=lambda t, q, v: -gain * v)
+        return simulator.run([0.0], [0.2], 0.2)
+
+    with pytest.warns(engine.SimulationWarning, match=r"joint 'elbow' moves at .* and accelerates by .* in a step, more .* it chatters"):
+        found = run(200.0, 1e-3)
+    assert np.abs(found.v[-1]) > 0.1
+    assert run(200.0, 2e-5).warnings == run(5.0, 1e-3).warnings == ()
