@@ -12,7 +12,8 @@ import pytest
 _folder = tempfile.TemporaryDirectory(prefix="engine-tests-")  # worker processes inherit the variable, and so share the folder
 os.environ.setdefault("ENGINE_CACHE", _folder.name)
 
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; commands that are to end at Ctrl-C would wait for ever
+# in a shell's background, where commands that are to end at Ctrl-C would wait for ever
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: scripts that run on a display of their own: nothing to collect in them

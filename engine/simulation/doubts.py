@@ -103,9 +103,9 @@ class Doubts:
 
         def chatters(k: tuple[int, ...]) -> str:
             i = int(turning[k].argmax())
-            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more than "
-                    "it ever moves at (SI units): what acts on it is too stiff for the steps, and it chatters; expected a smaller dt, or "
-                    "gentler gains")  # fmt: skip
+            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
+                    "than it ever moves at (SI units): what acts on it is too stiff for the steps, and it chatters; expected a smaller dt, "
+                    "or gentler gains")  # fmt: skip
 
         self._note("chatter", turning.any(axis=-1), t, chatters)
         for name, (depth, length) in depths(model, q).items() if self.limited else ():
