@@ -55,6 +55,23 @@ void NAME_rows(long rows, const double *given, double *found, int *bad)
 """
 
 
+#: rows from the standard input to the standard output
+MAIN = """#include <stdio.h>
+void NAME_rows(long rows, const double *given, double *found, int *bad);
+int main(void)
+{
+    static double given[GIVEN], found[FOUND];
+    int bad;
+    while (fread(given, sizeof given, 1, stdin)) {
+        NAME_rows(1, given, found, &bad);
+        fwrite(found, sizeof found, 1, stdout);
+        fwrite(&bad, sizeof bad, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
 class Rows:
     """Functions as C, built into one library, which are called on many rows."""
 
@@ -77,7 +94,8 @@ class Rows:
         work = self.work(n)
         passed += ["work"] if work else []
         text = LOOP.replace("NAME_WORK_SIZE", str(work)).replace("NAME", n).replace("ARGUMENTS", ", ".join(passed))
-        (self.folder / f"{n}_rows.c").write_text(text.replace("GIVEN", str(k)).replace("FOUND", str(sizes[-1])))
+        for end, c in (("rows", text), ("main", MAIN.replace("NAME", n))):
+            (self.folder / f"{n}_{end}.c").write_text(c.replace("GIVEN", str(k)).replace("FOUND", str(sizes[-1])))
 
     def work(self, name: str) -> int:
         """Doubles that a function must be lent."""
@@ -103,13 +121,23 @@ class Rows:
         go()
         return found, bad
 
+    def flat(self, name: str, arguments: list[np.ndarray]) -> np.ndarray:
+        """Arguments as C has them, a row each (rows, n)."""
+        passed = [a.reshape(len(a), -1) for a, of in zip(arguments, self.of[name].given, strict=True) if of.passed]
+        return np.ascontiguousarray(np.concatenate([np.zeros((len(arguments[0]), 0)), *passed], axis=1))
+
+    def elsewhere(self, name: str, arguments: list[np.ndarray], compiler: tuple[str, ...], emulator: str) -> tuple[np.ndarray, np.ndarray]:
+        """The same on another processor, which is emulated."""
+        run([*compiler, "-std=c99", "-O2", *(f"{name}{end}.c" for end in ("", "_rows", "_main")), "-o", f"{name}.run", "-lm"], self.folder)
+        done = subprocess.run([emulator, f"./{name}.run"], cwd=self.folder, input=self.flat(name, arguments).tobytes(), capture_output=True)
+        n = sum(r.size for r in self.of[name].returned)
+        rows = np.frombuffer(done.stdout, dtype=[("found", float, n), ("bad", np.int32)])
+        return rows["found"].reshape(len(rows), n), rows["bad"]
+
     def ready(self, library: ctypes.CDLL, name: str, arguments: list[np.ndarray]) -> tuple[Callable[[], Any], np.ndarray, np.ndarray]:
         """What runs a function on all rows, and where it writes."""
-        e, rows = self.of[name], len(arguments[0])
-        passed = [a.reshape(rows, -1) for a, of in zip(arguments, e.given, strict=True) if of.passed]
-        given = np.concatenate([np.zeros((rows, 0)), *passed], axis=1)
-        found, bad = np.full((rows, sum(r.size for r in e.returned)), np.pi), np.full(rows, 7, dtype=np.int32)
-        given = np.ascontiguousarray(given)
+        rows, given = len(arguments[0]), self.flat(name, arguments)
+        found, bad = np.full((rows, sum(r.size for r in self.of[name].returned)), np.pi), np.full(rows, 7, dtype=np.int32)
         rows_of, count = getattr(library, f"{name}_rows"), ctypes.c_long(rows)
 
         def go() -> None:
@@ -124,7 +152,11 @@ class Rows:
 
     def require_same(self, library: ctypes.CDLL, name: str, arguments: list[np.ndarray]) -> None:
         """The same bits as the engine's, and bad rows where something is not finite."""
-        (found, bad), expected = self.called(library, name, arguments), self.expected(name, arguments)
+        self.compare(name, arguments, self.expected(name, arguments), *self.called(library, name, arguments))
+
+    def compare(self, name: str, arguments: list[np.ndarray], expected: np.ndarray, found: np.ndarray, bad: np.ndarray) -> None:
+        """Refuse results that are others than expected."""
+        assert found.shape == expected.shape
         wrong = np.argwhere((found.view(np.int64) != expected.view(np.int64)) & ~(np.isnan(found) & np.isnan(expected)))
         assert not len(wrong), f"{name}: {len(wrong)} of {found.size} differ, first at {wrong[0]}: {found[tuple(wrong[0])]!r}"
         finite = np.isfinite(expected).all(axis=1)
