@@ -20,7 +20,7 @@ from engine.compiler.kernels import Kernel
 from engine.compiler.lanes import Laned, laned
 from engine.compiler.operations import CALLS, OPERATIONS, Node, operands
 from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, angles, fused, residence, returned, segments
+from engine.compiler.schedule import STANDING, TOGETHER, angles, fused, residence, returned, runs, segments
 
 #: nodes in one function of C, lanes of vectors at most, and how many angles are turned at a time
 SEGMENT, LANES, ANGLES = 400, 4, 8
@@ -245,6 +245,29 @@ class Body:
     def at(self, k: int) -> str:
         return f"work + {k}" if k else "work"
 
+    def stands(self, i: int) -> tuple[str, int | None] | None:
+        """The array in which node i's number stands, and where in it, if it does; of a constant its text."""
+        if self.nodes[i][0] == "const":
+            return self.number(i), None
+        if self.nodes[i][0] == "input" and i not in self.truths:
+            array = re.fullmatch(r"(\w+)\[(\d+)\]", self.read(self.nodes[i][1]))
+            return (array[1], int(array[2])) if array else None
+        if i in self.slot and i in self.have:                                  # whose place may be another's by now
+            return None
+        return ("work", self.place[i]) if i in self.place else None
+
+    def pass_on(self, given: Sequence[int], first: int) -> None:
+        """Statements that put nodes' numbers into work, from ``first`` on: what stands side by side in a loop."""
+        places = [self.stands(j) for j in given]
+        for k, n in runs(places):
+            if (place := places[k]) is None or n < TOGETHER:
+                for i in range(k, k + n):
+                    number = self.number(given[i])                             # which may take statements of its own
+                    self.lines.append(f"work[{first + i}] = {number};")
+            else:
+                whence = place[0] if place[1] is None else f"{place[0]}[{place[1]} + i]"
+                self.lines += [f"for (int i = 0; i < {n}; ++i)", f"    work[{first + k} + i] = {whence};"]
+
     def emit_call(self, i: int, node: Node) -> None:
         """A call, a loop, or a branch: what else it is given is passed on only where it is taken."""
         given, n, (name, work) = operands(node), len(self.program.functions[node[1]].outputs), self.callees[node[1]]
@@ -252,8 +275,7 @@ class Body:
         a, to = self.arguments, self.place[i]
         called = f"{name}({self.at(a)}, {self.at(to)}{f', {self.at(self.lent)}' if work and not own else ''});"
         once = node[0] == "loop" and node[2] == 1
-        for k, j in enumerate(given[:n] if once else given):
-            self.lines.append(f"work[{a + k}] = {self.number(j)};")
+        self.pass_on(given[:n] if once else given, a)
         if node[0] != "loop":
             self.lines.append(called)
             return
@@ -261,9 +283,7 @@ class Body:
         if once:
             lines, kept = self.lines, (dict(self.have), dict(self.pairs))
             self.lines = []
-            for k, j in enumerate(given[n:], n):
-                number = self.number(j)
-                self.lines.append(f"work[{a + k}] = {number};")
+            self.pass_on(given[n:], a + n)
             inside, self.lines = [*self.lines, called], lines
             self.have, self.pairs = kept                                       # what was loaded within is not known after it
             self.lines += [f"if (work[{a + n - 1}] != 1.0) {{", *indented(inside), "} else {", *indented(copied), "}"]

@@ -21,7 +21,7 @@ from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, angles, fused, residence, returned, segments
+from engine.compiler.schedule import STANDING, TOGETHER, angles, fused, residence, returned, runs, segments
 from engine.compiler.vecmath import literal, splat, vector
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
@@ -294,13 +294,37 @@ class Body:
         x = self.nodes[i][1]
         return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
 
+    def stands(self, i: int) -> tuple[str, int | None] | None:
+        """Where in memory node i's number stands, if it does, or that it is zero."""
+        op, *args = self.nodes[i]
+        if op == "const":
+            return ("zero", None) if literal(args[0]) == literal(0.0) else None
+        if op == "input":
+            return None if i in self.truths else ("%in", args[0])
+        if i in self.slot and i in self.have:                                  # whose place may be another's by now
+            return None
+        return ("%work", self.place[i]) if i in self.place else None
+
+    def pass_on(self, given: Sequence[int], first: int) -> None:
+        """Nodes' numbers to work, from ``first`` on: what stands side by side in memory all at once."""
+        places = [self.stands(j) for j in given]
+        for k, n in runs(places):
+            if (place := places[k]) is None or n < TOGETHER:
+                for i in range(k, k + n):
+                    self.store(self.number(given[i]), "%work", first + i)
+                continue
+            to, n = self.at("%work", first + k), self.module.bytes(n)
+            if place[1] is None:
+                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {n}, i1 false)")
+            else:
+                self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(place[0], place[1])}, i64 {n}, i1 false)")
+
     def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int) -> None:
         """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        for at, j in enumerate(given[n:], n):
-            self.store(self.number(j), "%work", arguments + at)
+        self.pass_on(given[n:], arguments + n)
         self.lines += [f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)", f"  br label %after{k}", f"leave{k}:",
                        f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
                        f"  br label %after{k}", f"after{k}:"]  # fmt: skip
@@ -312,8 +336,7 @@ class Body:
         if op in CALLS:
             given, n = operands(node), len(program.functions[node[1]].outputs)
             once = op == "loop" and node[2] == 1
-            for k, j in enumerate(given[:n] if once else given):
-                self.store(self.number(j), "%work", arguments + k)
+            self.pass_on(given[:n] if once else given, arguments)
             if op == "loop":
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
                 if once:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -94,6 +94,27 @@ def returned(nodes: list[Node], functions: Sequence[Program]) -> tuple[dict[int,
         elif node[0] == "get":
             place[i] = place[node[1]] + node[2]
     return place, size
+
+
+#: what stands side by side and is passed on together: fewer are not worth a call
+TOGETHER = 4
+
+
+def runs(places: Sequence[tuple[str, int | None] | None]) -> Iterator[tuple[int, int]]:
+    """Yield what follows one another in memory as it is passed on, or is the same: the first's number, and how many they are.
+
+    ``places`` say for each in what memory it stands, and where; of a constant which, and None; None alone: it goes by itself.
+
+    >>> list(runs([("work", 7), ("work", 8), ("in", 9), None, None, ("0.0", None), ("0.0", None)]))
+    [(0, 2), (2, 1), (3, 1), (4, 1), (5, 2)]
+    """
+    k = 0
+    while k < len(places):
+        n, first = 1, places[k]
+        while first and k + n < len(places) and places[k + n] == (first[0], None if first[1] is None else first[1] + n):
+            n += 1
+        yield k, n
+        k += n
 
 
 def angles(nodes: list[Node], together: Iterable[Iterable[int]] = ()) -> dict[int, int]:
