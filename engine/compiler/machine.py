@@ -107,6 +107,26 @@ def identity() -> str:
     return "|".join([*host, llvmlite.__version__, str(llvm().llvm_version_info), TEXTS, library])
 
 
+#: passes that find nothing to do in straight lines that are folded and scheduled already, and took a fifth of LLVM's time
+IDLE = ("disable-cgp", "disable-machine-cse", "disable-machine-sink", "disable-machine-licm", "disable-postra-machine-licm", "disable-lsr",
+        "disable-constant-hoisting", "disable-partial-libcall-inlining")  # fmt: skip
+#: versions of LLVM that know all of these; another would end the process at one that it does not know
+KNOWN = range(20, 23)
+
+
+@contextlib.contextmanager
+def hurried() -> Iterator[None]:
+    """Leave the idle passes out within; others who use LLVM in this process have them."""
+    known = IDLE if llvm().llvm_version_info[0] in KNOWN else ()
+    for option in known:
+        llvm().set_option("", f"-{option}")
+    try:
+        yield
+    finally:
+        for option in known:
+            llvm().set_option("", f"-{option}=false")
+
+
 #: functions in one module: enough that what each module takes by itself is little
 TOGETHER = 16
 #: processors for threads
@@ -174,7 +194,8 @@ class Code:
         if kept is None:
             with uncollected():
                 made = text()
-            kept = joined(assemble(made))
+            with hurried():
+                kept = joined(assemble(made))
             cache.store(key, kept)
         self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
         for code in parted(kept):
