@@ -48,9 +48,10 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
         tree.geoms[GROUND] = [plane]
     for name, geoms in tree.geoms.items():
         for geom in geoms:
-            for what, found in (("solref", solref), ("friction", friction)):
-                if name in found and found[name]:
-                    geom.set(what, found[name])
+            if solref.get(name):
+                geom.set("solref", solref[name])
+            if (x := friction.get(name)) is not None:
+                geom.set("friction", row(x)), geom.set("condim", "3" if x else "1")
     write_pairs(root, tree, [frozenset(pair) for pair in part.values["pairs"]])
 
 
@@ -75,27 +76,14 @@ def surfaces_of(part: Part) -> dict[str, Part]:
 
 
 def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, str] | None:
-    """Return the solref of each link, '' for the usual one, or None where there is none that is read as its material.
-
-    A link rests r = m g/K deep under its tree's weight, where MuJoCo's impedance is d: its spring is k = (1 − d) g/(d² r).
-    """
+    """Return the solref of each link, '' for the usual one, or None where there is none that is read as its material."""
     settings = Settings(**{n: x for n, x in (("gravity", said.gravity), ("dt", said.dt)) if x is not None})
     reader, found = Surfaces(tree.model, settings, Notes()), {}
     texts = [""]
     most = max((m.values["stiffness"] for n, m in surfaces.items() if mass.get(n)), default=0.0)
-    for name, material in surfaces.items():
-        m, (K, loss) = mass.get(name, 0.0), (material.values[n] for n in ("stiffness", "dissipation"))
-        ratio = sqrt(min(loss / DISSIPATION, 1.0))
-        if m:
-            g = weight(settings)
-            d = impedance(m * g / K, SOLIMP)
-            k = (1.0 - d) * K / (d * d * m)
-        else:
-            k = (1.0 / (SOLIMP[1] * SOLREF[0])) ** 2
-        time = 1.0 / (SOLIMP[1] * sqrt(k) * ratio) if ratio else 0.0
-        direct = time < 2.0 * settings.dt
-        own = row((-k * SOLIMP[1] ** 2, -2.0 * SOLIMP[1] * sqrt(k) * ratio) if direct else (time, ratio))
-        for text in (*texts, own):
+    for name in sorted(surfaces, key=lambda n: not mass.get(n)):                # what stands still is as soft as something that moves
+        m, (K, loss) = mass.get(name, 0.0), (surfaces[name].values[n] for n in ("stiffness", "dissipation"))
+        for text in (*(texts if m else reversed(texts)), solref_of(K, loss, m, settings)):
             stiffness, lossy = reader.soft(Node("geom", {"solref": text} if text else {}), m)
             if abs((stiffness if m else RIGID * most) - K) <= SAME * K and abs(lossy - loss) <= SAME * max(loss, 1.0):
                 found[name] = text
@@ -106,10 +94,26 @@ def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Ma
     return found
 
 
+def solref_of(stiffness: float, dissipation: float, mass: float, settings: Settings) -> str:
+    """Return the solref, with the usual solimp, of a material: of one that stands still, where the mass is zero, as soft as usual.
+
+    A link of the stiffness K, N/m, rests r = m g/K deep under its tree's weight, where MuJoCo's impedance is d: its spring is
+    k = (1 − d) g/(d² r), 1/s².
+    """
+    k, ratio = (SOLIMP[1] * SOLREF[0]) ** -2, sqrt(min(dissipation / DISSIPATION, 1.0))
+    if mass:
+        d = impedance(mass * weight(settings) / stiffness, SOLIMP)
+        k = (1.0 - d) * stiffness / (d * d * mass)
+    time = 1.0 / (SOLIMP[1] * sqrt(k) * ratio) if ratio else 0.0
+    if time < 2.0 * settings.dt:                                                # where MuJoCo has twice the step instead
+        return row((-k * SOLIMP[1] ** 2, -2.0 * SOLIMP[1] * sqrt(k) * ratio))
+    return row((time, ratio))
+
+
 # ---------------------------------------------------------------- how rough
 
 
-def frictions(pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, str] | None:
+def frictions(pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, float] | None:
     """Return the friction of the geoms of each link, or None where the reader would make other materials of any.
 
     MuJoCo takes the larger of two, so that what stands still, and meets the others first, has the least of theirs: the harmonic mean of
@@ -124,7 +128,7 @@ def frictions(pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], ma
         if abs(max(means.values()) - x) > SAME * max(x, 1.0):
             return None
         found |= {hub: min(means.values())} | means
-    return {name: row(f) for name, f in found.items()}
+    return found
 
 
 # ---------------------------------------------------------------- who may touch whom
