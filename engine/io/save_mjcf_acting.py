@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.dynamics.kinematics import forward_kinematics
 from engine.io.mjcf.bodies import WORLD
+from engine.io.mjcf.masses import box_edges
 from engine.io.save_mjcf_tree import SINGLE, Tree, carries, placed, section
 from engine.io.written import row
 from engine.model import Described, Model, Part
@@ -17,8 +18,8 @@ from engine.spatial import inertia, se3
 Array = np.ndarray
 SPRING_OF = "spring of "
 EYE = np.eye(4)
-#: of lengths, forces and moments, relative to the largest: what counts as the same
-SAME = 1e-12
+#: of lengths and forces: what counts as the same; and of boxes, whose moments are those of a body to rounding, which roots make more of
+SAME, ALIKE = 1e-12, 1e-9
 
 
 def named_in(model: Model) -> set[str]:
@@ -137,12 +138,10 @@ class Acting:
         if {*boxes} != {link.name for link in self.tree.model.links if link.mass and carrier[link.name] >= 0}:
             return False
         for name, (size, T) in boxes.items():
-            link, T = self.tree.links[name], np.array(T)
-            I = T[:3, :3].T @ inertia.recentered(link.inertia, np.zeros(3))[:3, :3] @ T[:3, :3]
-            moments = np.diag(I)
-            own = np.sqrt(np.maximum(moments.sum() - 2.0 * moments, 1e-15) / link.mass * 6.0)
-            centre = np.abs(T[:3, 3] - inertia.center(link.inertia)).max()
-            if centre > SAME or np.abs(I - np.diag(moments)).max() > 1e-9 * moments.max() or not np.allclose(own, size, rtol=1e-9, atol=0.0):
+            G, (R, p) = self.tree.links[name].inertia, (np.array(T)[:3, :3], np.array(T)[:3, 3])
+            I = R.T @ inertia.recentered(G, np.zeros(3))[:3, :3] @ R
+            slant, apart = np.abs(I - np.diag(np.diag(I))).max(), np.abs(p - inertia.center(G)).max()
+            if apart > SAME or slant > ALIKE * I.max() or np.abs(box_edges(G, R) - size).max() > ALIKE * max(size):
                 return False
         for name in ("density", "viscosity", "wind"):
             option.set(name, row(values.get(name, (0.0, 0.0, 0.0) if name == "wind" else 0.0)))

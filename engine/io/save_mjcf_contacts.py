@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -77,7 +78,8 @@ def surfaces_of(part: Part) -> dict[str, Part]:
 
 def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, str] | None:
     """Return the solref of each link, '' for the usual one, or None where there is none that is read as its material."""
-    settings = Settings(**{n: x for n, x in (("gravity", said.gravity), ("dt", said.dt)) if x is not None})
+    usual = Settings()
+    settings = replace(usual, gravity=said.gravity or usual.gravity, dt=said.dt or usual.dt)
     reader, found = Surfaces(tree.model, settings, Notes()), {}
     texts = [""]
     most = max((m.values["stiffness"] for n, m in surfaces.items() if mass.get(n)), default=0.0)
@@ -153,9 +155,10 @@ def write_pairs(root: Any, tree: Tree, pairs: list[Pair]) -> None:
         if pair <= aside:
             aside.remove(max(sorted(pair), key=lambda n: met[n]))
     for name, geoms in tree.geoms.items():
-        masks = ALL_ELSE if name in aside else NOTHING if name not in names else None
-        for geom in geoms if masks else ():
-            geom.set("contype", masks[0]), geom.set("conaffinity", masks[1])
+        if name in aside or name not in names:
+            for geom in geoms:
+                for what, mask in zip(("contype", "conaffinity"), ALL_ELSE if name in aside else NOTHING, strict=True):
+                    geom.set(what, mask)
     for pair in possible:
         if not pair <= aside and pair not in wanted:
             a, b = sorted(pair)

@@ -63,7 +63,8 @@ def write_sensors(root: Any, tree: Tree, said: Described) -> None:
     there = places(root, tree)
     for name, (kind, on) in said.sensors.items():
         found = {what: {what: on} for what in there if on in there[what]} | ({"": {}} if not on else {})
-        found |= {"objname": {"objtype": what, "objname": on} for what in ("geom", "body", "site") if on in there[what]}
+        for what in ("geom", "body", "site"):                                   # of which is not said: a site rather than others
+            found |= {"objname": {"objtype": what, "objname": on}} if on in there[what] else {}
         if ATTRIBUTES.get(kind) in found:
             etree.SubElement(section(root, "sensor"), kind, name=name, **found[ATTRIBUTES[kind]])
         else:

@@ -13,7 +13,7 @@ from engine.io.mjcf.bodies import WORLD
 from engine.io.mjcf.joints import motion
 from engine.io.written import body_of, mesh_of, row
 from engine.model import Geometry, Joint, Link, Model
-from engine.spatial import inertia, quaternion, se3
+from engine.spatial import quaternion, se3
 
 Array = np.ndarray
 KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "floating": "free"}

@@ -9,7 +9,6 @@ import pytest
 from engine import RobotFileWarning, load, save_mjcf
 from engine.io import RobotFileError
 from engine.model import Described, Keyframe, Part
-from engine.simulation.described import simulator_of
 from tests.io.mjcf_peer import Pair
 from tests.io.test_mjcf_robots import OF_MESHES, ROBOTS, called, folders
 
@@ -61,10 +60,6 @@ def differences(one, two):
     return {what: x for what in WHAT if (x := apart(plain(getattr(one, what)), plain(getattr(two, what))))}
 
 
-def said(text):
-    return read(text).described
-
-
 # ---------------------------------------------------------------- files of others
 
 
@@ -108,12 +103,13 @@ ARM = """<mujoco model="arm"><option timestep="0.001" gravity="0 1 -9" density="
   <worldbody><geom type="plane" size="1 1 1" pos="0 0 -0.5" euler="10 0 0"/><site name="anchor" pos="0 0 1"/>
     <body name="base" pos="0.1 0.2 0.3" euler="10 20 30"><inertial mass="2" pos="0.1 0 0" diaginertia="0.1 0.2 0.25" euler="20 0 10"/>
       <joint name="lift" type="slide" axis="0 1 1" ref="0.25" stiffness="3" springref="0.1"/>
-      <joint name="turn" axis="1 0 1" pos="0.1 0.2 0" ref="40" damping="0.5" range="-90 90" actuatorfrcrange="-3 3"/>
+      <joint name="turn" axis="1 0 1" pos="0.1 0.2 0" ref="40" damping="0.5" range="-90 90"/>
       <joint name="roll" axis="1 0 0" pos="0 0 0.2" ref="-15" stiffness="2" springref="10"/>
       <geom name="trunk" type="box" size="0.1 0.2 0.3"/><site name="base" pos="0 0.1 0" euler="0 30 0"/>
       <body name="wrist" pos="0 0 0.5" gravcomp="0.7"><joint name="ball" type="ball" pos="0 0 0.1"/>
         <geom name="hand" size="0.1" friction="0.4"/><site name="tip" pos="0 0 0.2"/>
-        <body name="finger" pos="0 0.3 0"><joint name="grip"/><geom type="capsule" size="0.05 0.1" contype="0" conaffinity="0"/></body>
+        <body name="finger" pos="0 0.3 0"><joint name="grip" actuatorfrcrange="-3 3"/>
+          <geom type="capsule" size="0.05 0.1" contype="0" conaffinity="0"/></body>
         <body name="thumb" pos="0 -0.3 0"><joint name="pinch" ref="5"/><geom type="capsule" size="0.05 0.1"/></body></body></body>
     <body name="stone" pos="2 0 1" euler="40 50 60"><freejoint name="free"/><geom type="ellipsoid" size="0.1 0.2 0.15"/></body></worldbody>
   <tendon><fixed name="fingers" stiffness="4" damping="0.3" springlength="0.2"><joint joint="grip" coef="1"/><joint joint="pinch" coef="2"/>
@@ -130,7 +126,7 @@ ARM = """<mujoco model="arm"><option timestep="0.001" gravity="0 1 -9" density="
   </actuator>
   <sensor><jointpos name="q" joint="turn"/><gyro site="base"/><framepos name="p" objtype="body" objname="stone"/><clock name="c"/>
     <tendonpos tendon="fingers"/><actuatorfrc actuator="s"/><subtreecom body="wrist"/></sensor>
-  <keyframe><key name="home" time="0.5" qpos="0.1 0.2 0.3 1 0.1 0.2 0.3 0.4 0.5 1 2 3 0.1 0.2 0.3 1" qvel="1 2 3 4 5 6 7 8 9 10 11 12 13 14"
+  <keyframe><key name="home" time="0.5" qpos="0.1 0.2 0.3 0 0.6 0 0.8 0.4 0.5 1 2 3 0.6 0 0.8 0" qvel="1 2 3 4 5 6 7 8 9 10 11 12 13 14"
     ctrl="1 2 3 4 5 6 7 8 9 10"/><key/></keyframe></mujoco>"""
 
 
@@ -151,15 +147,106 @@ def test_all_that_mjcf_says_is_the_same_in_mujoco(tmp_path):
     first = mujoco.MjModel.from_xml_string(ARM)
     np.testing.assert_allclose(pair.m.qpos0, first.qpos0, rtol=0.0, atol=1e-15)
     for what in ("key_qpos", "key_qvel", "key_ctrl", "key_time"):
-        np.testing.assert_allclose(getattr(pair.m, what), getattr(first, what) if what != "key_qpos" else normal(first), rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(getattr(pair.m, what), getattr(first, what), rtol=0.0, atol=1e-14)
     assert pair.m.nsensor == first.nsensor and pair.m.neq == first.neq
 
 
-def normal(m):
-    """MuJoCo's keyframes, as it has them, with quaternions of the length 1."""
-    found = m.key_qpos.copy()
-    for k in range(m.njnt):
-        if m.jnt_type[k] <= mujoco.mjtJoint.mjJNT_BALL:
-            i = m.jnt_qposadr[k] + 3 * (m.jnt_type[k] == mujoco.mjtJoint.mjJNT_FREE)
-            found[:, i : i + 4] /= np.linalg.norm(found[:, i : i + 4], axis=1, keepdims=True)
-    return found
+
+PLANE = '<geom type="plane" size="1 1 1"/>'
+CONTACTS = """<mujoco><option timestep="0.01">FLAG</option><default><geom solref="0.03 0.8" friction="0.7" size="0.1"/></default><worldbody>
+  <geom type="plane" size="1 1 1"/><geom type="box" size="0.1 0.1 0.1" pos="3 0 0" friction="1.2"/>
+  <body name="a" pos="0 0 1"><freejoint/><geom friction="0.9"/>
+    <body name="b" pos="0.5 0 0"><joint name="j"/><geom conaffinity="0"/><geom pos="0.2 0 0" conaffinity="0"/>
+      <body name="c" pos="0.5 0 0"><joint name="k"/><geom contype="0" conaffinity="0"/></body>
+      <body name="d" pos="0 0.5 0"><joint name="l"/><geom condim="1"/></body></body></body>
+  <body name="e" pos="0 0 3"><freejoint/><geom conaffinity="4" contype="8"/></body>
+  <body name="f" pos="0 0 4"><joint type="slide"/><geom/></body></worldbody>
+  <contact><exclude body1="f" body2="a"/><exclude body1="world" body2="f"/></contact></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [
+    CONTACTS.replace("FLAG", ""),
+    CONTACTS.replace("FLAG", '<flag filterparent="disable"/>'),
+    CONTACTS.replace("FLAG", "").replace("0.03 0.8", "-900 -20"),
+    CONTACTS.replace("FLAG", "").replace("0.03 0.8", "0.001 1.5"),
+    CONTACTS.replace("FLAG", "").replace("0.03 0.8", '0.04" solimp="0.8 0.9 0.01'),
+    CONTACTS.replace("FLAG", '<flag contact="disable"/>'),
+    CONTACTS.replace("FLAG", '<flag gravity="disable"/>').replace(PLANE, ""),
+])  # fmt: skip
+def test_contacts_are_read_back(text, tmp_path):
+    model = read(text)
+    file, lost = saved(model, tmp_path / "again.xml")
+    again = read(file)
+    assert not lost and max(differences(model.described, again.described).values(), default=0.0) < ROUNDING
+    assert {link.name: len(link.collisions) for link in model.links} == {link.name: len(link.collisions) for link in again.links}
+    assert mujoco.MjModel.from_xml_path(str(file)).ngeom == sum(len(link.visuals) for link in again.links) + ("plane" in file.read_text())
+
+
+def test_a_spring_at_a_negative_length_pulls_the_same(tmp_path):
+    text = """<mujoco><worldbody><body><joint name="a"/><geom size="0.1"/><body pos="1 0 0"><joint name="b" springref="-30"/>
+      <geom size="0.1"/></body></body></worldbody><tendon><fixed name="t" stiffness="2"><joint joint="a" coef="1"/>
+      <joint joint="b" coef="3"/></fixed></tendon></mujoco>"""
+    model = read(text)
+    file, lost = saved(model, tmp_path / "again.xml")
+    ((one,), (two,)) = model.described.forces, read(file).described.forces
+    assert not lost and one.values["bias"][0] < 0.0
+    assert plain(two.values["joints"]) == {j: -c for j, c in one.values["joints"].items()}
+    assert two.values["bias"] == (-one.values["bias"][0], *one.values["bias"][1:])
+
+
+# ---------------------------------------------------------------- what no MJCF file described
+
+
+def described(**named):
+    """A free body with a hand, and two arms on it, with more parts."""
+    model = read("""<mujoco><worldbody><body name="body"><freejoint name="base"/><geom name="g" size="0.1"/><site name="eye"/>
+      <body name="left" pos="0 1 0"><joint name="l"/><geom size="0.1"/><body name="hand" pos="0 1 0"/></body>
+      <body name="right" pos="0 -1 0"><joint name="r"/><geom size="0.1"/></body></body></worldbody></mujoco>""")
+    return replace(model, described=replace(Described(model.neutral()), **named))
+
+
+def test_what_holds_away_from_the_poses_that_are_written_holds_at_sites(tmp_path):
+    ball = Part("Ball", {"link_a": "left", "link_b": "right", "point_a": (0.1, 0.2, 0.3), "point_b": (0.4, 0.0, 0.0), "name": "rope"})
+    file, lost = saved(described(constraints=(ball,)), tmp_path / "r.xml")
+    again = read(file)
+    (found,) = again.described.constraints
+    assert not lost and found.kind == "Ball" and found.values["name"] == "rope"
+    for which in "ab":
+        joint = next(j for j in again.joints if j.child == found.values[f"link_{which}"])
+        assert joint.parent == ball.values[f"link_{which}"] and joint.kind == "fixed"
+        assert tuple(joint.placement[:3, 3]) == ball.values[f"point_{which}"] and not any(found.values[f"point_{which}"])
+
+
+def test_an_actuator_of_a_body_acts_at_a_site_of_it(tmp_path):
+    thruster = Part("GeneralActuator", {"name": "jet", "link": "left", "wrench": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)})
+    file, lost = saved(described(actuators=(thruster,)), tmp_path / "r.xml")
+    again = read(file)
+    (found,) = again.described.actuators
+    assert not lost and found.values["wrench"] == thruster.values["wrench"]
+    joint = next(j for j in again.joints if j.child == found.values["link"])
+    assert joint.parent == "left" and np.array_equal(joint.placement, np.eye(4))
+
+
+@pytest.mark.parametrize(("named", "expected"), [
+    ({"constraints": (Part("Hinge", {"link_a": "left", "link_b": "right", "name": "loop"}),)}, "the constraint Hinge 'loop'"),
+    ({"constraints": (Part("Slider", {"link_a": "left", "link_b": "right"}),)}, "the constraint Slider 'left and right'"),
+    ({"constraints": (Part("Coupling", {"joint1": "l", "joint2": "base"}),)}, "the constraint Coupling 'l and base'"),
+    ({"forces": (Part("JointSpring", {"joint": "l", "stiffness": 1.0, "damping": 2.0}),)}, "the force JointSpring 'l'"),
+    ({"forces": (Part("JointSpring", {"joint": "l", "stiffness": 1.0}),) * 2}, "the force JointSpring 'l'"),
+    ({"forces": (Part("PointForce", {"link": "left", "force": (1.0, 0.0, 0.0), "name": "push"}),)}, "the force PointForce 'push'"),
+    ({"forces": (Part("BoxDrag", {"boxes": {"left": ((1.0, 1.0, 1.0), np.eye(4))}, "density": 1.0}),)}, "the force BoxDrag"),
+    ({"actuators": (Part("GeneralActuator", {"name": "a", "joints": {"base": (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)}}),)},
+     "the actuator GeneralActuator 'a'"),
+    ({"actuators": (Part("GeneralActuator", {"name": "a", "joints": {"l": 1.0}, "gain": (5.0, 0.0, 0.0), "bias": (0.0, -5.0, 1.0)}),)},
+     "the actuator GeneralActuator 'a'"),
+    ({"contacts": Part("Contacts", {"pairs": (("left", "right"),), "materials": {}})}, "the contacts described"),
+    ({"contacts": Part("Contacts", {"pairs": (("left", "right"),), "materials": {n: Part("ContactMaterial", {
+        "stiffness": 1e4, "dissipation": 20.0, "friction": 0.5}) for n in ("left", "right")}})}, "the contacts described"),
+    ({"sensors": {"far": ("rangefinder", "nowhere"), "odd": ("user", ""), "eye": ("gyro", "eye")}},
+     "the sensor 'far' (rangefinder on nowhere), the sensor 'odd' (user), which"),
+    ({"keyframes": {"home": Keyframe(0.0, np.eye(9)[0], np.zeros(8), {"gone": 1.0})}}, "commands of keyframe 'home' to gone"),
+])  # fmt: skip
+def test_what_mjcf_cannot_say_is_named(named, expected, tmp_path):
+    file, lost = saved(described(**named), tmp_path / "r.xml")
+    assert expected in lost and lost.endswith("which is not written")
+    read(file)

@@ -124,7 +124,7 @@ def compatible(a: Shape, b: Shape) -> bool:
 
 
 def joined(model: Model, own: Container[str], i: int, j: int) -> bool:
-    """Whether joints of a file join two moving bodies; ``own`` are the links that are bodies in the file, between which others are joints."""
+    """Whether joints of a file join two moving bodies; ``own`` are the links that are its bodies, as others are only frames of joints."""
     def solid(body: int) -> int:
         while body >= 0 and not any(b == body and link.name in own for link, (b, _) in zip(model.links, model.carrier, strict=True)):
             body = model.bodies[body].parent
