@@ -44,6 +44,7 @@ class Tree:
         for joint in model.joints:
             self.below.setdefault(joint.parent, []).append(joint)
         self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}
+        self.names: set[str] = set()
         self.bodies: dict[str, Any] = {}
         self.sites: dict[str, Any] = {}
         self.joints: dict[str, Any] = {}
@@ -188,7 +189,11 @@ class Tree:
         if g.kind == "heightfield" or min(map(abs, g.size)) == 0.0:
             self.lost.append("height fields" if g.kind == "heightfield" else "shapes without extent")
             return None
-        named = {"name": g.name} if g.name else {}
+        name = g.name
+        while name in self.names:                                               # as two robots may call theirs the same
+            name += "_"
+        self.names |= {name} - {""}
+        named = {"name": name} if name else {}
         if g.material is not None and g.material.texture is not None:
             self.lost.append("textures")
         look = {"rgba": row(g.material.color)} if g.material is not None and g.material.color is not None else {}
