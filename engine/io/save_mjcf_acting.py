@@ -63,7 +63,7 @@ class Acting:
         """Write parts, each in its kind's way, and say which cannot be."""
         for part in parts:
             if part.kind not in ways or not ways[part.kind](part):
-                self.tree.lost.append(f"the {what} {part.kind} {titled(part)}")
+                self.tree.lost.append(f"the {what} {part.kind}{titled(part)}")
 
     def single(self, joints: Any) -> bool:
         """Whether joints are all written, and have one coordinate each."""
@@ -88,7 +88,7 @@ class Acting:
         joints, name = values.get("joints", {}), str(values.get("name", ""))
         force, k, d = values.get("bias", (0.0, 0.0, 0.0))
         k, d = 0.0 - k, 0.0 - d
-        said = {*values} <= {"name", "joints", "gain", "bias"} and name.startswith(SPRING_OF) and any((k, d))
+        said = {*values} <= {"name", "joints", "gain", "bias"} and any((k, d))
         if not said or any(values.get("gain", (1.0,))) or min(k, d) < 0.0 or (force and not k) or not joints or not self.single(joints):
             return False
         attributes = {"stiffness": row(k), "damping": row(d)}
@@ -123,7 +123,7 @@ class Acting:
         if apart > SAME or np.abs(-share * link.mass * gravity - force).max() > SAME * np.abs(force).max():
             return False
         body = self.tree.bodies[link.name]
-        if not share or "gravcomp" in body.attrib or values.get("name") != f"buoyancy of {link.name}":
+        if not share or "gravcomp" in body.attrib:
             return False
         body.set("gravcomp", row(share))
         return True
@@ -251,10 +251,11 @@ class Acting:
 
 
 def titled(part: Part) -> str:
-    """Return what a part is called: its name, or what it is on."""
+    """Return what a part is called after its kind: its name, or what it is on, if there is either."""
     values = part.values
     on = (values[n] for n in ("joint", "link", "link_a", "link_b", "joint1", "joint2") if n in values)
-    return f"'{values.get('name') or ' and '.join(map(str, on))}'"
+    name = values.get("name") or " and ".join(map(str, on))
+    return f" '{name}'" if name else ""
 
 
 def divided(x: float, k: float) -> float:

@@ -6,16 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import RobotFileWarning, load, save_mjcf
+from engine import RobotFileWarning, combine, load, save_mjcf
 from engine.io import RobotFileError
 from engine.model import Described, Keyframe, Part
+from tests.io.described import ROUNDING, differences, plain
 from tests.io.mjcf_peer import Pair
 from tests.io.test_mjcf_robots import OF_MESHES, ROBOTS, called, folders
 
 mujoco = pytest.importorskip("mujoco")
-WHAT = ("q", "gravity", "dt", "constraints", "actuators", "forces", "contacts", "keyframes", "sensors")
-#: of numbers that go through a quaternion, an inertia, or a spring of surfaces: relative to themselves, and beside one
-ROUNDING, BESIDE_ONE = 1e-12, 1e-14
 #: what MuJoCo and we add up in another order
 CLOSE = 1e-10
 
@@ -32,32 +30,6 @@ def saved(model, path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotFileWarning)
         return save_mjcf(model, path), " ".join(str(w.message) for w in caught)
-
-
-def plain(x):
-    """All that is said of a part, or of many, in lists and dictionaries."""
-    if isinstance(x, Part):
-        return [x.kind, plain(x.values)]
-    if isinstance(x, Keyframe):
-        return plain({n: getattr(x, n) for n in ("t", "q", "v", "commands")})
-    if hasattr(x, "keys"):
-        return {n: plain(x[n]) for n in x}
-    return [plain(y) for y in x] if isinstance(x, (tuple, list, np.ndarray)) else x
-
-
-def apart(a, b):
-    """The largest difference of two such things: relative to each number, or to a hundredth where that is less; ∞ of other things."""
-    if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
-        return max((apart(a[n], b[n]) for n in a), default=0.0)
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        return max((apart(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
-    if isinstance(a, float) and isinstance(b, float):
-        return 0.0 if a == b else abs(a - b) / max(abs(a), BESIDE_ONE / ROUNDING)
-    return 0.0 if a == b else np.inf
-
-
-def differences(one, two):
-    return {what: x for what in WHAT if (x := apart(plain(getattr(one, what)), plain(getattr(two, what))))}
 
 
 # ---------------------------------------------------------------- files of others
@@ -180,6 +152,17 @@ def test_contacts_are_read_back(text, tmp_path):
     assert not lost and max(differences(model.described, again.described).values(), default=0.0) < ROUNDING
     assert {link.name: len(link.collisions) for link in model.links} == {link.name: len(link.collisions) for link in again.links}
     assert mujoco.MjModel.from_xml_path(str(file)).ngeom == sum(len(link.visuals) for link in again.links) + ("plane" in file.read_text())
+
+
+def test_robots_together_are_read_back(tmp_path):
+    one = ARM.replace('<freejoint name="free"/>', '<joint name="free"/>').replace('<motor name="w" joint="free" gear="0 0 0 1 2 3"/>', "")
+    one = one[: one.index("<keyframe>")] + "</mujoco>"
+    model = combine(a=read(one), b=read(one))
+    file, lost = saved(model, tmp_path / "again.xml")
+    found = differences(model.described, again := read(file).described)
+    assert len(again.forces) == len(model.described.forces) - 2 and lost.count("the force BoxDrag") == 1        # others have other names
+    assert lost.count("the sensor") == 4 and all(f"the sensor '{r}/{n}'" in lost for r in "ab" for n in ("gyro of base", "tendonpos of fingers"))
+    assert found.pop("forces") and found.pop("sensors") and "actuators" not in found and max(found.values()) < ROUNDING, found
 
 
 def test_a_spring_at_a_negative_length_pulls_the_same(tmp_path):
