@@ -112,10 +112,10 @@ class Acting:
 
     def buoyancy(self, part: Part) -> bool:
         """Write what holds a link against a share of its weight, at its centre of mass."""
-        values, link = part.values, self.tree.links[part.values["link"]]
+        values, link = part.values, self.tree.links.get(part.values["link"])
         gravity, force = np.array(self.said.gravity or (0.0, 0.0, 0.0)), np.array(values.get("force", (0.0, 0.0, 0.0)))
         k = int(np.argmax(np.abs(gravity)))
-        if not {*values} <= {"link", "force", "point", "name"} or link.name not in self.tree.bodies or not link.mass * gravity[k]:
+        if link is None or link.name not in self.tree.bodies or not link.mass * gravity[k] or {*values} - {"link", "force", "point", "name"}:
             return False
         share = -force[k] / (link.mass * gravity[k])
         share = next((s for s in near(share) if -s * link.mass * gravity[k] == force[k]), share)
@@ -185,6 +185,8 @@ class Acting:
             if not self.single(joints) or any(np.ndim(g) for g in joints.values()):
                 return None
             return {"tendon": self.tendon(f"tendon of {name}", joints, {}), "gear": "1"}
+        if not joints:
+            return None
         ((joint, gear),) = joints.items()
         gears = np.ravel(gear)
         if joint not in self.tree.joints or (self.tree.model.joint(joint).kind == "floating" and gears[3:].any()):

@@ -36,9 +36,10 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
             etree.SubElement(root.find("option"), "flag", contact="disable")
         return
     solref = friction = None
-    if sayable(tree, part):
-        surfaces, mass = surfaces_of(part), masses(tree.model)
-        solref, friction = softness(tree, said, surfaces, mass), frictions(part.values["pairs"], surfaces, mass)
+    mass = masses(tree.model)
+    if sayable(tree, part) and all(mass.get(a) or mass.get(b) for a, b in part.values["pairs"]):
+        surfaces = surfaces_of(part)
+        solref, friction = softness(tree, said, surfaces, mass), frictions(tree, part.values["pairs"], surfaces, mass)
     if solref is None or friction is None:
         tree.lost.append("the contacts described")
         return
@@ -115,7 +116,8 @@ def solref_of(stiffness: float, dissipation: float, mass: float, settings: Setti
 # ---------------------------------------------------------------- how rough
 
 
-def frictions(pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, float] | None:
+def frictions(tree: Tree, pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]
+              ) -> dict[str, float] | None:  # fmt: skip
     """Return the friction of the geoms of each link, or None where the reader would make other materials of any.
 
     MuJoCo takes the larger of two, so that what stands still, and meets the others first, has the least of theirs: the harmonic mean of
@@ -123,11 +125,11 @@ def frictions(pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], ma
     """
     own = {name: float(material.values["friction"]) for name, material in surfaces.items()}
     found = dict(own)
-    hub = next((a for a, _ in pairs if not mass.get(a)), None)
+    hub = next((n for n in (GROUND, *tree.links) if n in own and not mass.get(n)), None)
     if hub is not None:
         x = own[hub]
-        means = {b: 2.0 * x * own[b] / (x + own[b] or 1.0) for a, b in pairs if a == hub}
-        if abs(max(means.values()) - x) > SAME * max(x, 1.0):
+        means = {n: 2.0 * x * own[n] / (x + own[n] or 1.0) for pair in pairs if hub in pair for n in pair if n != hub}
+        if abs(max(means.values()) - x) > SAME * max(x, 1.0) or not (x or max(own[n] for n in means) == 0.0):
             return None
         found |= {hub: min(means.values())} | means
     return found

@@ -54,6 +54,7 @@ class Tree:
     def write(self) -> None:
         """Write all bodies: those of a link called world into the world, any other root as a body."""
         root = self.model.links[0]
+        self.bodies[WORLD] = self.world
         if root.name == WORLD:
             self.inside(self.world, root)
         elif self.model.joints and not self.model.joints[0].parent:

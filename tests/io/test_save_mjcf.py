@@ -154,6 +154,20 @@ def test_contacts_are_read_back(text, tmp_path):
     assert mujoco.MjModel.from_xml_path(str(file)).ngeom == sum(len(link.visuals) for link in again.links) + ("plane" in file.read_text())
 
 
+def test_contacts_that_are_smooth_on_the_ground_alone_are_left_out(tmp_path):
+    text = CONTACTS.replace("FLAG", "").replace('friction="0.7"', 'friction="0.7" condim="1"')
+    text = text.replace('<joint type="slide"/><geom/>', '<joint type="slide"/><geom condim="3"/>')
+    assert "leaves out the contacts described, which" in saved(read(text), tmp_path / "r.xml")[1]
+
+
+def test_pairs_in_any_order_are_the_same_contacts(tmp_path):
+    model = read(CONTACTS.replace("FLAG", ""))
+    said = model.described.contacts
+    turned = Part("Contacts", {**said.values, "pairs": tuple((b, a) for a, b in reversed(said.values["pairs"]))})
+    file, lost = saved(replace(model, described=replace(model.described, contacts=turned)), tmp_path / "again.xml")
+    assert not lost and max(differences(model.described, read(file).described).values(), default=0.0) < ROUNDING
+
+
 def test_robots_together_are_read_back(tmp_path):
     one = ARM.replace('<freejoint name="free"/>', '<joint name="free"/>').replace('<motor name="w" joint="free" gear="0 0 0 1 2 3"/>', "")
     one = one[: one.index("<keyframe>")] + "</mujoco>"
@@ -161,7 +175,7 @@ def test_robots_together_are_read_back(tmp_path):
     file, lost = saved(model, tmp_path / "again.xml")
     found = differences(model.described, again := read(file).described)
     assert len(again.forces) == len(model.described.forces) - 2 and lost.count("the force BoxDrag") == 1        # others have other names
-    assert lost.count("the sensor") == 4 and all(f"the sensor '{r}/{n}'" in lost for r in "ab" for n in ("gyro of base", "tendonpos of fingers"))
+    assert lost.count("the sensor") == 4 and all(f"the sensor '{r}/{n} of " in lost for r in "ab" for n in ("gyro", "tendonpos"))
     assert found.pop("forces") and found.pop("sensors") and "actuators" not in found and max(found.values()) < ROUNDING, found
 
 
