@@ -115,7 +115,8 @@ class Acting:
         values, link = part.values, self.tree.links.get(part.values["link"])
         gravity, force = np.array(self.said.gravity or (0.0, 0.0, 0.0)), np.array(values.get("force", (0.0, 0.0, 0.0)))
         k = int(np.argmax(np.abs(gravity)))
-        if link is None or link.name not in self.tree.bodies or not link.mass * gravity[k] or {*values} - {"link", "force", "point", "name"}:
+        own = {*values} <= {"link", "force", "point", "name"}
+        if not own or link is None or link.name not in self.tree.bodies or not link.mass * gravity[k]:
             return False
         share = -force[k] / (link.mass * gravity[k])
         share = next((s for s in near(share) if -s * link.mass * gravity[k] == force[k]), share)
