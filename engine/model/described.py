@@ -93,7 +93,7 @@ class Described(ReadOnly):
     def renamed(self, prefix: str) -> Described:
         """Return it with a robot's name before all names."""
         constraints, actuators, forces = (tuple(p.renamed(prefix) for p in x) for x in (self.constraints, self.actuators, self.forces))
-        sensors = {prefix + name: (kind, prefix + on) for name, (kind, on) in self.sensors.items()}
+        sensors = {prefix + name: (kind, on and prefix + on) for name, (kind, on) in self.sensors.items()}
         return replace(self, constraints=constraints, actuators=actuators, forces=forces, keyframes={}, sensors=sensors,
                        contacts=self.contacts and self.contacts.renamed(prefix))  # fmt: skip
 

@@ -10,8 +10,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engine import Model, RobotFileWarning, convert, load
+from engine import Model, RobotFileWarning, convert, load, save_mjcf
 from engine.dynamics import crba
+from tests.io.described import differences
 from tests.io.mjcf_peer import Pair
 
 #: of the largest number; MuJoCo's own principal axes, of several shapes together, end at some 1e-10
@@ -45,7 +46,21 @@ def compared(text: str, rng: np.random.Generator, folder: Path) -> str:
     worst = pair.differences(rng, 2)
     assert max(worst.values(), default=0.0) < CLOSE, (worst, text)
     same_keyframes(pair)
+    saved_again(pair, rng, folder)
     return "as in MuJoCo"
+
+
+def saved_again(pair: Pair, rng: np.random.Generator, folder: Path) -> None:
+    """Save the model; read it back, and by MuJoCo."""
+    file = save_mjcf(pair.model, folder / "again.xml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotFileWarning)
+        found = differences(pair.model.described, load(file).described)
+    assert max(found.values(), default=0.0) < CLOSE, (found, file.read_text())
+    pair.m = mujoco.MjModel.from_xml_path(str(file))
+    pair.d, pair.boxes = mujoco.MjData(pair.m), True
+    worst = pair.differences(rng, 1)
+    assert max(worst.values(), default=0.0) < CLOSE, (worst, file.read_text())
 
 
 def singular(pair: Pair) -> bool:

@@ -67,6 +67,17 @@ def test_a_robot_moves_as_it_does_in_mujoco(path):
         assert "the actuator is left out" in str(check(path, folders(path)))
 
 
+@pytest.mark.parametrize("gains", [
+    'gainprm="5" biastype="affine" biasprm="0 -5 0.7"',
+    'gaintype="affine" gainprm="5 0 1" biastype="affine" biasprm="2 -5 0.7"',
+    'gainprm="5" biastype="affine" biasprm="0 -4 0.7"',
+])  # fmt: skip
+def test_a_general_actuator_has_the_damping_that_mujoco_gives_it(gains):
+    text = f"""<mujoco><worldbody><body><joint name="j"/><geom size="0.1" pos="1 0 0"/></body></worldbody>
+      <actuator><general joint="j" gear="3" {gains}/></actuator></mujoco>"""
+    assert Pair(mujoco, text).differences(np.random.default_rng(0))["actuators"] < CLOSE
+
+
 def test_gymnasiums_robots_are_there():
     if importlib.util.find_spec("gymnasium") is None:
         pytest.skip("gymnasium is not there")

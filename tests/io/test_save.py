@@ -1,6 +1,7 @@
 """Models as files: what is read back is the same, to the bit where the format has the same numbers; and what it cannot say is said."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from engine import (
     save_urdf,
     spatial,
 )
-from engine.model import Geometry, Material
+from engine.model import Described, Geometry, Material
 from tests.trees import random_tree
 
 
@@ -131,7 +132,10 @@ def test_what_is_left_out_is_warned_of(tmp_path):
         save_mjcf(arm(limits=Limits(velocity=1.0)), tmp_path / "r.xml")
     text = '<mujoco><worldbody><body><joint ref="30"/><geom size="1" contype="0" conaffinity="0"/></body></worldbody></mujoco>'
     with pytest.warns(RobotFileWarning, match="leaves out the configuration described, which is not written"):
-        save_mjcf(load(text), tmp_path / "r.xml")
+        save_urdf(load(text), tmp_path / "r.urdf")
+    ball = arm(kind="spherical")
+    with pytest.warns(RobotFileWarning, match="leaves out the configuration described of joint 'j', which is not written"):
+        save_mjcf(replace(ball, described=Described([0.0, 1.0, 0.0, 0.0])), tmp_path / "r.xml")
 
 
 @pytest.mark.parametrize("save", [save_urdf, save_mjcf])

@@ -72,7 +72,10 @@ class Actuators:
             return None
         self.reflected(node, joints)
         name = self.name(node, targets[0])
-        if ratio := float(node.text(RATIO) or 0.0):
+        ratio = float(node.text(RATIO) or 0.0)
+        if bias[2] > 0.0 and gain[0] == -bias[1]:                               # which MuJoCo takes for one, too
+            ratio = bias[2]
+        if ratio:
             self.ratios[name] = ratio
         auto, dynamics = self.settings.autolimits, DYNAMICS[kinds["dyntype"]]
         time = padded(node.text("dynprm"), 1.0)[0]

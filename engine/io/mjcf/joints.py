@@ -54,11 +54,16 @@ class Turn:
     @property
     def start(self) -> Array:
         """The pose (4, 4) of the joint at the coordinate zero, relative to that at ``ref``."""
-        if not self.ref:
-            return UNTURNED
-        if self.kind == "prismatic":
-            return se3.pose(np.eye(3), -self.ref * self.axis)
-        return np.asarray(se3.pose(so3.about(self.axis, -self.ref), np.zeros(3)))
+        return motion(self.kind, self.axis, -self.ref)
+
+
+def motion(kind: str, axis: Array, x: float) -> Array:
+    """Return the pose (4, 4) of a hinge or slide at the coordinate x, relative to that at zero."""
+    if not x:
+        return UNTURNED
+    if kind == "prismatic":
+        return se3.pose(np.eye(3), x * axis)
+    return np.asarray(se3.pose(so3.about(axis, x), np.zeros(3)))
 
 
 def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> Turn:

@@ -57,6 +57,12 @@ def principal_axes(inertial: Node | None, shapes: Iterable[Shape], settings: Set
     return axes * np.sign(np.linalg.det(axes))
 
 
+def box_edges(G: Array, R: Array) -> Array:
+    """Return the edges (3), m, of the box along the axes R (3, 3) that has a body's mass and moments."""
+    moments = np.diag(R.T @ inertia.recentered(G, np.zeros(3))[:3, :3] @ R)
+    return np.asarray(np.sqrt(np.maximum(moments.sum() - 2.0 * moments, 1e-15) / inertia.mass(G) * 6.0))
+
+
 def within(G: Array, settings: Settings) -> Array:
     """Return a body's inertia with the least mass and moments that a file asks for, and moments that a body may have."""
     if not (settings.boundmass or settings.boundinertia or settings.balanceinertia):

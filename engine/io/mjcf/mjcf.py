@@ -24,6 +24,7 @@ from engine.io.mjcf.bodies import Bodies, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
 from engine.io.mjcf.equality import Equalities
+from engine.io.mjcf.masses import box_edges
 from engine.io.mjcf.meshes import Meshes
 from engine.io.mjcf.schema import examine
 from engine.io.mjcf.sensors import sensors
@@ -144,9 +145,7 @@ def drag(source: Source) -> list[Part]:
         if name in tree.moving and link.mass:
             if len(tree.shapes[name]) > 1 and np.diff(inertia.principal_moments(link.inertia)).min() < 1e-9 * link.inertia.max():
                 source.notes.note(tree.shapes[name][0].node, f"'{name}' has two equal moments: how its box lies in the fluid is not said")
-            moments = np.diag(R.T @ inertia.recentered(link.inertia, np.zeros(3))[:3, :3] @ R)
-            size = np.sqrt(np.maximum(moments.sum() - 2.0 * moments, 1e-15) / link.mass * 6.0)
-            boxes[name] = plain(size), plain(se3.pose(R, inertia.center(link.inertia)))
+            boxes[name] = plain(box_edges(link.inertia, R)), plain(se3.pose(R, inertia.center(link.inertia)))
     return [Part("BoxDrag", {"boxes": boxes, "density": settings.density, "viscosity": settings.viscosity, "wind": settings.wind})]
 
 

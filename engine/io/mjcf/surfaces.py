@@ -36,8 +36,7 @@ class Surfaces:
 
     def __init__(self, model: Model, settings: Settings, notes: Notes) -> None:
         self.settings, self.notes = settings, notes
-        mass = {i: sum(float(model.bodies[j].inertia[5, 5]) for j in tree) for tree in model.trees for i in tree}
-        self.mass = {link.name: mass.get(body, 0.0) for link, (body, _) in zip(model.links, model.carrier, strict=True)}
+        self.mass = masses(model)
 
     def materials(self, solids: Mapping[str, list[Shape]], met: Met, named: Mapping[frozenset[str], Node]) -> dict[str, Part]:
         """Return the material of each link in a pair, "world" for the ground; ``solids`` are what each touches with."""
@@ -68,8 +67,7 @@ class Surfaces:
         else:
             k = float(np.clip(-solref[0], *BOUNDS)) / most**2
             ratio = -solref[1] / (2.0 * most * np.sqrt(k))
-        g = float(np.linalg.norm(self.settings.gravity))
-        g = g if g > BOUNDS[0] else GRAVITY
+        g = weight(self.settings)
         return mass * g / rest_depth(k, g, solimp), DISSIPATION * min(ratio, 1.0) ** 2
 
     # ------------------------------------------------------------ how rough
@@ -110,6 +108,18 @@ class Surfaces:
             self.notes.warn(node, f"it rubs '{short(a if node is not geoms[0][0].node else b)}' with a friction of {min(found):.3g}, and "
                                   f"other geoms of its link with {max(found):.3g}, which counts for all")  # fmt: skip
         return max(found)
+
+
+def masses(model: Model) -> dict[str, float]:
+    """Return the mass, kg, of the tree that each link belongs to; zero of what stands still."""
+    mass = {i: sum(float(model.bodies[j].inertia[5, 5]) for j in tree) for tree in model.trees for i in tree}
+    return {link.name: mass.get(body, 0.0) for link, (body, _) in zip(model.links, model.carrier, strict=True)}
+
+
+def weight(settings: Settings) -> float:
+    """Return the g, m/s², under which bodies rest; the Earth's where there is none."""
+    g = float(np.linalg.norm(settings.gravity))
+    return g if g > BOUNDS[0] else GRAVITY
 
 
 def softness(node: Node) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -109,19 +110,7 @@ class Touching:
         """Whether two links may touch where their masks say so: not where they are excluded, or a joint joins them."""
         if frozenset((a, b)) in self.excluded:
             return False
-        bodies, i, j = self.model.bodies, self.carrier[a], self.carrier[b]
-        moving = i >= 0 and j >= 0 and "filterparent" not in self.settings.off
-        return not (moving and (self.solid(bodies[i].parent) == j or self.solid(bodies[j].parent) == i))
-
-    def solid(self, body: int) -> int:
-        """Return a body behind links without mass, which are the joints of one of the file's bodies."""
-        while body >= 0 and self.model.bodies[body].joint.child not in self.tree.above and not self.carries(body):
-            body = self.model.bodies[body].parent
-        return body
-
-    def carries(self, body: int) -> bool:
-        """Whether a link of the file's own is fixed to a body."""
-        return any(b == body and link.name in self.tree.above for link, (b, _) in zip(self.model.links, self.model.carrier, strict=True))
+        return "filterparent" in self.settings.off or not joined(self.model, self.tree.above, self.carrier[a], self.carrier[b])
 
     def geom(self, node: Node, name: str) -> str:
         if name not in self.geoms:
@@ -132,3 +121,13 @@ class Touching:
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether two geoms may touch by their masks."""
     return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
+
+
+def joined(model: Model, own: Container[str], i: int, j: int) -> bool:
+    """Whether joints of a file join two moving bodies; ``own`` are the links that are its bodies, as others are only frames of joints."""
+    def solid(body: int) -> int:
+        while body >= 0 and not any(b == body and link.name in own for link, (b, _) in zip(model.links, model.carrier, strict=True)):
+            body = model.bodies[body].parent
+        return body
+
+    return i >= 0 and j >= 0 and (solid(model.bodies[i].parent) == j or solid(model.bodies[j].parent) == i)
