@@ -122,10 +122,15 @@ def test_what_a_page_that_simulates_does_not_take(simulator, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_it_stands_on_the_ground_of_the_simulator(tmp_path):
+def test_it_stands_on_the_ground_of_the_simulator_and_the_camera_goes_along(browser, tmp_path):
     builder = engine.Builder("ball")
     ball = engine.Geometry("sphere", (0.1,))
     builder.add_link("ball", inertia=inertia.sphere(1.0, 0.1), visuals=[ball], collisions=[ball])
     ground = engine.Contacts(engine.HalfSpace(offset=-0.5))
-    page = engine.export(engine.Simulator(builder.model(floating_base=True), contacts=ground, dt=1e-3), tmp_path / "live.html")
-    assert '"floor":-0.5' in page.read_text()
+    simulator = engine.Simulator(builder.model(floating_base=True), contacts=ground, dt=1e-3)
+    page = engine.export(simulator, tmp_path / "live.html", q0=[1, 0, 0, 0, 0, 0, 0.5])
+    browser.open(page)
+    assert browser.evaluate("page.scene.floor") == -0.5
+    browser.wait("page.k > 300")
+    ball, target, fitted = browser.evaluate("[page.x[6], page.camera.target[2], page.fitted.eye[2]]")
+    assert ball < 0.1 and abs(ball - target) < 0.1 and fitted > 0.5

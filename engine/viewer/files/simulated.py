@@ -23,12 +23,14 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
     """
     model, made = simulator.model, pulled(simulator, q0, v0)
     environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
-    robot = Actor(model, geometry)
+    robot = Actor(model, geometry, q0)
     robot.source.ground = simulator.plant.ground
     scene = Scene(robot, environment, geometry)
     links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})
     functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
                  for name, f in made.functions.items()}  # fmt: skip
+    base = model.bodies[0]
     header = {"dt": simulator.dt, "nq": model.nq, "x": made.x.tolist(), "p": made.p.tolist(), "pull": made.pull, "moving": links,
+              "follow": base.joint.child if base.kind.floats and any(simulator.gravity) else "",    # it may go far
               "functions": functions}  # fmt: skip
     return document(scene, np.zeros(1), DIFFERENT, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], [HAND_STYLE])

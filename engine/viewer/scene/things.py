@@ -121,7 +121,7 @@ def upright(T: Array) -> bool:
 
 def slope(T: Array, middle: Array, radius: float) -> Thing:
     """Return the ground that has a pose T (4, 4), tilted, as a square under a sphere (its middle (3), its radius, m)."""
-    side, x = 4.0 * radius, T[:3, :3].T @ (middle - T[:3, 3])
+    side, x = 12.0 * radius, T[:3, :3].T @ (middle - T[:3, 3])
     beneath = placed(T[None, :3, :3], (T[:3, :3] @ [x[0], x[1], 0.0] + T[:3, 3])[None], [1.0, 1.0, 1.0])[0]
     shapes = surfaces(Geometry("heightfield", (side, side), heights=np.zeros((2, 2))))
     return resting("ground", tuple(Part(of_color(surface, (*SLOPE, 1.0)), 0, scale) for surface, scale in shapes), beneath)

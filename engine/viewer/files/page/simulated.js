@@ -21,7 +21,7 @@ async function modules(simulated) {
 class Simulated extends Hands {
   constructor(scene, functions) {
     super(scene);
-    Object.assign(this, {simulated: scene.simulated, functions, moving: [scene.simulated.moving], live: true, owed: 0, rate: 1});
+    Object.assign(this, {simulated: scene.simulated, functions, moving: scene.actors.map((_, i) => i ? [] : scene.simulated.moving), live: true, owed: 0, rate: 1});
     document.body.insertAdjacentHTML("beforeend", '<p id="say" role="status"></p>');
     document.body.classList.remove("still");
     document.body.classList.add("live");
@@ -29,6 +29,7 @@ class Simulated extends Hands {
     const [actor] = scene.actors;
     actor.poses = () => actor.world;
     this.begin_again();
+    [...element("links").querySelectorAll("button")].find(link => link.textContent === scene.simulated.follow)?.click();
     this.play(scene.play);
   }
 
