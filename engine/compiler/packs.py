@@ -200,6 +200,8 @@ class Packs:
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
     """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+    if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
+        return
     packs = Packs(nodes)
     looks = appearances(packs, sizes)
     equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
