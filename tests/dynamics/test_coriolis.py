@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -37,9 +38,10 @@ TREES = {
 }
 
 
-def tree(name: str) -> tuple[Model, Array, Array, np.random.Generator]:
+def tree(name: str, **options: Any) -> tuple[Model, Array, Array, np.random.Generator]:
+    """A tree by its name, or one with other options; a state q, v of it; and what it was drawn from."""
     rng = np.random.default_rng(list(TREES).index(name))
-    model = random_tree(rng, **TREES[name])
+    model = random_tree(rng, **TREES[name] | options)
     if name.startswith("added mass"):
         model = with_added_mass(model, rng)
     return model, *model.random(rng), rng
