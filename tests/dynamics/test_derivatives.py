@@ -11,10 +11,9 @@ import pytest
 
 import engine
 from engine import Model, StateError, dynamics
-from engine.compiler import interpret
 from engine.model import KINDS
 from tests.dynamics.oracle_pinocchio import Pinocchio, built, from_urdf
-from tests.dynamics.support import error, file, rate, robot, sensitivity, without_mimics
+from tests.dynamics.support import along, columns, error, file, robot, sensitivity, without_mimics
 from tests.dynamics.test_coriolis import TREES, tree, with_added_mass
 from tests.numeric import check_lives
 from tests.trees import random_tree
@@ -29,22 +28,6 @@ def state(name: str, **options: Any) -> tuple[Model, Array, Array, Array, Array]
     return model, q, v, rng.standard_normal(model.nv), rng.standard_normal((len(model.links), 6))
 
 
-def along(model: Model, q: Array, f: Callable[[Array], Any]) -> Array:
-    """The derivative of f(q) along q ⊕ e_j, column by column, by differences."""
-    return columns(lambda d: f(model.manifold.plus(q, d)), np.zeros(model.nv))
-
-
-def across(v: Array, f: Callable[[Array], Any]) -> Array:
-    """∂f/∂v, by differences."""
-    return columns(f, v)
-
-
-def columns(f: Callable[[Array], Any], x: Array) -> Array:
-    """∂f/∂x by differences: f is traced once and interpreted, for all columns at once, at each step to either side."""
-    program = engine.compiler.trace(f, [x.shape])
-    return rate(lambda t: np.moveaxis(interpret(program, x + t * np.eye(len(x))), 0, -1))
-
-
 # ---------------------------------------------------------------- by differences
 
 
@@ -54,7 +37,7 @@ def test_of_joint_forces(name: str) -> None:
     dq, dv = dynamics.rnea_derivatives(model, q, v, vdot, GRAVITY, F)
     scale = max(1.0, np.abs(dq).max(initial=0.0), np.abs(dv).max(initial=0.0))
     assert np.abs(dq - along(model, q, lambda q: dynamics.rnea(model, q, v, vdot, GRAVITY, F))).max(initial=0.0) < 1e-10 * scale
-    assert np.abs(dv - across(v, lambda v: dynamics.rnea(model, q, v, vdot, GRAVITY, F))).max(initial=0.0) < 1e-10 * scale
+    assert np.abs(dv - columns(lambda v: dynamics.rnea(model, q, v, vdot, GRAVITY, F), v)).max(initial=0.0) < 1e-10 * scale
 
 
 @pytest.mark.parametrize("name", [name for name in TREES if name != "mimics, massless links, floating base"])        # which takes a minute
@@ -70,7 +53,7 @@ def test_of_accelerations(name: str) -> None:
         assert np.abs(M @ mine + of).max(initial=0.0) < rounding * max(1.0, np.abs(of).max(initial=0.0))
     scale = max(1.0, np.abs(dq).max(initial=0.0), np.abs(dv).max(initial=0.0), np.abs(dtau).max(initial=0.0))
     assert np.abs(dq - along(model, q, lambda q: dynamics.aba(model, q, v, tau, GRAVITY, F))).max(initial=0.0) < 1e-8 * scale
-    assert np.abs(dv - across(v, lambda v: dynamics.aba(model, q, v, tau, GRAVITY, F))).max(initial=0.0) < 1e-8 * scale
+    assert np.abs(dv - columns(lambda v: dynamics.aba(model, q, v, tau, GRAVITY, F), v)).max(initial=0.0) < 1e-8 * scale
 
 
 @pytest.mark.parametrize("name", TREES)
