@@ -159,7 +159,8 @@ def test_no_edit_of_a_file_finds_stale_code(tmp_path, folder):
     value, cached = run()
     assert cached == "[False]\n"
     edits = [("ops/elementwise.py", "(-1) ** k / math.factorial", "1.5 * (-1) ** k / math.factorial", False),
-             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 100", True), ("checks.py", "import pickle", "import pickle ", True)]  # fmt: skip
+             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 100", True),
+             ("checks.py", "import pickle", "import pickle ", True)]  # fmt: skip
     for file, old, new, same in edits:
         path = tmp_path / "engine" / file
         text = path.read_text()

@@ -58,7 +58,8 @@ FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
 SOME = {
     "mimics, massless links": ("rnea with wrenches", "aba with wrenches", "bias", "gravity_forces", "crba", "forward_kinematics", "energy",
                                "momentum", "center_of_mass", "jacobian", "jacobian_dot of a point"),
-    "ur5": ("rnea", "aba with wrenches", "bias", "gravity_forces", "crba", "twists", "center_of_mass", "jacobian", "jacobian_dot of a point"),
+    "ur5": ("rnea", "aba with wrenches", "bias", "gravity_forces", "crba", "twists", "center_of_mass", "jacobian",
+            "jacobian_dot of a point"),
     "panda": ("rnea with wrenches", "aba", "bias with wrenches", "energy", "jacobian in the world", "jacobian_dot"),
     "a1": ("rnea with wrenches", "aba with wrenches", "bias", "forward_kinematics", "twists", "momentum", "jacobian of a point"),
     "pr2": ("rnea with wrenches", "forward_kinematics", "momentum", "jacobian of a point"),
