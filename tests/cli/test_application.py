@@ -104,7 +104,7 @@ def test_version(capsys):
 def test_as_a_module_and_as_a_script():
     script = shutil.which("engine", path=str(Path(sys.executable).parent))
     other = [script] if script else [sys.executable, "-c", "import sys; from engine.cli import main; sys.exit(main())"]
-    for arguments in (["--help"], ["fly"], ["info", "none"]):
+    for arguments in (["--help"], ["info", "none"]):
         done = subprocess.run([*other, *arguments], capture_output=True, encoding="utf-8")
         module = shell(*arguments)
         assert (done.returncode, done.stdout, done.stderr) == (module.returncode, module.stdout, module.stderr)

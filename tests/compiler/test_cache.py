@@ -157,10 +157,10 @@ def test_no_edit_of_a_file_finds_stale_code(tmp_path, folder):
         return done.stdout.split(maxsplit=2)[1:]
 
     value, cached = run()
-    assert cached.strip() == "[False]" and run() == [value, "[True]\n"]
+    assert cached == "[False]\n"
     edits = [("ops/elementwise.py", "(-1) ** k / math.factorial", "1.5 * (-1) ** k / math.factorial", False),
-             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 100", True), ("checks.py", "import pickle", "import pickle ", True),
-             ("compiler/schedule.py", "MANY_ANGLES = 16", "MANY_ANGLES = 1", True)]  # fmt: skip
+             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 100", True),
+             ("checks.py", "import pickle", "import pickle ", True)]  # fmt: skip
     for file, old, new, same in edits:
         path = tmp_path / "engine" / file
         text = path.read_text()
@@ -320,9 +320,9 @@ for _ in range(4):
         assert works(build(number), number)
 """
     root = str(Path(__file__).parents[2])
-    workers = [subprocess.Popen([sys.executable, "-c", code, root], stderr=subprocess.PIPE) for _ in range(4)]
+    workers = [subprocess.Popen([sys.executable, "-c", code, root], stderr=subprocess.PIPE) for _ in range(3)]
     errors = [w.communicate(timeout=100)[1] for w in workers]
-    assert [w.returncode for w in workers] == [0] * 4, errors
+    assert [w.returncode for w in workers] == [0] * 3, errors
     assert len(list(folder.iterdir())) == 3 and all(build(n).cached for n in (2.0, 3.0, 5.0))
 
 

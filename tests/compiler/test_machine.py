@@ -34,7 +34,7 @@ rng, robot = np.random.default_rng(0), engine.compile(model)
 g = engine.gufunc(f, "(n),(n,n)->(m)", n=3)
 simulator = engine.Simulator(model, dt=1e-2)
 h = hashlib.sha256()
-for rows in (1, 2, 3, 7, 8, 9, 31, 70):
+for rows in (1, 2, 3, 7, 8, 9, 19):
     x, A, q, v, tau = (rng.standard_normal((rows, *s)) for s in ((3,), (3, 3), (6,), (6,), (6,)))
     x[0, 0] = 2.0**50                                                         # beyond the near range of sines
     batches = g(x, A), robot.aba(q, v, tau), simulator.run(q, v, 0.05).q
@@ -95,7 +95,7 @@ threads = [threading.Thread(target=compile_on) for _ in range(2)]
 for t in threads:
     t.start()
 ended = []
-for _ in range(12):
+for _ in range(8):
     time.sleep(0.02)
     pid = os.fork()
     if not pid:
@@ -116,7 +116,7 @@ print(ended)
 def test_a_process_forked_while_another_thread_compiles_compiles_too():
     """LLVM is let go of before every fork: no lock stays with a thread that the child does not have."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=200)
-    assert done.stdout == f"{[0] * 12}\n", done.stdout + done.stderr
+    assert done.stdout == f"{[0] * 8}\n", done.stdout + done.stderr
 
 
 LAST = """
@@ -181,7 +181,5 @@ time.sleep(0.2)
 @pytest.mark.parametrize("what", ENDS)
 def test_python_ends_well_under_threads_that_go_on(what):
     """Daemon threads within machine code or LLVM; and a batch at the very end, when no thread of the pool can be started."""
-    for _ in range(2):
-        code = END.format(ENDS[what])
-        done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=100)
-        assert (done.returncode, done.stdout) == (0, "(200000,) True\n"), done.stderr
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", END.format(ENDS[what])], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, "(200000,) True\n"), done.stderr

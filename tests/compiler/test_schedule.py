@@ -1,5 +1,6 @@
 """Between tracing and lowering: fused multiply-adds, segments, and the memory that values cross borders in."""
 
+import functools
 from types import MappingProxyType
 
 import numpy as np
@@ -129,10 +130,16 @@ def test_what_is_read_is_in_a_register_or_in_memory(seed, limit):
         assert not residence(nodes, outputs, parts, (), 1000)[0]
 
 
+@functools.cache
+def legs():
+    """The motion of a robot with four equal legs, in vectors."""
+    program = engine.compile(robot("a1")).aba.program
+    return laned(*fused(program), [n for (n,) in program.shapes_in], 4)
+
+
 @pytest.mark.parametrize(("limit", "registers"), [(2, 4), (40, 4), (250, 8), (250, 31)])
 def test_vectors_are_in_a_register_or_in_as_many_slots(limit, registers):
-    program = engine.compile(robot("a1", True)).aba.program
-    made = laned(*fused(program), [n for (n,) in program.shapes_in], 4)
+    made = legs()
     assert made.wide
     _, slot, size = loads(made.nodes, made.outputs, segments(made.nodes, limit), (), registers, made.wide)
     assert any(i in made.wide for i in slot) and len(slot) + 3 * sum(i in made.wide for i in slot) >= size

@@ -14,6 +14,7 @@ import numpy as np
 
 import engine
 from engine import Model
+from engine.compiler import interpret, trace
 from tests.numeric import derivative
 
 Array = np.ndarray
@@ -85,6 +86,17 @@ def error(actual: Any, expected: Any, scale: float = 0.0) -> float:
 def rate(f: Callable[[float], Any]) -> Any:
     """df/dt at t = 0 for the speeds of random states: right to some 1e-13."""
     return derivative(lambda t: np.asarray(f(t)), h=2e-3)
+
+
+def columns(f: Callable[[Array], Any], x: Array) -> Array:
+    """∂f/∂x by differences: f is traced once and interpreted, for all columns at once, at each step to either side."""
+    program = trace(f, [x.shape])
+    return rate(lambda t: np.moveaxis(interpret(program, x + t * np.eye(len(x))), 0, -1))
+
+
+def along(model: Model, q: Array, f: Callable[[Array], Any]) -> Array:
+    """The derivative of f(q) along q ⊕ e_j, column by column, by differences."""
+    return columns(lambda d: f(model.manifold.plus(q, d)), np.zeros(model.nv))
 
 
 def motion(model: Model, q: Array, v: Array, vdot: Array) -> Callable[[float], tuple[Array, Array]]:

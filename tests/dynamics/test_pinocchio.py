@@ -48,8 +48,9 @@ def agree(model: Model, theirs: Any, rng: np.random.Generator, tolerance: float,
         if scale < 1e4 * np.abs(other).max():
             assert error(ours, other) < 1e-9
 
-    for link in some_links(model, rng, 5):
-        assert error(dynamics.forward_kinematics(model, q)[model.link_index(link)], reference.pose(q, link)) < tolerance
+    poses = dynamics.forward_kinematics(model, q)
+    for link in some_links(model, rng, 4):
+        assert error(poses[model.link_index(link)], reference.pose(q, link)) < tolerance
         for frame in ("body", "world", "world_aligned"):
             J = reference.jacobian(q, link, frame)
             assert error(dynamics.jacobian(model, q, link, frame), J) < tolerance
@@ -62,7 +63,7 @@ def agree(model: Model, theirs: Any, rng: np.random.Generator, tolerance: float,
         ours = dynamics.center_of_mass_jacobian_dot(model, q, v) @ v
         assert error(ours, drift, float(np.abs(J).max() * np.abs(v).max() ** 2)) < tolerance
 
-    height = float(np.abs(dynamics.forward_kinematics(model, q)[:, :3, 3]).max())  # potential energies of both signs cancel
+    height = float(np.abs(poses[:, :3, 3]).max())  # potential energies of both signs cancel
     for ours, other in zip(dynamics.energy(model, q, v, GRAVITY), reference.energy(q, v), strict=True):
         assert error(ours, other, mass * 9.81 * height) < tolerance
     assert error(dynamics.momentum(model, q, v), reference.momentum(q, v)) < tolerance
@@ -73,9 +74,9 @@ def test_they_are_there() -> None:
     assert len(EVERY) > 60
 
 
-@FIXED_OR_FLOATING
-@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize(("path", "floating_base"), [(path, bool(k % 2)) for k, path in enumerate(EVERY)])
 def test_every_robot(path: str, floating_base: bool) -> None:
+    """In turn with its base fixed and floating."""
     if path in BROKEN:
         with pytest.raises(engine.RobotFileError):
             robot(path)
@@ -90,12 +91,12 @@ def test_every_robot(path: str, floating_base: bool) -> None:
         assert dynamics.jacobian(model, none, model.links[-1].name).shape == (6, 0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_trees_of_every_kind(seed: int) -> None:
     """Their J̇ leaves out Ṡ, so that trees with universal joints are compared without it (and with MuJoCo's)."""
     rng = np.random.default_rng(seed)
     kinds = [k for k in engine.model.KINDS if seed % 2 or k != "universal"]
-    model = random_tree(rng, int(rng.integers(5, 61)), kinds=kinds, floating_base=bool(seed % 3), massless=0.4 * (seed % 2))
+    model = random_tree(rng, int(rng.integers(5, 41)), kinds=kinds, floating_base=bool(seed % 3), massless=0.4 * (seed % 2))
     agree(model, built(model), rng, 2e-14, rates="universal" not in kinds)
 
 
@@ -117,8 +118,7 @@ def test_mimic_joints(name: str, floating_base: bool) -> None:
         assert error(dynamics.forward_kinematics(model, q)[model.link_index(link)], reference.pose(q, link)) < TOLERANCE
 
 
-@pytest.mark.parametrize(("name", "floating_base"), [("ur5", False), ("kinova", False), ("panda", False), ("tiago", False), ("a1", True),
-                                                     ("talos", True)])  # fmt: skip
+@pytest.mark.parametrize(("name", "floating_base"), [("ur5", False), ("kinova", False), ("tiago", False), ("a1", True)])
 def test_compiled_robots(name: str, floating_base: bool) -> None:
     model = without_mimics(robot(name, floating_base))
     reference = Pinocchio(model, from_urdf(file(name), floating_base), GRAVITY)

@@ -67,7 +67,7 @@ def test_what_a_robot_weighs_is_found_from_its_motion() -> None:
 @pytest.mark.parametrize("kinds", [["universal", "spherical", "screw"], ["revolute", "prismatic", "planar"]])
 def test_plain_is_interpreted_is_compiled(kinds: list[str]) -> None:
     rng = np.random.default_rng(0)
-    model = random_tree(rng, 4, kinds)
+    model = random_tree(rng, 3, kinds)
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     check_lives(lambda q, v, x: dynamics.regressor(model, q, v, x), q, v, rng.standard_normal(v.shape), tolerance=1e-13)
     check_lives(lambda q, v: dynamics.momentum_regressor(model, q, v), q, v, tolerance=1e-13)

@@ -19,13 +19,13 @@ GRAVITY = (0.3, -9.0, 3.0)
 TREES = {
     "one of each": {"n": len(KINDS)},
     "floating base": {"n": 15, "floating_base": True},
-    "massless links": {"n": 40, "massless": 0.6},
-    "mimics": {"n": 30, "mimics": 0.5},
-    "mimics, massless links, floating base": {"n": 45, "mimics": 0.4, "massless": 0.5, "floating_base": True},
-    "sixty joints": {"n": 60},
+    "massless links": {"n": 24, "massless": 0.6},
+    "mimics": {"n": 20, "mimics": 0.5},
+    "mimics, massless links, floating base": {"n": 24, "mimics": 0.4, "massless": 0.5, "floating_base": True},
+    "thirty joints": {"n": 30},
     "one joint": {"n": 1, "kinds": ["screw"]},
-    "sixty revolute joints": {"n": 60, "kinds": ["revolute"], "floating_base": True},
-    "twenty free bodies": {"n": 20, "kinds": ["floating"]},
+    "thirty revolute joints": {"n": 30, "kinds": ["revolute"], "floating_base": True},
+    "eight free bodies": {"n": 8, "kinds": ["floating"]},
     "no joint that moves": {"n": 3, "kinds": ["fixed"]},
 }
 

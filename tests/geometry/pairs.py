@@ -18,6 +18,8 @@ SCATTER = np.random.default_rng(7).standard_normal((16, 3)) * (0.4, 0.3, 0.2)
 CUBE = Hull([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 SOLIDS = {"box": Box((1.0, 0.6, 0.3)), "cylinder": Cylinder(0.4, 0.5), "disk": Cylinder(0.6, 0.05), "capsule": Capsule(0.2, 0.8),
           "ellipsoid": Ellipsoid((0.5, 0.3, 0.2)), "sphere": Sphere(0.3), "hull": Hull(SCATTER)}  # fmt: skip
+#: what stands for a shape where plain Python is the measure: a hull of few faces
+FEW = {"hull": Hull([[0.4, 0.0, -0.1], [-0.3, 0.3, -0.2], [-0.2, -0.4, -0.1], [0.0, 0.1, 0.3]])}
 
 
 def pose(R, p):
@@ -46,15 +48,22 @@ def inverse(T):
 
 
 def compiled(fn):
-    """A function of a pose that returns several arrays, as machine code."""
+    """A function of poses that returns several arrays, as machine code for batches alone; a NaN is an error."""
     shapes = trace(fn, [(4, 4)]).shapes_out
-    return engine.gufunc(fn, "(4,4)->" + ",".join(f"({','.join(map(str, s))})" for s in shapes))
+    ufunc = engine.gufunc(fn, "(4,4)->" + ",".join(f"({','.join(map(str, s))})" for s in shapes)).ufunc
+    return np.errstate(all="ignore", invalid="raise")(lambda T: ufunc(T))
 
 
 @functools.cache
 def distance_of(a, b):
     """gap, normal, a and b of many poses."""
     return compiled(lambda T: tuple(distance(a, b, T)))
+
+
+@functools.cache
+def both_of(a, b):
+    """What ``points_of`` and ``distance_of`` return, of one program."""
+    return compiled(lambda T: (*points(a, b, T), *distance(a, b, T)))
 
 
 @functools.cache

@@ -104,9 +104,9 @@ def tumbling(noise: float, count: int = 60):
 
 @pytest.mark.parametrize("known", [False, True])
 def test_the_true_values_lie_in_their_intervals(known):
-    """Of 100 noisy gyros the 95 % intervals hold each number as often as a binomial does, however noisy; and none is refused."""
+    """Of 60 noisy gyros the 95 % intervals hold each number as often as a binomial does, however noisy; and none is refused."""
     guess, run, unknown, true = tumbling(1e-3)
-    P, rng, runs, hits = run.momentum()[0] if known else None, np.random.default_rng(0), 100, []
+    P, rng, runs, hits = run.momentum()[0] if known else None, np.random.default_rng(0), 60, []
     for k in range(runs):
         given = {"q": run.q, "v": run.v + [1e-4, 1e-3, 4e-3][k % 3] * rng.standard_normal(run.v.shape)}
         found = engine.identify(guess, given, unknown, by="momentum", momentum=P)

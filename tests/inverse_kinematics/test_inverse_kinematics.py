@@ -130,7 +130,7 @@ def turn(yaw, shoulder, elbow):
 
 def test_a_spherical_wrist_has_eight_solutions():
     model, rng, found = spherical_wrist(), np.random.default_rng(1), set()
-    for _ in range(120):
+    for _ in range(60):
         T = pose(model, rng.uniform(-2.5, 2.5, 6), "hand")
         eight = [(*arm, *w) for arm in arm_angles(T[:3, 3]) for w in wrist_angles(turn(*arm).T @ T[:3, :3])]
         assert max(max(off(pose(model, np.array(q), "hand"), T)) for q in eight) < 1e-12
@@ -166,7 +166,7 @@ def theirs(name):
 ])  # fmt: skip
 def test_arms_reach_random_poses_within_their_limits(name, link, least):
     model, rng, solved = robot(name), np.random.default_rng(0), 0
-    for _ in range(200):
+    for _ in range(100):
         T = pose(model, model.random(rng)[0], link)
         solution = inverse_kinematics(model, {link: T})
         assert within(model, solution.q)
@@ -176,7 +176,7 @@ def test_arms_reach_random_poses_within_their_limits(name, link, least):
             assert solution.residual.shape == (1, 2) and solution.residual.max() <= 1e-9
             if name != "panda":                                                # Pinocchio's has its mimic finger free: below
                 assert max(off(theirs(name).pose(solution.q, link), T)) < 2e-9
-    assert solved >= least * 200
+    assert solved >= least * 100
 
 
 def test_the_panda_in_pinocchio():
@@ -199,7 +199,7 @@ def test_without_restarts_a_near_guess_stays_near():
 
 def test_both_hands():
     model, rng = robot("talos"), np.random.default_rng(5)
-    for _ in range(20):
+    for _ in range(10):
         q, _ = model.random(rng)
         solution = inverse_kinematics(model, {hand: pose(model, q, hand) for hand in HANDS})
         assert solution.converged and within(model, solution.q)
@@ -257,7 +257,7 @@ def test_two_floating_arms_in_one_model():
     model, rng = trees("floating", "floating"), np.random.default_rng(31)
     bases = [model.q_slice("root0"), model.q_slice("root1")]
     assert len(model.trees) == 2 and model.base is None
-    for k in range(10):
+    for k in range(4):
         q0, q = model.random(rng)[0], model.random(rng)[0]
         free = inverse_kinematics(model, {f"hand{i}": pose(model, q, f"hand{i}") for i in (0, 1)}, q0=q0)
         assert free.converged and within(model, free.q)
@@ -293,7 +293,7 @@ def test_a_free_body_beside_a_fixed_arm(kinds):
     hand, body = f"hand{arm}", f"base{1 - arm}"
     there = model.q_slice(f"root{1 - arm}")
     joints = np.delete(np.arange(model.nq), np.arange(there.start, there.stop))
-    for _ in range(5):
+    for _ in range(3):
         q0, q = model.random(rng)[0], model.random(rng)[0]
         goals = {hand: pose(model, q, hand)[:3, 3], body: pose(model, q, body)}
         both = inverse_kinematics(model, goals, q0=q0)

@@ -77,7 +77,7 @@ def test_what_is_hollow_counts_as_convex():
 # ---------------------------------------------------------------- parts
 
 
-@pytest.mark.parametrize(("make", "most"), [(l_shape, 1.01), (lambda: creation.torus(0.1, 0.03), 1.1)], ids=["L", "torus"])
+@pytest.mark.parametrize(("make", "most"), [(l_shape, 1.01), (lambda: creation.torus(0.1, 0.03, 24, 12), 1.1)], ids=["L", "torus"])
 def test_parts_fill_hardly_more_than_the_mesh(make, most):
     mesh = make()
     parts = convex_parts(mesh)
@@ -88,7 +88,7 @@ def test_parts_fill_hardly_more_than_the_mesh(make, most):
 
 
 def test_a_mesh_with_holes_is_closed_and_taken_apart():
-    mesh = cup()
+    mesh = cup(sections=24)
     mesh.update_faces(np.arange(len(mesh.faces)) % 17 != 0)
     assert not mesh.is_watertight
     parts = convex_parts(mesh)
@@ -96,8 +96,9 @@ def test_a_mesh_with_holes_is_closed_and_taken_apart():
     assert not mesh.is_watertight                                              # it is the caller's
 
 
-def test_a_torn_mesh_is_taken_apart_as_voxels():
-    """An L of loose triangles, some of them missing."""
+def test_a_torn_mesh_is_taken_apart_as_voxels(monkeypatch):
+    """An L of loose triangles, some of them missing; searched for little, as its voxels have many faces."""
+    monkeypatch.setattr(decomposition, "OPTIONS", decomposition.OPTIONS | {"mcts_iterations": 10, "mcts_nodes": 5, "resolution": 300})
     mesh = l_shape()
     mesh.update_faces(np.arange(len(mesh.faces)) % 9 != 0)
     mesh = trimesh.Trimesh(mesh.triangles.reshape(-1, 3), np.arange(3 * len(mesh.faces)).reshape(-1, 3), process=False)
@@ -149,11 +150,11 @@ def test_a_damaged_file_is_made_anew(folder, damage):
     assert bits(convex_parts(l_shape())) == bits(first) and path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
+@pytest.mark.parametrize("threads", ["1", "5"])
 def test_parts_are_the_same_bits_in_another_process(threads):
     code = ("import hashlib; from trimesh import creation; from engine.io import convex_parts\n"
-            "parts = convex_parts(creation.torus(0.1, 0.03))\n"
+            "parts = convex_parts(creation.torus(0.1, 0.03, 16, 8))\n"
             "print(hashlib.sha256(b'|'.join(x.tobytes() for x in parts.points)).hexdigest())")  # fmt: skip
     environment = {**os.environ, "ENGINE_CACHE": "0", "OMP_NUM_THREADS": threads}
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert other.stdout.strip() == bits(convex_parts(creation.torus(0.1, 0.03))) and cache.folder() is not None
+    assert other.stdout.strip() == bits(convex_parts(creation.torus(0.1, 0.03, 16, 8))) and cache.folder() is not None

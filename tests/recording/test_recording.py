@@ -126,7 +126,7 @@ def test_a_run_interrupted_in_a_callback_goes_on_to_the_same_bits(tmp_path, at):
 LONG = 12.0, 2  # s, and every how many steps: 300 blocks for the process that is killed
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def begin():
     """Begins, or resumes, the long run in a process of its own; gives its number. What it prints next is its exit status."""
     command = [sys.executable, "-m", "tests.recording.recording_killed", "runs"]
@@ -175,11 +175,11 @@ def test_killed_at_twelve_random_moments(tmp_path, begin):
 def test_memory_does_not_grow_with_the_duration(tmp_path):
     """A batch's records go through memory a block at a time: 45 MB of them take as much as 175 MB."""
     def peak(steps):
-        command = [sys.executable, "-m", "tests.recording.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "5"]
+        command = [sys.executable, "-m", "tests.recording.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "1"]
         done = subprocess.run(command, cwd=Path(engine.__file__).parents[1], capture_output=True, text=True, check=True)
         return float(done.stdout)
 
-    short, long = peak(200), peak(800)
+    short, long = peak(40), peak(160)
     assert (tmp_path / "run.h5").stat().st_size > 170e6
     assert long < short + 30
 

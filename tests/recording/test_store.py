@@ -310,7 +310,7 @@ def test_killed_between_and_within_any_two_writes(tmp_path, tape):
             n = holds(path)
             assert n >= seen
             seen = n
-        if k % 2 or has_journal(path):
+        if k % 4 == 1 or has_journal(path):
             with Recorder.resume(path, buffer=7 * RECORD) as recorder:
                 assert len(recorder) == n
                 record(recorder, 60, 6, seed=k)
@@ -462,7 +462,7 @@ def test_reading_while_another_process_writes(tmp_path, helper):
     process = helper("until_killed", path, 20_000, 100)
     assert process.stdout.readline().startswith("recording")
     lengths, begun, early = [], time.monotonic(), Recording.open(path)
-    while time.monotonic() - begun < 1.5:
+    while time.monotonic() - begun < 0.8:
         with Recording.open(path) as recording:
             n = len(recording)
             first = max(0, n - 2000)

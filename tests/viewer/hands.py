@@ -1,6 +1,6 @@
 """What hands do at the window: panels, handles, files, and events of the X server's own; as tests.viewer.desk:
 
-    xvfb-run -a python -m tests.viewer.hands NAME
+    xvfb-run -a python -m tests.viewer.hands NAME …
 """
 
 import os
@@ -200,13 +200,13 @@ def records():
         while time.perf_counter() - begun < seconds:
             viewer.frame()
 
-    go(1.5)
+    go(1.0)
     viewer.live.pause()
     go(0.1)
     first, last = viewer.recording.runs[0].pieces[0].t[0], viewer.live.state.t
     viewer.clock.reset()
     viewer.live.resume()
-    go(0.7)
+    go(0.5)
     viewer.window.set_size(500, 400)
     go(0.5)
     assert viewer.recording is None and "another size" in viewer.toast and "saved" in viewer.toast, viewer.toast
@@ -299,5 +299,7 @@ def real():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    for name in sys.argv[1:]:
+        print(name, end=" ", flush=True)
+        globals()[name]()
     print("done")

