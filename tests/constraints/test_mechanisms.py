@@ -15,13 +15,14 @@ def crank(trajectory):
     return np.array([np.cos(trajectory.q[-1, 0]), np.sin(trajectory.q[-1, 0])])
 
 
-@pytest.mark.parametrize(("n", "duration"), [(1, 10), (2, 10), (2, 20)])
+@pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("integrator", ["cg4", "rk4", "rkmk5"])
-def test_four_bars_pass_through_postures_in_which_all_is_in_line(n, duration, integrator):
+def test_four_bars_pass_through_postures_in_which_all_is_in_line(n, integrator):
     """IFToMM's benchmark A02: the crank passes 0 and π, where the loops do not say how it goes on, and its branch does."""
     model, loops = four_bars(n)
-    run = engine.Simulator(model, integrator=integrator, constraints=loops).run(*upright(model), duration, record_every=100)
-    assert np.abs(crank(run) - FOUR_BARS[n, duration]).max() < 1e-8
+    run = engine.Simulator(model, integrator=integrator, constraints=loops).run(*upright(model), 10 * n, record_every=100)
+    for duration in range(10, 10 * n + 1, 10):
+        assert np.abs(crank(run[: 10 * duration + 1]) - FOUR_BARS[n, duration]).max() < 1e-8
     assert np.abs(run("constraints.error")).max() < 1e-12
     assert np.ptp(sum(run.energy())) < 1e-8
 

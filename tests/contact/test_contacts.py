@@ -20,27 +20,38 @@ def world_velocity(run):
 # ---------------------------------------------------------------- impacts
 
 
-@pytest.mark.parametrize(("loss", "e"), [(0.01, 0.993377), (0.1, 0.937476), (0.5, 0.748435), (1.0, 0.593624), (2.0, 0.410720),
-                                         (5.0, 0.196980)])  # fmt: skip
-def test_hunt_and_crossley_bounce(loss, e):
+def losing(loss):
+    """The dissipation of a ball's and the ground's surface, as parameters of one simulator."""
+    return {"contact_dissipation.ball": loss, "contact_dissipation.world": loss}
+
+
+def test_hunt_and_crossley_bounce():
     """Restitution e solves u − ln(1 + u) = −e u − ln(1 − e u) with u = d v: to 1e-4 at 200 steps of a contact, of second order."""
-    assert abs(brentq(lambda e: loss - np.log1p(loss) + e * loss + np.log1p(-e * loss), 1e-3, min(1.0, 1 / loss) - 1e-12) - e) < 1e-6
+    losses, known = np.array([0.01, 0.1, 0.5, 1.0, 2.0, 5.0]), np.array([0.993377, 0.937476, 0.748435, 0.593624, 0.410720, 0.196980])
+    for loss, e in zip(losses, known, strict=True):
+        assert abs(brentq(lambda e, d=loss: d - np.log1p(d) + e * d + np.log1p(-e * d), 1e-3, min(1.0, 1 / loss) - 1e-12) - e) < 1e-6
     off = []
     for steps in (50, 200):
         h = np.pi * np.sqrt(0.1 / 1e4) / steps
-        run = simulator(ball(), material(1e4, loss, 0.0), dt=h, **NO_GRAVITY).run(
-            [*UPRIGHT, 0, 0, 0.05 + 0.3 * h], [0, 0, 0, 0, 0, -1.0], 6 * steps * h, record_every=6 * steps)
-        off.append(abs(run.v[-1, 5] - e))
+        sim = simulator(ball(), material(1e4, 0.5, 0.0), dt=h, parameters=losing(0.5), **NO_GRAVITY)
+        run = sim.run([*UPRIGHT, 0, 0, 0.05 + 0.3 * h], [0, 0, 0, 0, 0, -1.0], 6 * steps * h, 6 * steps, parameters=losing(losses))
+        off.append(np.abs(run.v[:, -1, 5] - known).max())
     assert off[1] < 1e-5 and off[0] < 2e-4
 
 
+@pytest.fixture(scope="module")
+def bouncing():
+    """A ball without friction that loses as much as its parameters say."""
+    return simulator(ball(), material(1e4, 0.5, 0.0), parameters=losing(0.5), **NO_GRAVITY)
+
+
 @pytest.mark.parametrize("loss", [0.01, 0.5, 5.0])
-def test_steps_that_choose_their_size_follow_a_bounce(loss):
+def test_steps_that_choose_their_size_follow_a_bounce(bouncing, loss):
     """To 1e-8; the times at which the ball touches lie between its steps, and no step flies through."""
     e = brentq(lambda e: loss - np.log1p(loss) + e * loss + np.log1p(-e * loss), 1e-3, min(1.0, 1 / loss) - 1e-12)
-    sim, off = simulator(ball(), material(1e4, loss, 0.0), **NO_GRAVITY), []
+    off = []
     for tolerance in (1e-9, 1e-11):
-        found = sim.solve([*UPRIGHT, 0, 0, 0.06], [0, 0, 0, 0, 0, -1.0], 0.07, tolerance)
+        found = bouncing.solve([*UPRIGHT, 0, 0, 0.06], [0, 0, 0, 0, 0, -1.0], 0.07, tolerance, parameters=losing(loss))
         off.append(abs(found(0.07)[1][5] - e))
         assert len(found) < 5200 and found.rejected < 50
     assert off[1] < 1e-8 and off[0] < 1e-6
@@ -49,8 +60,8 @@ def test_steps_that_choose_their_size_follow_a_bounce(loss):
 
 def test_steps_that_choose_their_size_roll_down_an_incline():
     sim = simulator(ball(), material(1e7, 0.0, 1.0), slow=1e-5, gravity=inclined(15))
-    found = sim.solve([*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6), 1.0)
-    assert abs(found(1.0)[0][4] - 0.906791) < 1e-6
+    found = sim.solve([*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6), 0.5)
+    assert abs(found(0.5)[0][4] - 0.906791 / 4) < 1e-6 / 4
 
 
 def test_two_bodies_that_collide_keep_their_momentum_and_gain_no_energy():
@@ -61,7 +72,7 @@ def test_two_bodies_that_collide_keep_their_momentum_and_gain_no_energy():
     assert np.abs(run("contacts.force")).max() > 10.0
     P = run.momentum()
     assert np.abs(P - P[0]).max() < 1e-13 * np.abs(run.v).max() * 10.0
-    K = np.array([0.5 * v @ engine.dynamics.crba(model, q) @ v for q, v in zip(run.q, run.v, strict=True)]) + run("contacts.energy")
+    K = run.energy()[0] + run("contacts.energy")
     assert K.max() < K[0] * (1.0 + 1e-3)                                       # the springs' energy is of order one while they act
 
 
@@ -71,30 +82,33 @@ def test_two_bodies_that_collide_keep_their_momentum_and_gain_no_energy():
 def test_a_block_creeps_below_the_stiction_velocity_or_slides_as_coulomb_says():
     """tan 20° = 0.364: 0.73 of the friction of 0.5."""
     z = 0.05 - 9.81 * np.cos(np.radians(20)) / 4e5
-    held = simulator(block(), material(friction=0.5), gravity=inclined(20)).run([*UPRIGHT, 0, 0, z], np.zeros(6), 1.0)
+    rubs = lambda mu: {"contact_friction.block": mu, "contact_friction.world": mu}
+    sim = simulator(block(), material(), gravity=inclined(20), parameters=rubs(0.5))
+    held, slid = (sim.run([*UPRIGHT, 0, 0, z], np.zeros(6), 1.0, parameters=rubs(mu)) for mu in (0.5, 0.3))
     assert 0.0 < held.v[-1, 3] < 1e-4 and held.q[-1, 4] < 1e-4
     assert np.abs(held("contacts.force")[-1].sum(axis=0) + np.array(inclined(20))).max() < 1e-6
-    slid = simulator(block(), material(friction=0.3), gravity=inclined(20)).run([*UPRIGHT, 0, 0, z], np.zeros(6), 1.0)
     a = 9.81 * (np.sin(np.radians(20)) - 0.3 * np.cos(np.radians(20)))
     assert abs((slid.v[-1, 3] - slid.v[500, 3]) / 0.5 - a) < 1e-6 * 9.81
 
 
-@pytest.mark.parametrize("angle", np.radians([0.0, 13.0, 45.0, 77.0, 90.0]))
-def test_friction_is_round(angle):
-    """Pushed with 0.99 of its friction a body sticks; with 1.01 it slides along the push."""
+def test_friction_is_round():
+    """Pushed with 0.99 of its friction a body sticks; with 1.01 it slides along the push, any way."""
+    angles = np.radians([0.0, 13.0, 45.0, 77.0, 90.0])
+    along = 0.5 * 9.81 * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    sim = simulator(point(), material(), controller=lambda t, q, v, push: push, parameters={"push": along[0]})
     for share in (0.99, 1.01):
-        push = share * 0.5 * 9.81 * np.array([np.cos(angle), np.sin(angle), 0.0])
-        run = simulator(point(), material(), controller=lambda t, q, v, push=push: push).run([0, 0, 0.1 - 9.81e-5], np.zeros(3), 0.5)
-        speed = np.hypot(*run.v[-1, :2])
-        assert speed < 1e-4 if share < 1.0 else abs(speed - 0.01 * 0.5 * 9.81 * 0.5) < 1e-4
-        assert abs(np.arctan2(run.q[-1, 1], run.q[-1, 0]) - angle) < 1e-6
+        run = sim.run([0, 0, 0.1 - 9.81e-5], np.zeros(3), 0.5, record_every=500, parameters={"push": share * along})
+        speed = np.hypot(*run.v[:, -1, :2].T)
+        assert (speed < 1e-4).all() if share < 1.0 else np.abs(speed - 0.01 * 0.5 * 9.81 * 0.5).max() < 1e-4
+        assert np.abs(np.arctan2(run.q[:, -1, 1], run.q[:, -1, 0]) - angles).max() < 1e-6
 
 
 def test_a_ball_rolls_down_an_incline():
     """x = 5/14 g sin 15° t²: Drake's own test of this allows 5.5e-4 m."""
     start = [*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6)
-    rolls, slides = (simulator(ball(), material(1e7, 0.0, mu), slow=1e-5, gravity=inclined(15)).run(*start, 1.0, record_every=1000)
-                     for mu in (1.0, 0.05))  # fmt: skip
+    rubs = lambda mu: {"contact_friction.ball": mu, "contact_friction.world": mu}
+    sim = simulator(ball(), material(1e7, 0.0), slow=1e-5, gravity=inclined(15), parameters=rubs(0.5))
+    rolls, slides = (sim.run(*start, 1.0, record_every=1000, parameters=rubs(mu)) for mu in (1.0, 0.05))
     assert abs(rolls.q[-1, 4] - 0.906791) < 1e-4 and abs(rolls("contacts.slip")[-1, 0]) < 1e-4
     a = 9.81 * (np.sin(np.radians(15)) - 0.05 * np.cos(np.radians(15)))
     assert abs(slides.q[-1, 4] - 0.5 * a) < 1e-4
@@ -117,24 +131,30 @@ def test_static_friction_holds_more_than_kinetic():
 
 
 def test_balls_on_a_pushed_box():
-    """25 balls of 1 kg roll on a box of 10 kg that is pushed by 150 N over rough ground, any way (the RAI group's SimBenchmark)."""
+    """Balls of 1 kg roll on a box of 10 kg that is pushed over rough ground, any way: the RAI group's SimBenchmark, with 6 balls for 25.
+
+    Balls are taken along with 2/7 of the box's acceleration a: P − 0.4 (10 + n) g = (10 + 2/7 n) a. Theirs are 150 N, 0.7385 and 0.2110.
+    """
+    n, a_box = 6, 0.7385
+    push = 0.4 * (10 + n) * 9.81 + (10 + 2 / 7 * n) * a_box
+    assert abs(0.4 * 35 * 9.81 + (10 + 2 / 7 * 25) * a_box - 150.0) < 1e-2
     ways = np.radians([0.0, 45.0, 70.0])
     along = np.stack([np.cos(ways), np.sin(ways), 0.0 * ways], axis=1)
-    model = engine.combine(box=block((20.0, 20.0, 1.0), 10.0, "box"), **{f"b{k}": ball(0.5, 1.0) for k in range(25)})
+    model = engine.combine(box=block((20.0, 20.0, 1.0), 10.0, "box"), **{f"b{k}": ball(0.5, 1.0) for k in range(n)})
     smooth = material(1e6, 20.0, 0.8)
-    pairs = [("box/box", f"b{k}/ball") for k in range(25)] + [("world", "box/box")]
+    pairs = [("box/box", f"b{k}/ball") for k in range(n)] + [("world", "box/box")]
     # the harmonic mean of these is 0.4 on the ground and 0.8 between them
     contacts = engine.Contacts(engine.HalfSpace(material=engine.ContactMaterial(2e6, 20.0, 0.8 * 0.4 / (2 * 0.8 - 0.4))), pairs, smooth)
     sim = engine.Simulator(model, contacts=contacts, forces=[lambda t, q, v, push: {"box/box": np.concatenate([np.zeros(3), push])}],
                            parameters={"push": np.zeros(3)})  # fmt: skip
-    places = [(3.0 * i, 3.0 * j, 1.5 - 9.81e-6) for i in range(-2, 3) for j in range(-2, 3)]
-    q0 = np.concatenate([[*UPRIGHT, 0, 0, 0.5 - 35 * 9.81 / 4e6], *([*UPRIGHT, *p] for p in places)])
-    run = sim.run(q0, np.zeros(model.nv), 1.0, record_every=500, parameters={"push": 150.0 * along})
+    places = [(3.0 * i, 3.0 * j, 1.5 - 9.81e-6) for i in range(-1, 2) for j in (-1, 1)]
+    q0 = np.concatenate([[*UPRIGHT, 0, 0, 0.5 - (10 + n) * 9.81 / 4e6], *([*UPRIGHT, *p] for p in places)])
+    run = sim.run(q0, np.zeros(model.nv), 1.0, record_every=500, parameters={"push": push * along})
     a = np.einsum("ni,ni->n", run.v[:, -1, 3:5] - run.v[:, 1, 3:5], along[:, :2]) / 0.5
     R = quaternion.to_matrix(run.q[:, :, 7:11])
     v = np.einsum("ntij,ntj->nti", R, run.v[:, :, 9:12])
     balls = np.einsum("ni,ni->n", v[:, -1] - v[:, 1], along) / 0.5
-    assert np.abs(a - 0.7385).max() < 1e-3 and np.abs(balls - 0.2110).max() < 1e-3
+    assert np.abs(a - a_box).max() < 1e-3 and np.abs(balls - 0.2110).max() < 1e-3
 
 
 # ---------------------------------------------------------------- impacts of corners
@@ -153,16 +173,16 @@ def test_a_rocking_block_loses_what_housner_says():
 
 def test_painleves_rod_goes_on_without_nan():
     """A rod that slides on its tip, on either side of μ = 4/3, where rigid bodies have no solution."""
-    for mu in (1.0, 1.6):
-        model = body("rod", inertia.box(1.0, (1.0, 0.02, 0.02)), "capsule", (0.01, 1.0))
-        ends = []
-        for dt in (4e-4, 2e-4, 1e-4):
-            q0 = [*quaternion.exp(np.array([0.0, 0.5, 0.0])), 0, 0, 0.5 * np.cos(0.5) + 0.01]
-            v0 = [0, 0, 0, *(so3.exp([0, -0.5, 0]) @ [1.0, 0, 0])]
-            run = simulator(model, material(1e5, 0.5, mu), dt=dt).run(q0, v0, 0.2)
-            assert np.isfinite(run.q).all()
-            ends.append(run.q[-1])
-        assert np.abs(ends[2] - ends[1]).max() < 0.7 * np.abs(ends[1] - ends[0]).max() + 1e-4
+    model, ends = body("rod", inertia.box(1.0, (1.0, 0.02, 0.02)), "capsule", (0.01, 1.0)), []
+    rubs = lambda mu: {"contact_friction.rod": mu, "contact_friction.world": mu}
+    q0 = [*quaternion.exp(np.array([0.0, 0.5, 0.0])), 0, 0, 0.5 * np.cos(0.5) + 0.01]
+    v0 = [0, 0, 0, *(so3.exp([0, -0.5, 0]) @ [1.0, 0, 0])]
+    for dt in (4e-4, 2e-4, 1e-4):
+        sim = simulator(model, material(1e5, 0.5), dt=dt, parameters=rubs(0.5))
+        run = sim.run(q0, v0, 0.2, parameters=rubs(np.array([1.0, 1.6])))
+        assert np.isfinite(run.q).all()
+        ends.append(run.q[:, -1])
+    assert (np.abs(ends[2] - ends[1]).max(axis=1) < 0.7 * np.abs(ends[1] - ends[0]).max(axis=1) + 1e-4).all()
 
 
 # ---------------------------------------------------------------- resting, gripping
@@ -190,12 +210,13 @@ def test_a_box_between_two_fingers_slips_where_it_is_accelerated_beyond_its_fric
                           axis=[1, 0, 0])
     model = engine.combine(hand=builder.model(), box=block((0.1, 0.05, 0.05)))
     F, mu, m = 10.0, 0.5, 1.0
+    pairs = [("hand/f-1", "box/block"), ("hand/f1", "box/block")]
+    sim = simulator(model, material(1e5, 0.5, mu), ground=False, pairs=pairs, parameters={"gravity": np.zeros(3)},
+                    controller=lambda t, q, v: np.array([F, -F, *np.zeros(6)]))  # fmt: skip
     for share in (0.999, 1.001):
         a = share * 2 * mu * F / m
-        pairs = [("hand/f-1", "box/block"), ("hand/f1", "box/block")]
-        sim = simulator(model, material(1e5, 0.5, mu), ground=False, gravity=(0, 0, -a), pairs=pairs,
-                        controller=lambda t, q, v: np.array([F, -F, *np.zeros(6)]))  # fmt: skip
-        run = sim.run([0.0, 0.0, *UPRIGHT, 0, 0, 0], np.zeros(8), 1.4, record_every=100)
+        down = {"gravity": np.array([0, 0, -a])}
+        run = sim.run([0.0, 0.0, *UPRIGHT, 0, 0, 0], np.zeros(8), 1.4, record_every=100, parameters=down)
         slides = (run.v[9, 7] - run.v[3, 7]) / (run.t[9] - run.t[3])
         assert slides == pytest.approx(2 * mu * F / m - a, abs=1e-5 * a)
         assert run.v[-1, 7] < run.v[3, 7] if share > 1 else abs(run.v[-1, 7]) < 1e-4
@@ -223,9 +244,9 @@ def test_neither_the_order_of_pairs_nor_neighbours_change_a_bit():
     pairs = [("a/ball", "b/block"), ("b/block", "c/ball"), ("a/ball", "c/ball")]
     q0 = np.array([*UPRIGHT, -0.05, 0.0, 0.35, *UPRIGHT, 0, 0, 0.1, *UPRIGHT, 0.06, 0.02, 0.62])
     v0 = np.linspace(-0.5, 0.5, 18)
-    first, turned = (simulator(model, material(), pairs=p).run(q0, v0, 0.3) for p in (pairs, pairs[::-1]))
-    np.testing.assert_array_equal(first.q, turned.q)
-    sim = simulator(model, material(), pairs=pairs)
+    sim, turned = (simulator(model, material(), pairs=p) for p in (pairs, pairs[::-1]))
+    first = sim.run(q0, v0, 0.3)
+    np.testing.assert_array_equal(first.q, turned.run(q0, v0, 0.3).q)
     rng = np.random.default_rng(0)
     V = v0 + rng.standard_normal((9, 18))
     V[4] = v0
@@ -290,20 +311,25 @@ def test_a_ball_that_may_pass_through_a_wall_is_noted():
 # ---------------------------------------------------------------- what is held, and what depends on velocities
 
 
-@pytest.mark.parametrize("damping", [0.0, 20.0, 60.0])
 @pytest.mark.parametrize("integrator", ["cg4", "ralston2"])
-def test_what_is_pressed_on_the_ground_stands_still_however_its_motor_damps(damping, integrator):
+def test_what_is_pressed_on_the_ground_stands_still_however_its_motor_damps(integrator):
     """10 N on 50 g: without the ground the motor would see 0.2 m/s at the end of a step."""
     builder = engine.Builder("press")
     builder.add_link("base")
     builder.add_link("tip", inertia=inertia.sphere(0.05, 0.01), collisions=[engine.Geometry("sphere", (0.01,))])
     builder.add_joint("slide", "prismatic", "base", "tip", axis=[0, 0, 1])
-    given = {"gravity": (0, 0, 0), "controller": lambda t, q, v: -10.0 - damping * v}
+    damped = np.array([0.0, 20.0, 60.0])
+    given = {"gravity": (0, 0, 0), "controller": lambda t, q, v, motor: -10.0 - motor * v, "parameters": {"motor": 0.0}}
     for surface in (material(1e4, 1.0), material(1e5, 1.0)):
-        run = simulator(builder.model(), surface, integrator=integrator, **given).run([0.01], [0.0], 2.0)
-        assert abs(run("contacts.force")[-1, 0, 2] - 10.0) < 1e-9 and abs(run.v[-1, 0]) < 1e-12 and abs(run.vdot[-1, 0]) < 1e-9
-    found = simulator(builder.model(), material(1e4, 1.0), **given).solve([0.01], [0.0], 1.0, 1e-8)
-    assert len(found) < 2000 and abs(found(1.0)[0][0] - 0.01 + 10.0 / 1e4) < 1e-7
+        sim = simulator(builder.model(), surface, integrator=integrator, **given)
+        run = sim.run([0.01], [0.0], 2.0, parameters={"motor": damped})
+        assert np.abs(run("contacts.force")[:, -1, 0, 2] - 10.0).max() < 1e-9
+        assert np.abs(run.v[:, -1, 0]).max() < 1e-12 and np.abs(run.vdot[:, -1, 0]).max() < 1e-9
+    if integrator == "cg4":                                                    # steps that choose their size are of one method
+        sim = simulator(builder.model(), material(1e4, 1.0), **given)
+        for motor in damped:
+            found = sim.solve([0.01], [0.0], 1.0, 1e-8, parameters={"motor": motor})
+            assert len(found) < 2000 and abs(found(1.0)[0][0] - 0.01 + 10.0 / 1e4) < 1e-7
 
 
 @pytest.mark.parametrize("what", ["stop", "friction"])

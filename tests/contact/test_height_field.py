@@ -51,19 +51,19 @@ def test_an_even_slope_is_an_inclined_plane(robot):
     np.testing.assert_allclose(one.v, two.v, atol=1e-8)
 
 
-@pytest.mark.parametrize("side", [0.0, 1e-4, -3e-3])
-def test_a_ball_lies_in_a_furrow_on_both_its_sides(side):
+def test_a_ball_lies_in_a_furrow_on_both_its_sides():
     """Two slopes of 30°: each carries m g / (2 cos 30°), wherever it was let go, and it lies still."""
     n = 41
     x = np.linspace(-1.0, 1.0, n)
     ground = land(np.tile(np.tan(np.pi / 6) * np.abs(x), (2, 1)), (2.0, 2.0))
     surface = material(1e5, **SOFT)
-    run = on(ground, ball(0.02, 1.0), surface).run([*UPRIGHT, side, 0.3, 0.03], np.zeros(6), 2.0, record_every=100)
-    force = run("contacts.force")[-1]
-    size = np.sort(np.linalg.norm(force, axis=1))
-    assert np.abs(force.sum(axis=0) - [0.0, 0.0, 9.81]).max() < 1e-6
-    np.testing.assert_allclose(size, [0.0, 0.0, *[9.81 / (2.0 * np.cos(np.pi / 6))] * 2], rtol=1e-4)
-    assert np.abs(run.v[-1]).max() < 1e-6 and abs(run.q[-1, 4]) < 1e-3
+    starts = [[*UPRIGHT, side, 0.3, 0.03] for side in (0.0, 1e-4, -3e-3)]
+    run = on(ground, ball(0.02, 1.0), surface).run(starts, np.zeros(6), 2.0, record_every=100)
+    force = run("contacts.force")[:, -1]
+    assert np.abs(force.sum(axis=1) - [0.0, 0.0, 9.81]).max() < 1e-6
+    for size in np.sort(np.linalg.norm(force, axis=2)):
+        np.testing.assert_allclose(size, [0.0, 0.0, *[9.81 / (2.0 * np.cos(np.pi / 6))] * 2], rtol=1e-4)
+    assert np.abs(run.v[:, -1]).max() < 1e-6 and np.abs(run.q[:, -1, 4]).max() < 1e-3
 
 
 def test_a_ball_in_a_bowl_swings_as_in_mujoco():
@@ -141,8 +141,8 @@ def test_plain_compiled_and_in_batch():
     ground, robot = land(rng.uniform(0.0, 0.05, (6, 5)), (2.0, 2.0)), block((0.3, 0.2, 0.1))
     sim = on(ground, robot, material())
     q0, v0 = np.array([*UPRIGHT, 0.1, 0.05, 0.075]), np.array([0.3, -0.2, 0.5, 0.1, 0.0, -0.3])
-    plain = on(ground, robot, material(), compiled=False).run(q0, v0, 0.02)
-    one, three = sim.run(q0, v0, 0.02), sim.run(np.stack([q0 + [0, 0, 0, 0, 0, 0, 1.0], q0, q0]), v0, 0.02)
+    plain = on(ground, robot, material(), compiled=False).run(q0, v0, 0.006)
+    one, three = sim.run(q0, v0, 0.006), sim.run(np.stack([q0 + [0, 0, 0, 0, 0, 0, 1.0], q0, q0]), v0, 0.006)
     assert np.abs(plain("contacts.force")).max() > 1.0
     np.testing.assert_allclose(one.q, plain.q, atol=1e-9)
     np.testing.assert_array_equal(three.q[2], three.q[1])

@@ -92,10 +92,10 @@ def close_step(c, x, u, h, name):
     close(B, columns(lambda v: system.state_diff(after(x, v), after(x, u)), u), 1e-9)
 
 
-@choices
-@pytest.mark.parametrize("kind", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(("kind", "attitude", "frame"), [(kind, *c) for k, kind in enumerate(BODIES.values())
+                                                         for j, c in enumerate(CHOICES) if (j + j // 2 + k) % 2 == 0])  # fmt: skip
 def test_jacobians_of_the_dynamics(interpreted, kind, attitude, frame):
-    """In coordinates, and in errors by their definition."""
+    """In coordinates, and in errors by their definition: every body in every attitude, in the one frame or the other."""
     body = kind(attitude=attitude, velocity_frame=frame)
     c, x = interpreted(body), body.build_state(moderate(CHOICES.index((attitude, frame))))
 
@@ -409,7 +409,7 @@ def test_what_is_recorded():
 def test_uncompiled_runs_are_the_compiled_ones(name, kind, attitude, frame):
     c = compiled(kind, attitude, frame)
     x = c.system.build_state(moderate())
-    for duration, every in ((0.1, 3), (0.095, 1)):
+    for duration, every in ((0.04, 3), (0.035, 1)):
         fast, slow = (c.simulate(x, duration, 0.01, controller=steering, integrator=name, record_every=every, compiled=compiled_run)
                       for compiled_run in (True, False))  # fmt: skip
         close(slow.t, fast.t, ROUNDED)

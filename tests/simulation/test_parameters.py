@@ -16,16 +16,20 @@ VALUES = {"mass.body": 3.3, "center.leg": [0.01, 0.0, 0.02], "displacement.hip":
 MATERIALS = {"contact_friction.world": 0.8, "contact_friction.foot": 0.3, "contact_stiffness.foot": 2e5, "contact_dissipation.foot": 0.3}
 
 
-def hopper():
-    """A body on a leg whose foot falls on the ground."""
+def hopper(rails=False):
+    """A body on a leg whose foot falls on the ground; one that floats, or slides on rails along x and z."""
     b = engine.Builder("hopper")
+    if rails:
+        b.add_link("world"), b.add_link("rail", inertia=inertia.sphere(0.5, 0.1))
     b.add_link("body", inertia=inertia.box(3.0, (0.3, 0.2, 0.1)))
     b.add_link("leg", inertia=inertia.capsule(1.0, 0.03, 0.3))
     b.add_link("foot", inertia=inertia.sphere(0.3, 0.05), collisions=[engine.Geometry("sphere", (0.05,))])
     losses = {"damping": 0.2, "friction": 0.1, "armature": 0.01}
     b.add_joint("hip", "revolute", "body", "leg", se3.pose(np.eye(3), [0, 0, -0.25]), axis=(0, 1, 0), **losses)
     b.add_joint("ankle", "fixed", "leg", "foot", se3.pose(np.eye(3), [0, 0, -0.2]))
-    return b.model(floating_base=True)
+    if rails:
+        b.add_joint("along", "prismatic", "world", "rail", axis=(1, 0, 0)), b.add_joint("up", "prismatic", "rail", "body", axis=(0, 0, 1))
+    return b.model(floating_base=not rails)
 
 
 @pytest.mark.parametrize("losses", ["implicit", "explicit"])
@@ -67,20 +71,20 @@ def test_losses_that_are_none_may_become_some():
 
 def test_gradients_by_every_kind():
     """Of a rollout through a contact, against differences."""
-    model = hopper()
+    model, start = hopper(rails=True), (START[0][[4, 6, 7]], START[1][[3, 5, 6]])
     nominal = {name: engine.model.parameters.nominal(model, name) for name in VALUES}
     nominal |= {name: MATERIALS[name] for name in ("contact_friction.foot", "contact_stiffness.foot")}
     ground, steps = engine.Contacts(engine.HalfSpace()), 40
     simulator = engine.Simulator(model, dt=1e-3, contacts=ground, parameters=nominal, joint_dynamics="implicit")
-    found = engine.rollout_gradient(simulator, *START, None, lambda t, q, v: v[3] + v[5] + q[7], steps=steps)
+    found = engine.rollout_gradient(simulator, *start, None, lambda t, q, v: v[0] + v[1] + q[2], steps=steps)
     for name in nominal:
         own, scale = np.asarray(nominal[name]), max(1.0, abs(float(np.max(nominal[name]))))
         for k in [*np.ndindex(own.shape)][-1:]:
             def end(s, name=name, own=own, k=k):
                 at = own.copy()
                 at[k] += s
-                run = simulator.run(*START, steps * 1e-3, parameters={name: at})
-                return run.v[-1, 3] + run.v[-1, 5] + run.q[-1, 7]
+                run = simulator.run(*start, steps * 1e-3, record_every=steps, parameters={name: at})
+                return run.v[-1, 0] + run.v[-1, 1] + run.q[-1, 2]
 
             slope = float(derivative(end, 1e-3 * scale))
             assert abs(float(found.parameters[name][k]) - slope) < 1e-5 * max(abs(slope), 1.0 / scale), name
