@@ -77,8 +77,8 @@ def parameters_of(file: str, model: engine.Model, said: Mapping[str, Any]) -> di
 
 
 def state_of(file: str, model: engine.Model, kind: str, given: Mapping[str, Any]) -> np.ndarray:
-    """Return q0 or v0: neutral but for entries that are given by their names."""
-    x, labels = model.neutral() if kind == "q" else np.zeros(model.nv), model.labels(kind)
+    """Return q0 or v0: as the robot's file has it, or neutral, but for entries that are given by their names."""
+    x, labels = model.initial() if kind == "q" else np.zeros(model.nv), model.labels(kind)
     for name, value in given.items():
         if name not in labels:
             raise Failure(f"'{file}': {kind}0 names '{name}'{nearest(name, labels)}; expected some of {', '.join(labels)}")

@@ -13,7 +13,7 @@ from engine.compiler import machine
 from engine.viewer.draw.context import graphics
 
 #: extras that are not for who uses the engine, or that are of others alone
-OTHERS = ("articulated-engine", "all", "demos", "docs", "tests")
+OTHERS = ("articulated-engine", "all", "demos", "tests")
 
 
 def doctor() -> None:

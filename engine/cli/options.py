@@ -52,9 +52,9 @@ seconds = expect(lambda x: 0 < x < math.inf, "seconds greater than zero")
 above_zero = expect(lambda x: 0 < x < math.inf, "a number greater than zero")
 finite = expect(lambda g: all(map(math.isfinite, g)), "three finite numbers, m/s²")
 
-Robot = Annotated[str, typer.Argument(metavar="ROBOT", help="A URDF file.")]
+Robot = Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's file: URDF, xacro, SDF or MJCF.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A recording (HDF5) that engine simulate, or Simulator.run(out=…), wrote.")]
-File = Annotated[str, typer.Argument(metavar="FILE", help="A URDF file, or a recording (HDF5).")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A robot's file (URDF, xacro, SDF, MJCF), or a recording (HDF5).")]
 Floating = Annotated[bool, typer.Option("--floating", help="Let the root link move freely in the world.")]
 Packages = Annotated[list[str] | None, typer.Option(metavar="DIR", help="A package, or a folder of packages (repeatable).")]
 UpAxis = Annotated[bool | None, typer.Option("--up-axis/--no-up-axis", help="Turn COLLADA meshes whose <up_axis> is not z; if not given "

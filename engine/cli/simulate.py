@@ -20,7 +20,8 @@ from engine.integrate import METHODS
 
 Array = np.ndarray
 Integrator = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.", callback=one_of(METHODS, "integrator "))]
-Start = Annotated[str, typer.Option(metavar="WHERE", help="neutral (all zero), random (within the limits), or a file (CSV or recording).")]
+Start = Annotated[str, typer.Option(metavar="WHERE", help="neutral (all zero), random (within the limits), or a file (CSV or recording); "
+                                "if not given as the robot's file has it.")]
 Velocity = Annotated[list[str] | None, typer.Option(metavar="WHAT", help="zero, random (standard normal), or NAME=VALUE (repeatable; the "
                      "rest is zero). If not given: the start file's; random for a random start; else zero.")]  # fmt: skip
 Ideal = Annotated[bool, typer.Option("--ideal-joints", help="Without the damping, friction and limits of the robot's file.")]
@@ -31,12 +32,12 @@ def simulate(
     duration: Annotated[float, typer.Option(metavar="S", help="How long, s.", callback=seconds)],
     out: Annotated[str, typer.Option(metavar="FILE", help="The recording to write (HDF5: .h5, .hdf5).")],
     floating: Floating = False,
-    dt: Annotated[float, typer.Option(metavar="S", help="The step, s.", callback=seconds)] = 1e-3,
+    dt: Annotated[float | None, typer.Option(metavar="S", help="The step, s; if not given the file's, or 1e-3.", callback=seconds)] = None,
     integrator: Integrator = "cg4",
     gravity: Gravity = None,
     zero_gravity: Weightless = False,
     record_every: Annotated[int, typer.Option(metavar="N", help="Keep every N-th state.", min=1)] = 1,
-    start: Start = "neutral",
+    start: Start = "",
     seed: Annotated[int | None, typer.Option(metavar="N", help="For what is random; 0 if none is given.", min=0)] = None,
     velocity: Velocity = None,
     ideal_joints: Ideal = False,
@@ -67,7 +68,10 @@ def simulate(
     model = engine.load(robot, floating_base=floating)
     note_described(model)
     q0, v0, said = first_state(model, start, seed or 0, velocity or [])
-    simulator = engine.Simulator(model, dt, integrator, GRAVITY if g is None else g, joint_dynamics=not ideal_joints)
+    says = model.described
+    dt = (says.dt if says else None) or 1e-3 if dt is None else dt
+    g = (says.gravity if says else None) or GRAVITY if g is None else g
+    simulator = engine.Simulator(model, dt, integrator, g, joint_dynamics=not ideal_joints)
     notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),
              "joint_dynamics": not ideal_joints, "begun": datetime.datetime.now(datetime.timezone.utc).isoformat()}  # fmt: skip
     record(simulator, out, lambda progress: simulator.run(
@@ -77,11 +81,13 @@ def simulate(
 def first_state(model: engine.Model, start: str, seed: int, velocity: Sequence[str]) -> tuple[Array, Array, str]:
     """Return q0 (nq), v0 (nv), and what they are in words."""
     rng = np.random.default_rng(seed)
-    q, v, said = model.neutral(), np.zeros(model.nv), start
-    if start == "random":
+    q, v, said = model.neutral(), np.zeros(model.nv), start or "neutral"
+    if not start and model.described is not None:
+        q, said = model.initial(), "as the file has it"
+    elif start == "random":
         q, v = model.random(rng)
         said = f"random, seed {seed}"
-    elif start != "neutral":
+    elif start not in ("", "neutral"):
         if not os.path.exists(start):
             raise Failure(f"--start {start} is no file, nor 'random' or 'neutral'{nearest(start, ['random', 'neutral'])}", 2)
         table, _ = read_table(start, None)

@@ -39,8 +39,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
     Raises
     ------
-    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, a header
-        or a self-test beside it that somebody else wrote
+    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, C, a
+        header or a self-test that somebody else wrote
 
     Examples
     --------
@@ -64,6 +64,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     e = exported(f, path.stem if name is None else name, part)
+    if suffix == ".c":
+        require_own(path)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
     require_own(head)
     require_own(test)

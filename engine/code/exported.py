@@ -38,7 +38,7 @@ RESERVED = {*FUNCTIONS, *TYPE.values()} | {
 }
 
 #: names of functions of the C library and of systems, which a linker may put in place of one's own
-LIBRARY = {
+LIBRARY = {"RESULTS", "SAMPLES", "apart", "expected", "found", "given", "ordered", "results", "wrong"} | {       # those of self-tests first
     "abort", "abs", "access", "alarm", "atexit", "atof", "atoi", "atol", "atoll", "bsearch", "calloc", "clock", "close",
     "connect", "div", "drand48", "dup", "erand48", "exit", "fclose", "feof", "fgetc", "fgets", "fopen", "fork", "fprintf",
     "fputs", "fread", "free", "fscanf", "fseek", "fwrite", "getc", "getenv", "index", "kill", "labs", "ldiv", "link", "listen",

@@ -114,7 +114,7 @@ def step_of(simulator: Simulator, name: str) -> Exported:
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
     state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
     p = plant.parameters.join(plant.values)
-    x0 = step.prepare(p, step.begun(model.neutral(), np.zeros(model.nv)))
+    x0 = step.prepare(p, step.begun(model.initial(), np.zeros(model.nv)))
     given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
              Value("x", (step.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "

@@ -22,8 +22,8 @@ PREAMBLE = """#include <float.h>
 #include <math.h>
 #include <stdint.h>
 
-#ifdef __FAST_MATH__
-#error "the results are meant to be the engine's, bit for bit; expected no -ffast-math"
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || __FINITE_MATH_ONLY__ + 0
+#error "the results are meant to be the engine's, bit for bit; expected no -ffast-math, nor what is part of it"
 #endif
 #if FLT_EVAL_METHOD != 0
 #error "doubles must round as doubles; expected FLT_EVAL_METHOD 0 (on 32-bit x86: -msse2 -mfpmath=sse)"
@@ -41,7 +41,7 @@ PREAMBLE = """#include <float.h>
 COMPILE = ("Results are the engine's, bit for bit: every operation rounds once, and fma() must round once too. Where the processor has "
            "such an instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library; define "
            "SOFT_FMA where that rounds twice. tan, asin, acos, atan, atan2, pow, fmod, and sin and cos beyond 2^46, are the C "
-           "library's.")  # fmt: skip
+           "library's. -ffp-contract=fast and -ffast-math change results.", WRITTEN)  # fmt: skip
 
 
 def comment(*paragraphs: str) -> str:
@@ -98,7 +98,7 @@ def source(e: Exported) -> tuple[str, int]:
     own_functions = needed(writer.helpers)
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
     wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], COMPILE), f'#include "{e.name}.h"', PREAMBLE, *wide, *soft,
+    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *wide, *soft,
              *own_functions, *writer.text,
              "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, "    return bad;", "}"])]  # fmt: skip
     return "\n\n".join(parts) + "\n", work

@@ -180,6 +180,8 @@ class Gufunc:
     # ------------------------------------------------------------ single calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(np.ndim(x) > len(s) for x, s in zip(args, self.program.shapes_in, strict=False)):
+            return self._general(*args, **kwargs)
         call = self._single if DIRECT else self._general
         type(self).__call__ = call  # type: ignore[method-assign]
         return call(*args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from engine.checks import EngineError
+from engine.checks import EngineError, writing
 
 __all__ = ["DocsError", "build"]
 
@@ -23,18 +23,23 @@ def build(out: str | Path) -> Path:
 
     Raises
     ------
-    DocsError : Sphinx is not installed, or there were warnings, which it prints
+    DocsError : Sphinx is not installed, the folder cannot be written, or there were warnings, which it prints
     """
     try:
         import furo  # noqa: F401
         import myst_parser  # noqa: F401
-        from sphinx.cmd.build import build_main
+        from sphinx.application import Sphinx
+        from sphinx.util.docutils import docutils_namespace, patch_docutils
     except ModuleNotFoundError as error:
         raise DocsError(f'the site needs {error.name}; expected pip install "articulated-engine[docs]"') from None
     if Path(out).exists() and not Path(out).is_dir():
         raise DocsError(f"'{out}' is a file; expected a folder to write the site to")
-    with tempfile.TemporaryDirectory() as kept:
-        code = build_main(["-q", "-W", "--keep-going", "-n", "-b", "html", "-d", kept, str(PAGES), str(out)])
-    if code:
+    with writing(Path(out), DocsError, begun=False):
+        Path(out).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()                                # whether files can be made there
+    with tempfile.TemporaryDirectory() as kept, patch_docutils(PAGES), docutils_namespace():
+        site = Sphinx(PAGES, PAGES, out, kept, "html", {"nitpicky": True}, status=None, warningiserror=True)
+        site.build()
+    if site.statuscode:
         raise DocsError(f"'{out}' is not as it should be: Sphinx warned, see above")
     return Path(out) / "index.html"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import engine
 
@@ -32,5 +34,14 @@ html_css_files = ["style.css"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "friendly", "native"
-# the pictures of the README lie beside the package, and an installed one is without
-suppress_warnings = [] if (HERE.parents[1] / "assets" / "gallery").exists() else ["image.not_readable"]
+
+
+def setup(app: Any) -> None:
+    """Leave out pictures that lie beside the package, where it is installed without them."""
+    app.connect("source-read", without_missing)
+
+
+def without_missing(app: Any, page: str, source: list[str]) -> None:
+    """Take links to pictures that are not there off a page."""
+    folder = (HERE / page).parent
+    source[0] = re.sub(r"!\[[^]]*\]\(([^)]+\.(?:gif|png))\)\n?", lambda link: link[0] if (folder / link[1]).exists() else "", source[0])

@@ -1,9 +1,13 @@
 """Environments for reinforcement learning, of Gymnasium's form: ``pip install "articulated-engine[gymnasium]"``."""
 
-from engine.gymnasium.env import Env
-from engine.gymnasium.environments import register
-from engine.gymnasium.task import EnvError
-from engine.gymnasium.vector_env import VectorEnv
+from engine.checks import require_packages
+
+require_packages("an environment of Gymnasium", "gymnasium", "gymnasium")
+
+from engine.gymnasium.env import Env  # noqa: E402
+from engine.gymnasium.environments import register  # noqa: E402
+from engine.gymnasium.task import EnvError  # noqa: E402
+from engine.gymnasium.vector_env import VectorEnv  # noqa: E402
 
 register()
 

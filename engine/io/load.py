@@ -10,7 +10,7 @@ from engine.io.errors import RobotFileError, short
 from engine.io.given import Given, given
 from engine.io.mjcf.mjcf import load_mjcf
 from engine.io.sdf.sdf import load_sdf
-from engine.io.urdf import XACRO, load_urdf
+from engine.io.urdf import XACRO, load_urdf, require_flag
 from engine.io.xml import outermost, root_of
 from engine.model import Model
 
@@ -44,6 +44,7 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     >>> load('<mujoco><worldbody><body name="bob"><joint name="pivot"/><geom size="0.1"/></body></worldbody></mujoco>').nv
     1
     """
+    require_flag(floating_base)
     said = given(path)
     data = said.read(EXPECTED)
     kind = outermost(data, said.encoding)

@@ -71,6 +71,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     >>> load_urdf('<robot name="stone"><link name="stone"/></robot>', floating_base=True)
     <model 'stone': 1 links, 1 joints, nq 7, nv 6>
     """
+    require_flag(floating_base)
     reader = Reader(path, package_dirs, up_axis)
     root = reader.root()
     reader.materials(root)
@@ -89,6 +90,12 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
         fault = f"link '{short(odd[0].name)}': {inertia.faults(odd[0].inertia)[0]}"
         warnings.warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning, stacklevel=2)
     return model
+
+
+def require_flag(floating_base: Any) -> None:
+    """Refuse what is neither true nor false."""
+    if not isinstance(floating_base, (bool, np.bool_)):
+        raise RobotFileError(f"floating_base is {short(repr(floating_base))}; expected True or False")
 
 
 class Reader:

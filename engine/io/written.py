@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import shown
+from engine.dynamics import GRAVITY
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.model import Geometry, Link, Model
 from engine.spatial import inertia
@@ -69,6 +70,8 @@ def said_of(model: Model) -> Iterable[str]:
     if (said := model.described) is not None:
         if not np.array_equal(said.q, model.neutral()):
             yield "the configuration described"
+        if said.gravity is not None and tuple(said.gravity) != GRAVITY:
+            yield "the gravity described"
         for what in ("constraints", "actuators", "forces", "keyframes", "sensors"):
             if getattr(said, what):
                 yield f"the {what} described"

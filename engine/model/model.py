@@ -249,6 +249,10 @@ class Model(ReadOnly):
         """Return the q of no motion: zeros, and identity quaternions (joint limits are not looked at)."""
         return self.manifold.neutral()
 
+    def initial(self) -> Array:
+        """Return the q (nq) in which its file has it, or the neutral one where that says nothing."""
+        return self.neutral() if self.described is None else self.described.q.copy()
+
     def within_limits(self, q: Array) -> Array:
         """Return q (nq) moved into the limits of joints with one coordinate of their own."""
         q = q.copy()

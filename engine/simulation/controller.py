@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.checks import nearest
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError
@@ -44,7 +45,9 @@ class Controller(Ticking):
                 what = "" if name == "tau" else f" for {name}"
                 raise SimulationError(f"{self.called.name} returned shape {np.shape(command)}{what}; "
                                       f"expected {self.takers[name]} for '{self.model.name}'")  # fmt: skip
-            found[name] = np.asarray(command)[()]
+            command = np.asarray(command)[()]
+            # an infinite one would end at the limits of what it drives, and nobody would know
+            found[name] = ops.where(ops.less(ops.absolute(command), np.inf), command, np.nan)
         return found, rate, memory
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:

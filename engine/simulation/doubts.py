@@ -21,8 +21,8 @@ BEYOND = 0.1
 DEEP = 0.2
 #: rad or m in a step: less is rest
 REST = 1e-9
-#: of so many records a half, in which a joint's velocity would change in a step by more than the largest it has; rad/s or m/s that is rest
-FEW, SLOW = 10, 1e-3
+#: in a share of so many records or more a joint's velocity changes in a step by more than it is around then; rad/s or m/s that is rest
+FEW, SHARE, SLOW = 10, 0.4, 1e-3
 #: rad in a step: a base that turns farther changes its velocity as much by turning
 SPUN = 0.3
 #: what the steps' errors of momentum may add up to, relative to the largest momentum
@@ -52,6 +52,19 @@ def require_within(model: Model, q: Array) -> None:
         units = "; expected radians" if worst > 2.0 * np.pi else ""
         warn(f"'{model.name}' starts outside its limits, joint '{name}' at {at:.6g} with limits {limits.lower:.6g} … {limits.upper:.6g}"
              f"{more}: stops push it back{units}", SimulationWarning)  # fmt: skip
+
+
+def neighbourly(v: Array) -> Array:
+    """Return the root mean square of a velocity (..., T, nv) over three records in a row; at the ends over two.
+
+    >>> neighbourly(np.array([[3.0], [4.0], [0.0]])).ravel().round(3)
+    array([3.536, 2.887, 2.828])
+    """
+    zero, n = np.zeros_like(v[..., :1, :]), v.shape[-2]
+    with np.errstate(over="ignore", invalid="ignore"):                         # of rollouts that are no numbers any more
+        squares = np.concatenate([zero, v * v, zero], axis=-2)
+        counts = np.minimum(np.minimum(np.arange(n) + 2, n + 1 - np.arange(n)), 3)[:, None]
+        return np.sqrt(sum(squares[..., k : k + n, :] for k in range(3)) / counts)
 
 
 class Doubts:
@@ -94,18 +107,18 @@ class Doubts:
                     "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
 
         self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
-        fastest = np.abs(v).max(axis=-2, keepdims=True, initial=0.0)
-        turning = (self.dt * np.abs(vdot) > fastest) & (fastest > SLOW)
+        around = neighbourly(v)
+        turning = (self.dt * np.abs(vdot) > around) & (around > SLOW)
         for b in (model.bodies[i] for i in model.roots):
             if b.kind.floats:                                                  # which may turn far in a step: another doubt
                 turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
-        turning &= (turning.mean(axis=-2, keepdims=True) > 0.5) & (len(t) >= FEW)
+        turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
 
         def chatters(k: tuple[int, ...]) -> str:
             i = int(turning[k].argmax())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
-                    "than it ever moves at (SI units): what acts on it is too stiff for the steps, and it chatters; expected a smaller dt, "
-                    "or gentler gains")  # fmt: skip
+                    "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
+                    "chatters; expected a smaller dt, or gentler gains")  # fmt: skip
 
         self._note("chatter", turning.any(axis=-1), t, chatters)
         for name, (depth, length) in depths(model, q).items() if self.limited else ():

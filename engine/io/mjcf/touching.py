@@ -79,6 +79,12 @@ class Touching:
                     self.notes.warn(node, f"the geom '{short(name)}' touches by a pair alone, which is not read")
         if not self.met:
             return None
+        far = {id(s): s.node for geoms in self.met.values() for pair in geoms for s in pair
+               if s.node.number("margin", 0.0) > s.node.number("gap", 0.0)}  # fmt: skip
+        if far:
+            node = next(iter(far.values()))
+            self.notes.warn(node, f"its margin of {node.number('margin', 0.0):g} m is not kept: it touches where it is, and in MuJoCo is "
+                                  f"held off as far ({len(far)} geom{'s' * (len(far) > 1)} in all)")  # fmt: skip
         for pair, geoms in self.met.items():
             self.compare(pair, geoms)
         materials = Surfaces(self.model, self.settings, self.notes).materials(self.solids, self.met, self.named)

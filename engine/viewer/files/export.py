@@ -32,7 +32,7 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
     fps : samples of the motion per second, 30 by default; in between, positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
-    q0, v0 : of a simulator, what the page begins with; the neutral configuration, at rest, by default
+    q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 
     Raises
     ------

@@ -106,7 +106,7 @@ class Still(Source):
 
     Attributes
     ----------
-    q : (instances, nq), neutral by default; it may be changed
+    q : (instances, nq), by default as its file has it; it may be changed
     first : as it was
     free : whether hands may change it
     """
@@ -115,7 +115,7 @@ class Still(Source):
 
     def __init__(self, model: Model, q: Any = None) -> None:
         super().__init__(model, (0.0, 0.0, 0.0))
-        self.q = np.atleast_2d(model.normalized(model.neutral() if q is None else q))
+        self.q = np.atleast_2d(model.normalized(model.initial() if q is None else q))
         self.first = self.q.copy()
 
     @property

@@ -43,7 +43,7 @@ def begun(source: Any, q0: Any, v0: Any) -> tuple[Any, Live | None]:
     """
     if isinstance(source, Simulator):
         model = source.model
-        live = Live(source, model.neutral() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
+        live = Live(source, model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0, paused=True)
         return live, live
     if v0 is not None:
         raise ViewerError(f"v0 is where a Simulator begins; expected none with a {type(source).__name__}")
