@@ -1,8 +1,7 @@
 """DQVI: its equations, what it keeps over long times, how Newton's method fares, and steps too long for it."""
 
-import re
-
 import functools
+import re
 
 import numpy as np
 import pytest
