@@ -257,7 +257,7 @@ def test_plain_is_compiled():
     model = engine.combine(a=ball(0.1, 1.0), b=block((0.3, 0.3, 0.2)))
     q0 = np.array([*UPRIGHT, -0.05, 0.0, 0.2995, *UPRIGHT, 0, 0, 0.0999])
     v0 = np.linspace(-0.5, 0.5, 12)
-    compiled, plain = (simulator(model, material(), compiled=c).run(q0, v0, 0.01) for c in (True, False))
+    compiled, plain = (simulator(model, material(), compiled=c).run(q0, v0, 0.005) for c in (True, False))
     np.testing.assert_allclose(compiled.q, plain.q, atol=1e-9)
     np.testing.assert_allclose(compiled("contacts.force"), plain("contacts.force"), atol=1e-5)
     assert np.abs(plain("contacts.force")).max() > 1.0

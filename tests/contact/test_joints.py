@@ -168,7 +168,7 @@ def test_slopes_are_the_derivatives_of_impulses(seed):
 
 
 @pytest.mark.parametrize(("loss", "e"), [
-    (0.01, 0.993377), (0.1, 0.937476), (0.5, 0.748435), (1.0, 0.593624), (2.0, 0.410720), (5.0, 0.196980),
+    (0.01, 0.993377), (0.5, 0.748435), (2.0, 0.410720), (5.0, 0.196980),
 ])  # fmt: skip
 def test_hunt_and_crossley_bounce(loss, e):
     """Restitution e of u = d v_in, u − ln(1 + u) = −eu − ln(1 − eu), at 200 steps of a contact and, four times closer, at 400."""

@@ -52,14 +52,14 @@ def test_balls_that_touch_share_the_blow(demo):
 
 
 def test_stack(demo, tmp_path):
-    said = demo("stack", "--boxes", 3)
+    said = demo("stack", "--boxes", 2)
     loads = [float(x) for x in re.search(r"with (.*) boxes' weights", said).group(1).split(", ")]
-    assert np.abs(np.array(loads) - [3.0, 2.0, 1.0]).max() < 0.03
+    assert np.abs(np.array(loads) - [2.0, 1.0]).max() < 0.03
     motion = engine.load_trajectory(tmp_path / "stack.h5")
     standing = motion.t < 0.6
-    tops = np.array([motion.pose(f"box{k}/box")[:, :3, 3] for k in range(3)])
+    tops = np.array([motion.pose(f"box{k}/box")[:, :3, 3] for k in range(2)])
     assert np.ptp(tops[:, standing], axis=1).max() < 2e-3                      # it stands
-    assert tops[2, -1, 2] < 0.45                                               # and falls
+    assert tops[1, -1, 2] < 0.25                                               # and falls
     assert (tops[..., 2] > 0.1 - 0.01).all()                                   # nothing into the ground
     begun, left = numbers(r"energy +(\S+) J, (\S+) J at the end", said)
     assert left < begun

@@ -60,21 +60,16 @@ def test_receding(demo):
     assert off[0] < 15 and off[1] < 5
 
 
-def test_monte_carlo(demo):
-    said = demo("monte_carlo", "--rollouts", 200)
+@pytest.mark.filterwarnings("ignore")                                          # Dask's, of the worker that dies
+def test_monte_carlo_alone_again_and_on_a_cluster(demo, tmp_path):
+    said = demo("monte_carlo", "--rollouts", 100)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
     figures = re.findall(r"median.*|SHA-256 \w+", said)
-    assert re.findall(r"median.*|SHA-256 \w+", demo("monte_carlo", "--rollouts", 200, looks=False)) == figures  # the runs are there
-
-
-@pytest.mark.filterwarnings("ignore")                                          # Dask's, of the worker that dies
-def test_cluster(demo, tmp_path):
+    assert re.findall(r"median.*|SHA-256 \w+", demo("monte_carlo", "--rollouts", 100, looks=False)) == figures  # the runs are there
     pytest.importorskip("distributed")
-    alone = demo("monte_carlo", "--rollouts", 200, looks=False)
-    said = demo("cluster", "--rollouts", 200)
-    assert "killed worker" in said
-    assert re.findall(r"median.*|SHA-256 \w+", said) == re.findall(r"median.*|SHA-256 \w+", alone)
-    assert len(engine.load_campaign(tmp_path / "cluster_200")("gap")) == 200
+    said = demo("cluster", "--rollouts", 100, looks=False)
+    assert "killed worker" in said and re.findall(r"median.*|SHA-256 \w+", said) == figures
+    assert len(engine.load_campaign(tmp_path / "cluster_100")("gap")) == 100
 
 
 def test_identify(demo):

@@ -24,7 +24,7 @@ def test_dzhanibekov(demo):
 
 
 def test_integrators(demo):
-    said = demo("integrators", "--duration", 100)
+    said = demo("integrators", "--duration", 20)
     rows = re.findall(r"^(\w+) +(\d) +(\S+) +(\S+)$", said, re.M)
     assert len(rows) >= 8
     for name, order, measured, drift in rows:

@@ -22,7 +22,9 @@ def taken(*names):
 # ---------------------------------------------------------------- plain = interpreted = compiled
 
 
-@taken("forced", "product")
+@pytest.mark.parametrize(("method", "name"), [(m, name) for k, m in enumerate(METHODS.values()) for name in ("forced", "product")
+                                              if cases()[name].takes(m) and (name == "forced" or m.implicit or k % 2)],
+                         ids=lambda x: getattr(x, "name", x))  # fmt: skip
 def test_three_lives(method, name):
     """The last step is long: implicit methods take many passes, or cut it."""
     case = cases()[name]

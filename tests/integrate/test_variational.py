@@ -1,5 +1,6 @@
 """DQVI: its equations, what it keeps over long times, how Newton's method fares, and steps too long for it."""
 
+import functools
 import re
 
 import numpy as np
@@ -139,11 +140,16 @@ def test_how_often_newtons_method_converges(turn, share):
 # ---------------------------------------------------------------- steps too long
 
 
+@functools.cache
+def body(seed):
+    return free_body(dense(seed), TWIST)
+
+
 @pytest.mark.parametrize("turn", [1.0, 1.5, 3.0])
 def test_a_long_step_is_never_silently_wrong(turn):
     """What is returned is a coarse step's result, not that of another root of (1), which can be off by anything."""
     for seed in (0, 4, 7, 10):
-        case, x = free_body(dense(seed), TWIST), states(turn, 300)
+        case, x = body(seed), states(turn, 300)
         end, true = run(DQVI, case, 1.0, [1], x)[:, 0], run(METHODS["cg4"], case, 1 / 200, [200], x)[:, 0]
         assert np.linalg.norm(MOTION.minus(true[:, :7], end[:, :7])[:, :3], axis=1).max() < 0.4 * turn
         assert np.abs(energy(case, end) / energy(case, x) - 1).max() < 0.2
