@@ -59,7 +59,7 @@ def bang_bang(t, q, v):
 
 def sliding_mode(t, q, v):
     s = v + 2.0 * (q - GOAL)
-    return -6.0 * np.tanh(s / 0.05) - KD * v
+    return -6.0 * np.tanh(s / 0.5) - KD * v
 
 
 def gain_schedule(t, q, v):
