@@ -38,7 +38,7 @@ for name, ask in {{
     "render": lambda: engine.render(motion), "view": lambda: engine.view(motion), "export": lambda: engine.export(motion, "run.html"),
     "serve": lambda: engine.serve(motion), "widget": lambda: engine.Widget(model), "plot": lambda: motion.plot("run.png"),
     "table": lambda: motion.to_pandas(), "dataset": lambda: motion.to_xarray(), "runs": lambda: engine.load_campaign("runs").dataset(),
-    "bucket": lambda: engine.load_campaign("s3://a/b"),
+    "bucket": lambda: engine.load_campaign("s3://a/b"), "learn": lambda: __import__("engine.gymnasium"),
 }}.items():
     try:
         said[name] = "nothing", str(ask())
@@ -47,7 +47,7 @@ for name, ask in {{
 print(json.dumps(said))
 """
 EXTRAS = {"render": "viewer", "view": "viewer", "export": "viewer", "serve": "web", "widget": "web", "plot": "plots", "table": "tables",
-          "dataset": "tables", "runs": "tables", "bucket": "cloud"}  # fmt: skip
+          "dataset": "tables", "runs": "tables", "bucket": "cloud", "learn": "gymnasium"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

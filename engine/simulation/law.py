@@ -205,8 +205,11 @@ class Called:
                 good = False
             if not good:
                 raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
-            if s.q.dtype != object and a.dtype != object and not np.isfinite(a).all():
-                raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
+            if np.isfinite(np.array([y for y in a.ravel().tolist() if isinstance(y, (int, float))], dtype=float)).all():
+                continue
+            if s.q.dtype == object:                                            # in every state that there is
+                raise SimulationError(f"{self.name} returned {shown(x)}; expected finite numbers")
+            raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
 
 
 def noisy(fn: Callable[..., Any]) -> Callable[..., Any]:

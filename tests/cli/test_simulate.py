@@ -101,3 +101,14 @@ def test_a_terminal_sees_a_bar(here):
     os.close(leader)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     assert re.search(r"simulating .*30000/30000 steps, [\d,]+/s", text) and "30001 records of 'arm'" in text
+
+
+def test_a_robot_begins_where_its_file_has_it(here, capsys):
+    """With the file's gravity and step, unless others are given."""
+    Path("stone.xml").write_text("""<mujoco model="stone"><option gravity="0 0 -1.6" timestep="0.0005"/><worldbody>
+        <body pos="0 0 2"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/></body></worldbody></mujoco>""")
+    for options, z, dt, g in ((), 2.0, 0.0005, -1.6), (("--start", "neutral", "--dt", 0.01, "--gravity", 0, 0, -3), 0.0, 0.01, -3.0):
+        assert run("simulate", "stone.xml", "--duration", 0.1, "--out", "run.h5", "--overwrite", *options) == 0
+        motion = load_trajectory("run.h5")
+        assert motion.q[0, 6] == z and motion.gravity == (0.0, 0.0, g) and abs(motion.t[1] - dt) < 1e-15
+        assert abs(motion.vdot[0, 5] - g) < 1e-15

@@ -34,6 +34,7 @@ def dot():
     ("dot.c", {"name": "while"}, "name is 'while', which C or its library has already; expected another"),
     ("sin.c", {}, "name is 'sin', which C or its library has already"),
     ("random.so", {}, "name is 'random', which C or its library has already"),
+    ("dot.c", {"name": "given"}, "name is 'given', which C or its library has already"),
     ("dot.c", {"name": 3}, "name is 3; expected an identifier of C"),
     ("dot.o", {"target": "aarch46"}, r"target is 'aarch46' \(did you mean 'aarch64'\?\); expected one of x86-64, aarch64, riscv64, thumb"),
     ("dot.c", {"target": "aarch64"}, "target is 'aarch64' for 'dot.c'; expected one for a .o alone"),
@@ -69,7 +70,7 @@ def test_a_header_that_cannot_be_written(dot, tmp_path):
 
 
 def test_what_somebody_else_wrote_stays(dot, tmp_path):
-    for name in ("dot.h", "dot_test.c"):
+    for name in ("dot.c", "dot.h", "dot_test.c"):
         (tmp_path / name).write_text("// mine")
         with pytest.raises(ExportError, match=f"{name}' is there already, and no export wrote it; expected another name"):
             export_code(dot, tmp_path / "dot.c")

@@ -123,3 +123,17 @@ def test_a_file_is_no_folder(tmp_path):
     with pytest.raises(engine.docs.DocsError, match="is a file; expected a folder"):
         engine.docs.build(tmp_path / "site")
     assert (tmp_path / "site").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "site").write_text("mine")
+    with pytest.raises(engine.docs.DocsError, match=r"cannot be written \(Not a directory\); expected a path that can be written"):
+        engine.docs.build(tmp_path / "site" / "inside")
+
+
+def test_pictures_that_are_not_there_are_left_out():
+    from engine.docs.conf import without_missing
+
+    text = ["a\n![gone](pictures/gone.png)\nb ![there](pictures/demo-stack.png)\n"]
+    without_missing(None, "gallery", text)
+    assert text == ["a\nb ![there](pictures/demo-stack.png)\n"]

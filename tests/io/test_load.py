@@ -63,3 +63,9 @@ def test_sdf_says_what_besides_the_tree_and_is_simulated():
     assert motion.q[-1, 6] == pytest.approx(-0.8) and engine.check(world).ok
     with pytest.raises(RobotFileError, match="floating_base=True is not for SDF"):
         load(world, floating_base=True)
+
+
+@pytest.mark.parametrize("text", ["<robot name='a'><link name='a'/></robot>", "<mujoco><worldbody/></mujoco>"])
+def test_a_floating_base_is_true_or_false(text):
+    with pytest.raises(engine.RobotFileError, match="floating_base is 'yes'; expected True or False"):
+        engine.load(text, floating_base="yes")

@@ -142,3 +142,13 @@ def test_absurd_softness_is_no_traceback(what):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotFileWarning)
         load(falling(f'<geom size="0.1" {what}/>', 0.5, FLOOR))
+
+
+def test_a_margin_is_not_kept_and_said():
+    """MuJoCo holds bodies off by it; where a gap is as large it does nothing."""
+    for margins, told in (('margin="0.05"', True), ('margin="0.05" gap="0.05"', False), ("", False)):
+        text = falling(f"<geom size='0.1' {margins}/>", 1.0)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            load(text)
+        assert any("its margin of 0.05 m is not kept" in str(w.message) for w in said) == told

@@ -417,3 +417,17 @@ def test_a_long_chain_tracks():
     reference = minimum_jerk(model, q, -q, 1.0)
     trajectory = engine.Simulator(model, dt=1e-3, controller=controllers.computed_torque(model, reference)).run(q, np.zeros(12), 1.2)
     assert np.abs(trajectory.q[-1] + q).max() < 1e-6
+
+
+@pytest.mark.parametrize(("wrong", "text"), [
+    (lambda t, q, v: 1.0 / (0.0 * v), "lambda> returned .*inf.*; expected finite numbers"),
+    (lambda t, q, v: -np.log(np.abs(v)), "lambda> returns NaN or infinity at t = 0 s"),
+    (lambda t, q, v: np.full(1, np.nan), r"lambda> returned array\(\[nan\]\); expected finite numbers"),
+])  # fmt: skip
+def test_an_infinite_command_ends_the_run(wrong, text):
+    """Though the joints' efforts would clip it."""
+    arm = engine.Builder("arm")
+    arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.from_mass(1.0, [0, 0, 0.1], 0.01 * np.eye(3)))
+    arm.add_joint("elbow", "revolute", "base", "rod", axis=[0, 1, 0], limits=engine.Limits(effort=5.0))
+    with pytest.raises(engine.SimulationError, match=text):
+        engine.Simulator(arm.model(), controller=wrong).run([0.1], [0.0], 0.01)
