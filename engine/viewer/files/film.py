@@ -79,6 +79,8 @@ def checked(path: str | Path, size: tuple[int, int], fps: float, count: int | No
     kind = path.suffix.lower()
     if kind not in kinds:
         raise ViewerError(f"'{path}' ends in '{path.suffix}'; expected {', '.join(kinds)}, or a folder that is there")
+    if kind not in (*STILLS, ".gif"):
+        require_packages("a film", "video", "av", error=ViewerError)
     if not path.parent.is_dir():
         raise ViewerError(f"there is no folder '{path.parent}' for '{path.name}'; expected one that is there")
     if path.is_dir() or not all(os.access(x, os.W_OK) for x in (path, path.resolve().parent) if x.exists()):
@@ -164,7 +166,6 @@ def placing(new: Path, path: Path) -> Iterator[None]:
 
 def write_mp4(path: Path, frames: Iterator[Array], size: tuple[int, int], fps: float) -> None:
     """Write H.264, 4:2:0 in the colours of BT.709, visually lossless, its index in front so that it plays while it loads."""
-    require_packages("a film", "video", "av", error=ViewerError)
     import av
 
     w, h = (n + n % 2 for n in size)
