@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import nearest, shown
+from engine.checks import nearest, shown, warn
 from engine.model.described import together
 from engine.model.errors import ModelError
 from engine.model.model import Model
@@ -56,6 +56,10 @@ def combine(**robots: Model | Mounted) -> Model:
     ------
     ModelError : no robots, what is no model, a name with a slash, or a link to stand on that is not there
 
+    Warns
+    -----
+    EngineWarning : a robot's file describes contacts, which are left out
+
     Examples
     --------
     >>> from engine.model import Builder
@@ -86,9 +90,12 @@ def combine(**robots: Model | Mounted) -> Model:
             armature[combined.v_slice(f"{name}/{b.joint.name}")] = model.armature[b.v]
     q = combined.neutral()
     for name, model in models.items():
-        start = model.neutral() if model.described is None else model.described.q
+        start = model.initial()
         for b in model.bodies:
             q[combined.q_slice(f"{name}/{b.joint.name}")] = start[b.q]
+    if touching := [f"'{name}'" for name, model in models.items() if model.described is not None and model.described.contacts is not None]:
+        warn(f"the contacts that the file of {' and '.join(touching)} describes are of one robot alone, and are left out; expected "
+             "contacts=engine.Contacts(...) for all of them")  # fmt: skip
     described = together(q, {name: model.described for name, model in models.items()})
     return replace(combined, armature=frozen(armature, (combined.nv,), "armature"), described=described)
 

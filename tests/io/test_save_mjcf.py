@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from engine import RobotFileWarning, combine, load, save_mjcf
+from engine.checks import EngineWarning
 from engine.io import RobotFileError
 from engine.model import Described, Keyframe, Part
 from tests.io.described import ROUNDING, differences, plain
@@ -171,7 +172,8 @@ def test_pairs_in_any_order_are_the_same_contacts(tmp_path):
 def test_robots_together_are_read_back(tmp_path):
     one = ARM.replace('<freejoint name="free"/>', '<joint name="free"/>').replace('<motor name="w" joint="free" gear="0 0 0 1 2 3"/>', "")
     one = one[: one.index("<keyframe>")] + "</mujoco>"
-    model = combine(a=read(one), b=read(one))
+    with pytest.warns(EngineWarning, match="the contacts that the file of 'a' and 'b' describes are of one robot alone, and are left out"):
+        model = combine(a=read(one), b=read(one))
     file, lost = saved(model, tmp_path / "again.xml")
     found = differences(model.described, again := read(file).described)
     assert len(again.forces) == len(model.described.forces) - 2 and lost.count("the force BoxDrag") == 1        # others have other names
