@@ -87,9 +87,18 @@ class Browser:
     def wait(self, code: str) -> None:
         """Until an expression is true."""
         end = time.monotonic() + PATIENCE
-        while not self.evaluate(code):
+        while not self.found(code):
             assert time.monotonic() < end, f"{code} did not become true; {self.faults}"
             time.sleep(0.02)
+
+    def found(self, code: str) -> Any:
+        """What code is, or nothing while a page makes way for itself, anew."""
+        try:
+            return self.evaluate(code)
+        except AssertionError as error:
+            if "navigated" not in str(error):
+                raise
+            return None
 
     def open(self, page: Path | str, address: str = "") -> None:
         """Open a file or a server's address, and wait for its first picture, or for what it says instead."""
