@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, SimulationError, combine, load, simulator_of
+from engine.checks import EngineWarning
 from engine.constraints import Ball, Coupling, Weld
 from engine.io import model_from_text, model_hash, model_text
 from engine.simulation.box_drag import BoxDrag
@@ -70,7 +71,8 @@ def test_models_without_keep_the_text_they_had():
 
 
 def test_combined_robots_keep_what_acts_on_each(arm):
-    both = combine(a=arm, b=arm)
+    with pytest.warns(EngineWarning, match="the contacts that the file of 'a' and 'b' describes are of one robot alone, and are left out"):
+        both = combine(a=arm, b=arm)
     said = both.described
     assert [made(p).name for p in said.actuators] == ["a/servo", "a/jet", "b/servo", "b/jet"]
     assert made(said.constraints[1]).joint1 == "b/k1" and said.contacts is None and said.keyframes == {}
