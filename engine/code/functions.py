@@ -20,7 +20,8 @@ from engine.compiler.kernels import Kernel
 from engine.compiler.lanes import Laned, laned
 from engine.compiler.operations import CALLS, OPERATIONS, Node, operands
 from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, TOGETHER, angles, fused, residence, returned, runs, segments
+from engine.compiler.schedule import STANDING, Stand, fused, runs, segments
+from engine.compiler.work import Work, laid_out
 
 #: nodes in one function of C, lanes of vectors at most, and how many angles are turned at a time
 SEGMENT, LANES, ANGLES = 400, 4, 8
@@ -67,29 +68,17 @@ class Writer:
         called = {node[1] for node in nodes if node[0] in CALLS}
         callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
         parts = segments(nodes, SEGMENT)
-        place, used = returned(nodes, program.functions)                       # node -> where in work it lies
-        turned = angles(nodes, made.together)
-        x, room = used, -(-len(turned) // ANGLES) * ANGLES                     # angles, their sines, their cosines
-        place |= {i: x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-                  for i, node in enumerate(nodes) if node[0] in ("sin", "cos") and node[1] in turned}  # fmt: skip
-        for i, node in enumerate(nodes):
-            if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
-                place[i] = place[node[1]]
-        slot, slots, _ = residence(nodes, outputs, parts, place, len(nodes) + 1, made.wide)
-        used += 3 * room
-        place |= {i: used + k for i, k in slot.items()}
-        arguments = used + slots
-        lent = arguments + max((program.functions[k].n_in for k in callees), default=0)
-        work = lent + max((w for _, w in callees.values()), default=0)
+        plan = laid_out(made, program.functions, callees, parts, len(nodes) + 1, ANGLES)
+        work = plan.size
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
         lines: list[str] = []
         parameters = f"{given}{', double *restrict work' if work else ''}"
         for s, part in enumerate(parts):
-            body = Body(self, program, made, slot, place, callees, arguments, lent, read)
-            if s == 0 and turned:
-                body.turn(turned, x, room)
+            body = Body(self, program, made, plan, callees, read)
+            if s == 0 and plan.turned:
+                body.turn(plan)
             for i in part:
                 body.emit(i)
                 body.lines += [f"{write(k)} = {body.number(i)};" for k in writes.get(i, ())]
@@ -118,10 +107,10 @@ class Body:
 
     width, D, B = 1, "double", "i1"                                            # for the table of operations: one number at a time
 
-    def __init__(self, writer: Writer, program: Program, made: Laned, slot: dict[int, int], place: dict[int, int],
-                 callees: dict[int, tuple[str, int]], arguments: int, lent: int, read: Any) -> None:  # fmt: skip
-        self.writer, self.program, self.nodes, self.wide, self.slot, self.place = writer, program, made.nodes, made.wide, slot, place
-        self.callees, self.arguments, self.lent, self.read = callees, arguments, lent, read
+    def __init__(self, writer: Writer, program: Program, made: Laned, plan: Work, callees: dict[int, tuple[str, int]], read: Any) -> None:
+        self.writer, self.program, self.nodes, self.wide = writer, program, made.nodes, made.wide
+        self.slot, self.place, self.arguments, self.lent = plan.slot, plan.place, plan.arguments, plan.lent
+        self.callees, self.read = callees, read
         self.truths = truth_values(made.nodes)
         self.module = self                                                     # whose functions the table of operations asks for
         self.lines: list[str] = []
@@ -235,9 +224,9 @@ class Body:
         self.helpers_of(name)
         return f"{name}({', '.join(given)})"
 
-    def turn(self, turned: Iterable[int], x: int, room: int) -> None:
-        """Statements that put angles, inputs, into work from x on, their sines and cosines ``room`` and twice that behind them."""
-        each = [self.value(i) for i in turned]
+    def turn(self, plan: Work) -> None:
+        """Statements that put angles, inputs, into work, and their sines and cosines behind them."""
+        each, x, room = [self.value(i) for i in plan.turned], plan.angles, plan.room
         self.lines += [f"work[{x + k}] = {(each + each[-1:] * room)[k]};" for k in range(room)]
         self.helpers_of("angles_of")
         self.lines.append(f"angles_of({self.at(x)}, {self.at(x + room)}, {self.at(x + 2 * room)}, {room});")
@@ -245,7 +234,7 @@ class Body:
     def at(self, k: int) -> str:
         return f"work + {k}" if k else "work"
 
-    def stands(self, i: int) -> tuple[str, int | None] | None:
+    def stands(self, i: int) -> Stand | None:
         """The array in which node i's number stands, and where in it, if it does; of a constant its text."""
         if self.nodes[i][0] == "const":
             return self.number(i), None
@@ -258,9 +247,8 @@ class Body:
 
     def pass_on(self, given: Sequence[int], first: int) -> None:
         """Statements that put nodes' numbers into work, from ``first`` on: what stands side by side in a loop."""
-        places = [self.stands(j) for j in given]
-        for k, n in runs(places):
-            if (place := places[k]) is None or n < TOGETHER:
+        for k, n, place in runs([self.stands(j) for j in given]):
+            if place is None:
                 for i in range(k, k + n):
                     number = self.number(given[i])                             # which may take statements of its own
                     self.lines.append(f"work[{first + i}] = {number};")

@@ -12,8 +12,8 @@ Layers, from the bottom up; a file imports from those named before it only:
   right sides), ``products`` (of matrices), ``philox`` (random numbers);
 - transformations: ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``trace`` (the
   program of a function);
-- running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``machine``
-  (the processor), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
+- running: ``interp`` (by NumPy); ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its
+  memory), ``machine`` (the processor), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``gufunc``, ``derivative``.
 """
 

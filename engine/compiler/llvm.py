@@ -21,8 +21,9 @@ from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, TOGETHER, angles, fused, residence, returned, runs, segments
+from engine.compiler.schedule import STANDING, Stand, fused, runs, segments
 from engine.compiler.vecmath import literal, splat, vector
+from engine.compiler.work import laid_out
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
@@ -125,12 +126,17 @@ end:
   ret void
 }}""")
 
-    def angles(self) -> tuple[str, int]:
-        """Name of the function for angles in memory, and how many lane vectors it takes at a time."""
-        lanes = self.width if self.width > 1 else 8
+    @property
+    def at_once(self) -> int:
+        """How many lane vectors of angles are turned at a time."""
+        return 1 if self.width > 1 else 8
+
+    def angles(self) -> str:
+        """Name of the function for angles in memory."""
+        lanes = self.width * self.at_once
         self.once("@far", vecmath.FAR)
         self.once(f"@near{lanes}", vecmath.near(lanes))
-        return self.once("@angles", vecmath.angles(lanes)), lanes // self.width
+        return self.once("@angles", vecmath.angles(lanes))
 
     def libm(self, name: str, arity: int) -> str:
         """Name of the function that is the C library's ``name`` on every lane."""
@@ -154,34 +160,19 @@ end:
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
-        place, size = returned(nodes, program.functions)        # node -> where in work it lies
-        turned = angles(nodes, made.together)
-        turn, at_once = self.angles() if turned else ("", 1)
-        x, room = size, -(-len(turned) // at_once) * at_once  # angles, their sines, their cosines
-        for i, node in enumerate(nodes):
-            if node[0] in ("sin", "cos") and node[1] in turned:
-                place[i] = x + turned[node[1]] + room * (1 if node[0] == "sin" else 2)
-        for i, node in enumerate(nodes):
-            if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
-                place[i] = place[node[1]]
-        slot, slots, leaving = residence(nodes, outputs, parts, place, self.registers() - SPARE, made.wide)
-        size += 3 * room
-        slot = {i: size + k for i, k in slot.items()}
-        arguments = size + slots
-        callee_work = arguments + max((program.functions[k].n_in for k in callees), default=0)
-        size = callee_work + max((work for _, work in callees.values()), default=0)
-        place |= slot
+        plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
+        slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        if turned:
+        if turned := [*plan.turned]:
             body = Body(self, made, slot, place, truths)
-            for k in range(room):
-                body.store(body.value(list(turned)[min(k, len(turned) - 1)]), "%work", x + k)
-            places = ", ".join(f"ptr {body.at('%work', x + k * room)}" for k in range(3))
-            body.lines.append(f"  call void {turn}({places}, i64 {room * self.width})")
+            for k in range(plan.room):
+                body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
+            places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
+            body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
             bodies.append((body, -1))
         for part in parts:
             body = Body(self, made, slot, place, truths)
@@ -208,7 +199,7 @@ end:
                 places = f"ptr %from{s}, ptr %to{s}, ptr %with{s}"
                 text.append(f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})")
         self.text.append("\n".join([*text, "  ret void", "}"]))
-        return name, size
+        return name, plan.size
 
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
@@ -294,7 +285,7 @@ class Body:
         x = self.nodes[i][1]
         return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
 
-    def stands(self, i: int) -> tuple[str, int | None] | None:
+    def stands(self, i: int) -> Stand | None:
         """Where in memory node i's number stands, if it does, or that it is zero."""
         op, *args = self.nodes[i]
         if op == "const":
@@ -307,9 +298,8 @@ class Body:
 
     def pass_on(self, given: Sequence[int], first: int) -> None:
         """Nodes' numbers to work, from ``first`` on: what stands side by side in memory all at once."""
-        places = [self.stands(j) for j in given]
-        for k, n in runs(places):
-            if (place := places[k]) is None or n < TOGETHER:
+        for k, n, place in runs([self.stands(j) for j in given]):
+            if place is None:
                 for i in range(k, k + n):
                     self.store(self.number(given[i]), "%work", first + i)
                 continue

@@ -98,22 +98,23 @@ def returned(nodes: list[Node], functions: Sequence[Program]) -> tuple[dict[int,
 
 #: what stands side by side and is passed on together: fewer are not worth a call
 TOGETHER = 4
+#: in what memory a number stands, and where; of a constant which, and None
+Stand = tuple[str, int | None]
 
 
-def runs(places: Sequence[tuple[str, int | None] | None]) -> Iterator[tuple[int, int]]:
-    """Yield what follows one another in memory as it is passed on, or is the same: the first's number, and how many they are.
+def runs(places: Sequence[Stand | None]) -> Iterator[tuple[int, int, Stand | None]]:
+    """Yield what is passed on together, as it follows one another in memory or is the same: the first's number, how many they are, and
+    where the first stands; None of those that go one by one, since they stand nowhere (None in ``places``) or are too few.
 
-    ``places`` say for each in what memory it stands, and where; of a constant which, and None; None alone: it goes by itself.
-
-    >>> list(runs([("work", 7), ("work", 8), ("in", 9), None, None, ("0.0", None), ("0.0", None)]))
-    [(0, 2), (2, 1), (3, 1), (4, 1), (5, 2)]
+    >>> list(runs([*[("work", k) for k in (7, 8, 9, 10)], ("in", 9), None, *[("0.0", None)] * 4]))
+    [(0, 4, ('work', 7)), (4, 1, None), (5, 1, None), (6, 4, ('0.0', None))]
     """
     k = 0
     while k < len(places):
         n, first = 1, places[k]
         while first and k + n < len(places) and places[k + n] == (first[0], None if first[1] is None else first[1] + n):
             n += 1
-        yield k, n
+        yield k, n, first if n >= TOGETHER else None
         k += n
 
 
