@@ -64,11 +64,9 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     e = exported(f, path.stem if name is None else name, part)
-    if suffix == ".c":
-        require_own(path)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
-    require_own(head)
-    require_own(test)
+    for own in (head, test, *([path] if suffix == ".c" else ())):
+        require_own(own)
     code, work, about = made(e, suffix, target)
     files = {head: header(e, work, about), test: script(e) if suffix == ".wasm" else selftest(e, work)}
     write_together({path: code, **{file: text.encode() for file, text in files.items()}})

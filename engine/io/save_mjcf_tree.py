@@ -38,7 +38,7 @@ class Tree:
                  ) -> None:  # fmt: skip
         self.model, self.file, self.lost, self.asset, self.world = model, file, lost, asset, world
         self.named, self.axes = named, axes
-        self.q = model.neutral() if model.described is None else model.described.q
+        self.q = model.initial()
         self.links = {link.name: link for link in model.links}
         self.below: dict[str, list[Joint]] = {}
         for joint in model.joints:

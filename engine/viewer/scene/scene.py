@@ -108,13 +108,9 @@ class Scene:
         (kind,) = given
         shapes, pose = made(kind, kinds[kind], size, color, self.extent[1])
         self.actors.append(added := thing(name or kind, shapes, moving, pose, self.carrier))
-        self.forget()                                                          # what was of the robots alone until now
-        return added
-
-    def forget(self) -> None:
-        """Forget what is known of all actors together, of which there are others now."""
-        for known in ("times", "points", "floor", "extent"):
+        for known in ("times", "points", "floor", "extent"):                   # of the robots alone until now
             self.__dict__.pop(known, None)
+        return added
 
     def reshape(self, geometry: str) -> None:
         """Show other shapes of the links: "visual" or "collision"."""
