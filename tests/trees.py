@@ -1,4 +1,4 @@
-"""Random kinematic trees to test on."""
+"""Kinematic trees to test on: random ones, and a flyer with an arm."""
 
 from __future__ import annotations
 
@@ -75,3 +75,14 @@ def random_placement(rng: np.random.Generator, oblique: bool = False) -> np.ndar
     if which == 1:
         return se3.pose(so3.about(np.eye(3)[rng.integers(3)], np.pi / 2 * rng.integers(1, 4)), p)
     return se3.pose(quaternion.to_matrix(quaternion.random(rng)), p)
+
+
+def flyer(joints: int, mass: float) -> Model:
+    """A bus of a mass, kg, that floats, with an arm of so many joints about its axes in turn."""
+    b = Builder("flyer")
+    b.add_link("bus", inertia=inertia.box(mass, (0.6, 0.5, 0.7)))
+    for k in range(joints):
+        b.add_link(f"link{k}", inertia=inertia.from_mass(float(joints - k), np.array([0.2, 0.01, -0.02]), 0.1 * np.eye(3)))
+        b.add_joint(f"joint{k}", "revolute", f"link{k - 1}" if k else "bus", f"link{k}", se3.pose(np.eye(3), np.array([0.4, 0.1, 0.0])),
+                    axis=np.eye(3)[k % 3])  # fmt: skip
+    return b.model(floating_base=True)

@@ -11,7 +11,8 @@ from engine import dynamics
 from engine.simulation import controllers
 from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
 from engine.simulation.controllers import minimum_jerk, minimum_jerk_pose
-from engine.spatial import inertia, quaternion, se3
+from engine.spatial import quaternion, se3
+from tests import trees
 from tests.bench.robots import chain
 from tests.numeric import derivative
 from tests.simulation.test_actuators import TILTED, boole, satellite
@@ -31,13 +32,7 @@ def flyer():
 @pytest.fixture(scope="module")
 def short():
     """A free flyer with four joints, one more than its base turns about."""
-    b = engine.Builder("short")
-    b.add_link("bus", inertia=inertia.box(50.0, (0.6, 0.5, 0.7)))
-    for k in range(4):
-        b.add_link(f"link{k}", inertia=inertia.from_mass(4.0 - k, [0.2, 0.01, -0.02], 0.1 * np.eye(3)))
-        b.add_joint(f"joint{k}", "revolute", f"link{k - 1}" if k else "bus", f"link{k}", se3.pose(np.eye(3), [0.4, 0.1, 0.0]),
-                    axis=np.eye(3)[k % 3])  # fmt: skip
-    model = b.model(floating_base=True)
+    model = trees.flyer(4, 50.0)
     return model, np.concatenate([quaternion.normalize(np.array([1.0, 0.2, -0.1, 0.3])), [1.0, 2.0, -1.0], HOME[:4]])
 
 

@@ -16,6 +16,7 @@ from engine import dynamics, integrate, ops
 from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
 from engine.simulation.forces import JointSpring, PointForce
 from engine.spatial import inertia, se3
+from tests import trees
 from tests.dynamics.oracle_mujoco import MuJoCo, built
 from tests.dynamics.oracle_mujoco import from_urdf as mujoco_from_urdf
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf
@@ -44,13 +45,7 @@ def slider(mass=2.0, **joint) -> engine.Model:
 @pytest.fixture(scope="module")
 def flyer():
     """A body that floats, with an arm of three joints."""
-    craft = engine.Builder("flyer")
-    craft.add_link("bus", inertia=inertia.box(30.0, (0.6, 0.5, 0.7)))
-    for k in range(3):
-        craft.add_link(f"link{k}", inertia=inertia.from_mass(3.0 - k, [0.2, 0.01, -0.02], 0.1 * np.eye(3)))
-        craft.add_joint(f"joint{k}", "revolute", f"link{k - 1}" if k else "bus", f"link{k}", se3.pose(np.eye(3), np.array([0.4, 0.1, 0.0])),
-                        axis=np.eye(3)[k])  # fmt: skip
-    model = craft.model(floating_base=True)
+    model = trees.flyer(3, 30.0)
     q, v = model.random(np.random.default_rng(1))
     return model, q, 0.1 * v
 
