@@ -32,7 +32,7 @@ ROOMS = {
     "convert": (PHYSICS, set()),
     "constraints": ({*PHYSICS, "dynamics"}, set()),
     "geometry": ({"checks", "ops", "spatial"}, {"scipy"}),
-    "contact": ({*PHYSICS, "dynamics", "geometry"}, set()),
+    "contact": ({*PHYSICS, "dynamics", "constraints", "geometry"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "integrate"}, set()),
     "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),

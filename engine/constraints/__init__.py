@@ -3,7 +3,7 @@
 from engine.constraints.inverse import constrained_inverse_dynamics
 from engine.constraints.kinds import Ball, Constraint, ConstraintError, Coupling, Distance, Grip, Hinge, Slider, Weld
 from engine.constraints.loops import Loops
-from engine.constraints.multipliers import constrained_dynamics, schur
+from engine.constraints.multipliers import Schur, constrained_dynamics, schur
 from engine.constraints.projection import (
     accelerations_beside,
     allowed,
@@ -12,12 +12,13 @@ from engine.constraints.projection import (
     farthest,
     generic_redundancy,
     in_words,
+    moved_whole,
     projected,
     redundancy,
 )
 
 __all__ = [
-    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Slider", "Weld", "accelerations_beside",
+    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Schur", "Slider", "Weld", "accelerations_beside",
     "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy",
-    "in_words", "projected", "redundancy", "schur",
+    "in_words", "moved_whole", "projected", "redundancy", "schur",
 ]  # fmt: skip

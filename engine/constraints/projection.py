@@ -17,7 +17,8 @@ import numpy as np
 from engine import ops
 from engine.constraints.kinds import ConstraintError
 from engine.constraints.loops import Held, Loops
-from engine.constraints.multipliers import accelerations, schur
+from engine.constraints.multipliers import Schur, accelerations, schur
+from engine.dynamics import crba
 from engine.model import Model
 
 Array = np.ndarray
@@ -58,6 +59,24 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
     x = ops.implicit(differentiated, x)
     q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
     return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
+
+
+def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> tuple[Array, Array]:
+    """Return q (nq) and v (nv) with the trees that follow others moved towards the constraints as rigid bodies, one step of (1) in which
+    joints keep their places and rates: two trees that a weld joins move as the one tree that they are. Traceable."""
+    roots = [k for i in loops.followers() for k in range(model.bodies[i].v.start, model.bodies[i].v.stop)]
+    if not roots:
+        return q, v
+    solver = Schur(crba(model, q)[np.ix_(roots, roots)], loops.jacobian(q, held)[:, roots])
+
+    def step(error: Array) -> Array:
+        d: list[Any] = [0.0] * model.nv
+        for k, y in zip(roots, solver.motion(solver.gentle(error)), strict=True):
+            d[k] = y
+        return ops.array(d)
+
+    on = model.manifold.plus(q, -step(loops.residual(q, held)))
+    return on, v - step(loops.jacobian(on, held) @ v)
 
 
 def beside(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:

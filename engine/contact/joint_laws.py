@@ -225,6 +225,12 @@ class Rubbing:
         """Nothing is known."""
         return self.known, True
 
+    def acting(self, v: Array) -> list[tuple[float, str]]:
+        """Return the impulses at v (nv) that are not zero, and their names."""
+        found = [(abs(float(law(rub.row.ratio * v[rub.row.j])[0])), f"the {name} of joint '{rub.row.joint}'")
+                 for rub in self.rubs for name, law in rub.laws]  # fmt: skip
+        return [(size, name) for size, name in found if size]
+
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv

@@ -1,4 +1,7 @@
-"""Newton's method for the convex problem of a step: v⁺ = argmin ½ (v − ṽ)ᵀ M (v − ṽ) + ℓ(v), with impulses γ = −∂ℓ/∂v."""
+"""Newton's method for the convex problem of a step: v⁺ = argmin ½ (v − ṽ)ᵀ M (v − ṽ) + ℓ(v), with impulses γ = −∂ℓ/∂v.
+
+Where constraints hold, among the v with J (v − ṽ) = 0: their impulses Jᵀ λ are part of every step of the method.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
+from engine.constraints import Schur
 
 Array = np.ndarray
 #: evaluations of the law: steps of Newton, and tries of a length along each
@@ -17,6 +22,10 @@ FLAT = 0.1
 NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
 LAST = 1e-9
+
+
+class Unsolved(EngineError):
+    """Raised on floats where Newton's method does not find the impulses of a step."""
 
 
 class Law(Protocol):
@@ -41,9 +50,13 @@ class Law(Protocol):
     def lagged(self, v: Array) -> tuple[Array, Any]:
         """Return what goes with v (nv) of that, and whether both agree."""
 
+    def acting(self, v: Array) -> list[tuple[float, str]]:
+        """Return what acts at v (nv), on floats: how much, N·s or N·m·s, and its name."""
 
-def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
-    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv) and the velocity ṽ = ``free`` (nv) of flight.
+
+def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = None) -> tuple[Array, Any]:
+    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, and the Jacobian
+    J (n, nv) of what constraints hold; J (start − ṽ) = 0.
 
     Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
     quadratically. Traceable: in a batch every sample stops by itself.
@@ -59,20 +72,22 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
     (True, True)
     """
-    n, leaves_first = len(start), slice(None, None, -1)         # in this order elimination keeps the tree's zeros
+    n = len(start)
 
     def advance(z: Array) -> tuple[Array, Any]:
-        v, d, (first, a, low, high, halve) = z[:n], z[n : 2 * n], z[2 * n :]
+        v, d, held, (first, a, low, high, halve) = z[:n], z[n : 2 * n], z[2 * n : -5], z[-5:]
         impulse, G = law.impulse(v)
         H, residual = M + G, M @ (v - free) - impulse
+        residual = residual if J is None else residual - held
         slope = residual @ d                                    # of the line along d, a of which has been gone
         flat = ops.logical_or(abs(slope) <= FLAT * abs(first), high - low <= NARROW)
 
         def onward() -> Array:
             """The next line, along Newton's direction."""
-            d = -ops.solve(H[leaves_first, leaves_first], residual[leaves_first])[leaves_first]
+            d, push = newton_step(H, residual, J)
             small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
-            return np.concatenate([v + d, d, [residual @ d, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
+            first = (residual if J is None else residual - push) @ d
+            return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
 
         def along() -> Array:
             """Another length on the same line: by its slope and curvature, or halfway, as the well of dry friction is narrow."""
@@ -80,10 +95,20 @@ def minimum(M: Array, free: Array, law: Law, start: Array) -> tuple[Array, Any]:
             newton = a - slope / ops.maximum(d @ (H @ d), 1e-300)
             usable = ops.logical_and(halve < 0.5, ops.logical_and(lower < newton, newton < upper))
             to = ops.where(usable, newton, 0.5 * (lower + upper))
-            return np.concatenate([v + (to - a) * d, d, [first, to, lower, upper, 1.0 - halve, 0.0]])
+            return np.concatenate([v + (to - a) * d, d, held, [first, to, lower, upper, 1.0 - halve, 0.0]])
 
-        z = ops.when(flat, onward, ops.when(ops.logical_not(flat), along, np.zeros(2 * n + 6)))
+        z = ops.when(flat, onward, ops.when(ops.logical_not(flat), along, np.zeros(2 * n + len(held) + 6)))
         return z[:-1], z[-1] > 0.5
 
-    z, found = ops.while_loop(advance, np.concatenate([start, np.zeros(n), [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
+    at_rest = np.zeros(n if J is None else 2 * n)               # no direction yet, and no impulse of the constraints
+    z, found = ops.while_loop(advance, np.concatenate([start, at_rest, [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
     return z[:n], found
+
+
+def newton_step(H: Array, residual: Array, J: Array | None) -> tuple[Array, Array]:
+    """Return d (nv) of H d = −residual + Jᵀ λ, J d = 0: what Newton's method adds to v, and Jᵀ λ (nv, or none without constraints)."""
+    if J is not None:
+        d, multipliers = Schur(H, J).accelerations(-residual, np.zeros(len(J)))
+        return d, J.T @ multipliers
+    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
+    return -ops.solve(H[leaves_first, leaves_first], residual[leaves_first])[leaves_first], np.zeros(0)

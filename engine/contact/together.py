@@ -42,6 +42,10 @@ class Together:
         known, agree = zip(*(law.lagged(v) for law in self.laws), strict=True)
         return np.concatenate(known), functools.reduce(ops.logical_and, agree)
 
+    def acting(self, v: Array) -> list[tuple[float, str]]:
+        """Return what acts at v (nv), of all of them."""
+        return [found for law in self.laws for found in law.acting(v)]
+
     def impulse(self, v: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
         given = [law.impulse(v) for law in self.laws]

@@ -108,6 +108,11 @@ class Touching:
 
     # ------------------------------------------------------------ what Newton's method asks
 
+    def acting(self, x: Array) -> list[tuple[float, str]]:
+        """Return the impulses at x (nv) that are not zero, and the names of their pairs."""
+        sizes = [float(np.linalg.norm(g.sum(axis=0))) for g in self.impulses(x)[0]]
+        return [(size, f"the contact of {p.pair.name}") for size, p in zip(sizes, self.patches, strict=True) if size]
+
     def impulse(self, x: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
         V, nv = self.axes.twists(x), len(x)

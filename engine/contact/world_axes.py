@@ -55,6 +55,14 @@ class WorldAxes:
             v[self.model.bodies[i].v] = se3.twist_to_child(self.poses[i], x[self.model.bodies[i].v])
         return np.array(v)
 
+    def force(self, tau: Array) -> Array:
+        """Return the generalized forces (nv) on x of those on v: S⁻ᵀ tau."""
+        seen = list(tau)
+        for i in self.roots:
+            own = self.model.bodies[i].v
+            seen[own] = se3.wrench_to_parent(self.poses[i], tau[own])
+        return np.array(seen)
+
     def force_back(self, tau: Array) -> Array:
         """Return the generalized forces (nv) on v of those on x: Sᵀ tau."""
         back = list(tau)

@@ -44,10 +44,6 @@ class NotFinite(SimulationError):
         self.wild, self.text = wild, f"{name} returns {what} at t = {t:.6g} s"
 
 
-class Unsolved(SimulationError):
-    """Raised on floats where the problem of a step's impulses has no solution that is found."""
-
-
 #: an argument beyond it has run away
 WILD = 1e100
 

@@ -21,10 +21,10 @@ from engine.constraints import (
     farthest,
     generic_redundancy,
     in_words,
+    moved_whole,
     projected,
     schur,
 )
-from engine.dynamics import crba
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 
@@ -36,8 +36,6 @@ FAR, NOTED = 0.1, 1e-6
 ROUNDING = 1e-14
 #: a command above it closes a grip
 CLOSES = 0.5
-#: the stiffness of constraints beside the mean inertia of a joint, where impulses are found
-RIGID = 1e7
 
 
 class Gripper(Component):
@@ -93,11 +91,9 @@ class Constraints:
         """Return v̇ (nv) and forces λ (n) of the constraints, not the smallest yet."""
         return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
 
-    def inertia(self, model: Model, q: Array, memories: Mapping[str, Array]) -> Array:
-        """Return M + ρ JᵀJ (nv, nv): what impulses move, where the constraints pass them on. The velocity that is left over of what they
-        forbid, of the size 1/ρ, the projection takes."""
-        M, J = crba(model, q), self.loops.jacobian(q, memories)
-        return M + RIGID * np.trace(M) / model.nv * (J.T @ J)
+    def response(self, model: Model, q: Array, force: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest."""
+        return schur(model, self.loops, q, memories).accelerations(force, np.zeros(self.loops.n))
 
     def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
         """Return what is recorded: how far the constraints are open, their forces, with those against generalized forces (nv) that
@@ -111,9 +107,13 @@ class Constraints:
 
     # ------------------------------------------------------------ after a step, and at its beginning
 
+    def moved_whole(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return q and v with trees moved towards the constraints as rigid bodies."""
+        return moved_whole(model, self.loops, q, v, memories)
+
     def projected(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return q and v on the constraints; NaN where they cannot be kept closed, and on floats an error."""
-        q_on, v_on, closed = projected(model, self.loops, q, v, memories)
+        q_on, v_on, closed = projected(model, self.loops, *self.moved_whole(model, q, v, memories), memories)
         if q_on.dtype != object and v_on.dtype != object and not closed and np.isfinite(q).all():
             raise SimulationError(f"{farthest(self.loops, q_on)[0]} cannot be kept closed; expected a smaller dt, gentler forces, or "
                                   "lengths that close in every configuration that is reached")  # fmt: skip

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.checks import warn
+from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import WILD, NotFinite, SimulationWarning, Unsolved
+from engine.simulation.component import WILD, NotFinite, SimulationWarning
 from engine.simulation.run import Diverged, Failures, Process
 from engine.simulation.step import Step
 

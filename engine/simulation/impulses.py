@@ -15,7 +15,7 @@ from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, 
 from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
-from engine.simulation.component import SimulationWarning, Unsolved
+from engine.simulation.component import SimulationWarning
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import moves_shapes, of_model
 from engine.simulation.parameters import own as stands
@@ -34,9 +34,10 @@ class Impulses:
     ----------
     conserved : the trees whose momentum is a state of its own
 
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), and
-    the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
-    as motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again.
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), the
+    generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
+    as motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again; and where constraints hold, the generalized
+    force (nv) of all that acts, which they resist.
     """
 
     def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...]) -> None:
@@ -52,19 +53,20 @@ class Impulses:
         return Impulses(self.joints and self.joints.of(values), self.contacts and self.contacts.of(model, values), self.conserved)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
-              inertia: Callable[[Model, Array], Array] = crba) -> Array:  # fmt: skip
+              jacobian: Callable[[Array], Array] | None = None) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
-        ``momenta`` (trees, 9); ``inertia(model, q)`` is what is moved (nv, nv)."""
+        ``momenta`` (trees, 9); ``jacobian(q)`` (n, nv) is of the constraints that hold."""
         joints = self.joints.step(h, before, q, free) if self.joints else None
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
 
             def rub() -> Array:
-                v = velocity_after(inertia(model, q), rubbing, before, free)
-                return np.concatenate([v, rubbing.lasting(v) / h])
+                v = velocity_after(crba(model, q), rubbing, before, free, jacobian and jacobian(q))
+                pushes = [rubbing.impulse(v)[0] / h] if jacobian else []
+                return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
 
-            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(model.nv)]))
+            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(2 * model.nv if jacobian else model.nv)]))
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
@@ -74,15 +76,17 @@ class Impulses:
 
             def corrected() -> Array:
                 flown = axes.seen(free)
-                x = velocity_after(axes.inertia(inertia(model, q)), law, axes.seen(before), flown)
+                J = np.array([axes.force(row) for row in jacobian(q)]) if jacobian else None
+                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), flown, J)
                 (impulses, lasting), v = touching.impulses(x), axes.back(x)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                return np.concatenate([v, changes.ravel(), *(f / h for pair in impulses for f in pair), lasting / h])
+                pushes = [axes.force_back(law.impulse(x)[0]) / h] if jacobian else []
+                return np.concatenate([v, changes.ravel(), *(f / h for pair in impulses for f in pair), lasting / h, *pushes])
 
             return ops.when(law.acts, corrected, nothing)
 
-        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + model.nv)])
+        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + (2 * model.nv if jacobian else model.nv))])
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
 
@@ -97,10 +101,10 @@ class Impulses:
         """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
         return self.contacts.passing(q, v, h) if self.contacts else False
 
-    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array]:
-        """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), and what lasts (nv)."""
-        v, P, f, lasting = np.split(after, np.cumsum([nv, 9 * self.trees, 3 * self.points]))
-        return v, P.reshape(-1, 9), f.reshape(-1, 3), lasting
+    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array, Array]:
+        """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), what lasts (nv), and what constraints resist (nv, or none)."""
+        v, P, f, lasting, pushes = np.split(after, np.cumsum([nv, 9 * self.trees, 3 * self.points, nv]))
+        return v, P.reshape(-1, 9), f.reshape(-1, 3), lasting, pushes
 
     def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
                  held: Callable[[Array, Array], tuple[Array, Array]],
@@ -109,7 +113,7 @@ class Impulses:
 
         ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q.
         """
-        v, changes, _, lasting = self.split(solved(after, free), len(free))
+        v, changes, _, lasting, _ = self.split(after, len(free))
         momenta = momenta + changes if self.trees else momenta
 
         def settle(q_moved: Array, v: Array) -> Array:
@@ -123,16 +127,17 @@ class Impulses:
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
         return x, v, P.reshape(momenta.shape), lasting
 
-    def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, dict[str, Any]]:
-        """Return what the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, add to v̇ (nv), and signals."""
-        v_after, _, forces, _ = self.split(solved(after, free), len(v))
+    def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, Array, dict[str, Any]]:
+        """Return what the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, add to v̇ (nv), the force that
+        constraints resist (nv, or none), and signals."""
+        v_after, _, forces, _, pushes = self.split(after, len(v))
         signals: dict[str, Any] = {}
         if self.joints:
             for name, impulse in self.joints.step(h, v, flown, free).parts(v_after).items():
                 signals |= {f"{name}.force": impulse / h, f"{name}.power": (impulse / h) @ (0.5 * (v + v_after))}
         if self.contacts:
             signals |= self.contacts.observed(q, v, forces, h)
-        return (v_after - free) / h, signals
+        return (v_after - free) / h, pushes, signals
 
 
 class Overlaps:
@@ -184,11 +189,3 @@ class Overlaps:
         if throws[worst] > THROWN:
             warn(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start, and are thrown apart with about "
                  f"{throws[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
-
-
-def solved(after: Array, free: Array) -> Array:
-    """Return the velocity after impulses; on floats raise where they were not found."""
-    if after.dtype != object and np.isfinite(free).all() and not np.isfinite(after).all():
-        raise Unsolved("Newton's method did not find the impulses of friction, stops and contacts; "
-                       "expected a smaller dt, or gentler forces")
-    return after

@@ -15,7 +15,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
-from engine.contact import ContactLaws
+from engine.contact import ContactLaws, Unsolved
 from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
@@ -238,8 +238,11 @@ class Plant:
         assert self.impulses is not None
         model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
         memories = self.memories.split(m)
-        inertia = dynamics.crba if constraints is None else lambda model, q: constraints.inertia(model, q, memories)
-        return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, inertia)
+        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
+        try:
+            return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian)
+        except Unsolved as error:
+            raise Unsolved(f"{error} ({constraints})" if constraints else str(error)) from None
 
     def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
@@ -251,6 +254,8 @@ class Plant:
             a = yielding(q, force, m, p)
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
+                if self.constraints is not None:
+                    to, v = self.constraints.moved_whole(model, to, v, self.memories.split(m))
                 z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
                 for tree, own in zip(self.conserved, z[MOMENTUM], strict=True):    # here, as the projection would count it as an error
                     to, v, _ = with_momentum(model, tree, to, v, own)
@@ -259,11 +264,11 @@ class Plant:
         return relieve
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array) -> Array:
-        """Return M⁻¹ f (nv): how the model at rest yields to a generalized force alone."""
+        """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
         model, _ = with_parameters(self.model, self.gravity, self.parameters.split(p))
         if self.constraints is None:
             return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
-        return ops.solve(self.constraints.inertia(model, q, self.memories.split(m)), force)
+        return self.constraints.response(model, q, force, self.memories.split(m))[0]
 
     @property
     def wheels(self) -> list[ReactionWheels]:
@@ -331,11 +336,10 @@ class Plant:
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
         impulses = self.impulses.of(s.model, s.parameters)
-        changed, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
         push = None
-        if self.constraints is not None:                                       # at q, where they hold the impulses
-            push = self.constraints.inertia(s.model, q, self.memories.split(m)) @ changed
-            push = push - s.states[LASTING] if self.lasts else push
+        if self.constraints is not None:
+            push = pushes - s.states[LASTING] if self.lasts else pushes
         return flight + (changed - lasting), signals, push                     # what lasts is in both
 
     # ------------------------------------------------------------ momentum
