@@ -34,7 +34,7 @@ ROOMS = {
     "geometry": ({"checks", "ops", "spatial"}, {"scipy"}),
     "contact": ({*PHYSICS, "dynamics", "constraints", "geometry"}, set()),
     "integrate": (PHYSICS, {"scipy"}),
-    "rigid_body": ({*PHYSICS, "integrate"}, set()),
+    "rigid_body": ({*PHYSICS, "dynamics", "integrate"}, set()),
     "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),
     "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
     "examples": ({"checks", "io"}, set()),

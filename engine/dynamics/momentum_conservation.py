@@ -145,9 +145,20 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     """
     if len(parts := parted(model, tree)) > 1:
         return moved_together(model, parts, q, v, P)
-    root = model.bodies[tree[0]]
-    (R, _), (I, c, m, l, f, (turns, shifts)) = root_pose(model, tree, q), composite(model, tree, q, v)
-    V = v[root.v]
+    root, whole = model.bodies[tree[0]], composite(model, tree, q, v)
+    R, _ = root_pose(model, tree, q)
+    V, moved = root_twist(R, v[root.v], whole, P)
+    p = P[6:] - R @ whole[1]
+    if root.placement.dtype == object or not (np.eye(4) == root.placement).all():
+        p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
+    q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
+    return q, np.concatenate([v[: root.v.start], V, v[root.v.stop :]]), moved
+
+
+def root_twist(R: Array, V: Array, whole: tuple[Array, Array, Any, Array, Array, Array], P: Array) -> tuple[Array, Array]:
+    """Return the twist (6) of the root of a ``whole`` tree (as :func:`composite` has it), at the attitude R, that has the momentum P (9), and
+    what that moved of V (6), as :func:`with_momentum` says."""
+    I, c, m, l, f, (turns, shifts) = whole
     own, wanted = I @ V[:3], R.T @ P[:3] - l                                   # of the root's turn, about the centre of mass
     swing = ops.cross(V[:3], c)
     through, through_wanted = m * (V[3:] + swing), R.T @ P[3:6] - f
@@ -156,12 +167,20 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     angular, linear = own - wanted, through - through_wanted
     moved = ops.array([slip(angular @ angular, L + gyration * size), L, slip(linear @ linear, size), size])
     w = ops.solve(I, wanted)
-    V = through_wanted / m - ops.cross(w, c)
-    p = P[6:] - R @ c
-    if root.placement.dtype == object or not (np.eye(4) == root.placement).all():
-        p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
-    q = np.concatenate([q[: root.q.start + 4], p, q[root.q.stop :]])
-    return q, np.concatenate([v[: root.v.start], w, V, v[root.v.stop :]]), moved
+    return np.concatenate([w, through_wanted / m - ops.cross(w, c)]), moved
+
+
+def noted(sums: Array, moved: Array) -> Array:
+    """Return what the steps have moved until now (4), ``sums``, with what one more has: sums of the errors, and the largest sizes."""
+    (angular, turn, linear, drift), (dl, l, dp, p) = sums, moved
+    return ops.array([angular + dl, ops.maximum(turn, l), linear + dp, ops.maximum(drift, p)])
+
+
+def defect(sums: Array) -> Array:
+    """Return the larger of what the steps' errors (..., 4) of angular and linear momentum add up to, relative to the largest momentum so
+    far: (...)."""
+    sizes = np.sqrt(sums[..., 1::2])
+    return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=-1)
 
 
 # ---------------------------------------------------------------- trees that are one

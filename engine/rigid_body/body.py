@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import EngineError, in_order, nearest, numeric, shown
-from engine.integrate import FreeBody, Mechanical, Method, step
+from engine.integrate import FreeBody, Mechanical, Method, conserving, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
+from engine.rigid_body.momentum import NOTES, STATES, KeptMomentum
 from engine.rigid_body.state import RigidBodyState, quaternion_of
 from engine.spatial import quaternion, se3, so3
 from engine.spatial.inertia import faults, is_rigid
@@ -218,7 +219,11 @@ class RigidBody(ControlSystem):
 
     def acceleration(self, x: Array, u: Array, t: Any) -> Array:
         """V̇ (6) of the body twist V = [ω; v]: G V̇ = ad(V)ᵀ G V + F."""
-        V, F = self.twist(x), self._returned("wrench", 6, x, u, t)
+        return self._accelerated(x, u, t, self._returned("wrench", 6, x, u, t))
+
+    def _accelerated(self, x: Array, u: Array, t: Any, F: Array) -> Array:
+        """V̇ (6) under a wrench F (6)."""
+        V = self.twist(x)
         I = self._value("inertia", x, u, t)
         if I.shape == (6, 6):
             return ops.poisoned(self.sound(x, u, t), ops.solve(I, se3.ad(V).T @ (I @ V) + F))
@@ -263,6 +268,39 @@ class RigidBody(ControlSystem):
         free = not any(self.overrides(n) and getattr(self, n) is not None for n in ("forces", "moments", "wrench"))
         return FreeBody(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
 
+    @functools.cached_property
+    def kept(self) -> KeptMomentum | None:
+        """What of its momentum lies beside its motion, as states that only loads change; None of added mass."""
+        if callable(self.inertia):
+            offset = np.shape(self.inertia(self.neutral(), np.zeros(self.controls), 0.0)) == (6, 6)
+            return None if offset else KeptMomentum(None, np.zeros(3), 1.0 if callable(self.mass) else self.mass)
+        if callable(self.mass):
+            return KeptMomentum(self._value("inertia"), np.zeros(3), 1.0)
+        return KeptMomentum.of(self.spatial_inertia(self.neutral(), np.zeros(self.controls), 0.0))
+
+    def stepped(self, method: Method, controls: Callable[[Array, Any], Array]) -> tuple[Method, Mechanical]:
+        """Return how a method steps the body's motion under controls u(x, t), and the system that it steps: with what is kept beside the
+        motion, but for variational methods, which keep it by themselves."""
+        self.require(method)
+        kept = None if method.takes is FreeBody else self.kept
+        if kept is None:
+            return method, self.system(controls)
+
+        def field(t: Any, q: Array, w: Array) -> Array:
+            at = kept.projected(np.concatenate([q, w]))         # loads see what is kept, however far the body turns in a step
+            x = self.from_motion(at[:7], at[7:13])
+            u = controls(x, t)
+            F, mass = self._returned("wrench", 6, x, u, t), self._value("mass", x, u, t) if callable(self.mass) else kept.mass
+            return np.concatenate([self._accelerated(x, u, t, F), kept.rate(q, F, mass, w[6:])])
+
+        return conserving(method, kept.projected), Mechanical(MOTION, field, STATES, NOTES)
+
+    def beginning(self, system: Mechanical, x: Array) -> Array:
+        """Return the state of a :meth:`stepped` system at x (n)."""
+        q, V = self.to_motion(x)
+        kept = [self.kept.begun(q, V)] if self.kept and system.states else []
+        return np.concatenate([q, V, *kept])
+
     def to_motion(self, x: Array) -> tuple[Array, Array]:
         """q = [quaternion, position] and the body twist V of a state."""
         return np.concatenate([self.quaternion(x), self.position(x)]), self.twist(x)
@@ -275,9 +313,10 @@ class RigidBody(ControlSystem):
 
     def discrete_dynamics(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> Array:
         """The state (n) after a step of dt at constant controls: a step on SE(3), whatever the attitude parameters. Traceable."""
-        method, system = self.method(integrator), self.system(lambda x, t: u)
-        self.require(method)
-        return self.from_motion(*system.split(step(method, system, t, dt, np.concatenate(self.to_motion(x)))))
+        method, system = self.stepped(self.method(integrator), lambda x, t: u)
+        after = step(method, system, t, dt, self.beginning(system, x))
+        after = after if method.project is None else method.project(after)
+        return self.from_motion(after[:7], after[7:13])
 
     # ------------------------------------------------------------ checks
 

@@ -310,7 +310,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         x0 = self.state.checked("x0", x0)
         if x0.ndim != 1:
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")
-        system, there, back = integrated(self._checked, self._controlled(controller), method)
+        method, system, there, back = integrated(self._checked, self._controlled(controller), method)
         convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
         return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
                      checked_tolerance(tolerance), functools.partial(alone, convert), events, checked_max_step(max_step))  # fmt: skip
@@ -325,7 +325,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
     def _process(self, system: ControlSystem, control: Callable[..., Any], method: Method,
                  compiled: bool) -> tuple[Process, Callable[[Array], Array]]:  # fmt: skip
         """Return what a run repeats, and the way from a state x to the state y that is stepped."""
-        motion, there, back = integrated(system, control, method)
+        method, motion, there, back = integrated(system, control, method)
         stepped = traced_once(motion) if compiled else motion
 
         def step(t0: Any, k: Any, dt: Any, p: Array, y: Array) -> Array:
@@ -347,15 +347,15 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
 
 def integrated(system: ControlSystem, control: Callable[..., Any],
-               method: Method) -> tuple[System, Callable[[Array], Array], Callable[[Array], Array]]:  # fmt: skip
-    """Return what a method steps, and the ways from a state x to its own states y and back."""
+               method: Method) -> tuple[Method, System, Callable[[Array], Array], Callable[[Array], Array]]:  # fmt: skip
+    """Return how a method steps a system and what it steps, and the ways from a state x to its own states y and back."""
     if isinstance(system, RigidBody):
-        system.require(method)
-        motion = system.system(control)
-        return motion, lambda x: np.concatenate(system.to_motion(x)), lambda y: system.from_motion(*motion.split(y))
+        method, motion = system.stepped(method, control)
+        return method, motion, lambda x: system.beginning(motion, x), lambda y: system.from_motion(y[:7], y[7:13])
     if method.takes is not System:
         raise StateError(f"integrator '{method.name}' is for mechanical systems, which {system.name} is not; expected another")
-    return System(system.state.manifold, lambda t, x: system.velocity(x, control(x, t), t)), lambda x: x, lambda y: y  # type: ignore[attr-defined]
+    field = lambda t, x: system.velocity(x, control(x, t), t)  # type: ignore[attr-defined]
+    return method, System(system.state.manifold, field), lambda x: x, lambda y: y
 
 
 def alone(convert: Function, y: Array) -> tuple[Array]:
@@ -367,11 +367,11 @@ def traced_once(system: System) -> System:
     """Return the system with its field as one function in the machine code, called at every stage."""
     if not isinstance(system, Mechanical):
         return System(system.space, calling(trace(system.field, [(), (system.space.nq,)])))
-    nq, nv = system.configuration.nq, system.configuration.nv
-    field = calling(trace(system.acceleration, [(), (nq,), (nv,)]))
+    nq, nw = system.configuration.nq, system.configuration.nv + system.states
+    field = calling(trace(system.acceleration, [(), (nq,), (nw,)]))
     if isinstance(system, FreeBody):
         return FreeBody(system.configuration, field, system.inertia, system.wrench)
-    return Mechanical(system.configuration, field)
+    return Mechanical(system.configuration, field, system.states, system.notes)
 
 
 def derivative(y: Array, x: Array) -> Array:

@@ -16,7 +16,7 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws, Unsolved
-from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, with_momentum
+from engine.dynamics.momentum_conservation import Tree, central_momentum, defect, momentum_rate, noted, with_momentum
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
@@ -354,9 +354,9 @@ class Plant:
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
             moved = []
-            for tree, P, (angular, turn, linear, drift) in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
-                q, v, (dl, l, dp, p) = with_momentum(model, tree, q, v, P)
-                moved.append([angular + dl, ops.maximum(turn, l), linear + dp, ops.maximum(drift, p)])
+            for tree, P, sums in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
+                q, v, change = with_momentum(model, tree, q, v, P)
+                moved.append(noted(sums, change))
             return np.concatenate([q, v, self.states.join({**z, DEFECT: np.array(moved)})])
 
         return project
@@ -373,9 +373,7 @@ class Plant:
 
     def defect(self, z: Array) -> Array:
         """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
-        sums = self.states.split(z)[DEFECT]
-        sizes = np.sqrt(sums[..., 1::2])
-        return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=(-2, -1))
+        return defect(self.states.split(z)[DEFECT]).max(axis=-1)
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""
