@@ -43,8 +43,7 @@ class KeptMomentum(NamedTuple):
         """Return what is kept of a constant spatial inertia (6×6); None where it is no rigid body's."""
         if not inertia.is_rigid(G):
             return None
-        c = inertia.center(G)
-        return cls(inertia.recentered(G, c)[:3, :3], c, float(inertia.mass(G)))
+        return cls(inertia.recentered(G, np.zeros(3))[:3, :3], inertia.center(G), float(inertia.mass(G)))
 
     def begun(self, q: Array, V: Array) -> Array:
         """Return the states (13) of a body at q = [quaternion, position] with the twist V (6)."""
