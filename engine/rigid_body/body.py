@@ -67,6 +67,9 @@ class RigidBody(ControlSystem):
 
     Quaternions count as unit ones; :meth:`build_state` and simulations normalise them.
 
+    Simulations keep the momentum beside the motion, as states that only loads change (:mod:`engine.rigid_body.momentum`), however fast the
+    body spins; of a varying inertia the linear velocity, and of added mass nothing: there h|ω| wants to be small.
+
     Where mass or inertia vary, what comes or goes has the body's own velocity and spin there: I ω̇ + ω × I ω = M, without İ ω (a thruster's
     jet leaves, and its thrust is among the forces). Of masses that move within the body, whose momentum stays, give −İ ω among the moments.
 
@@ -287,8 +290,8 @@ class RigidBody(ControlSystem):
             return method, self.system(controls)
 
         def field(t: Any, q: Array, w: Array) -> Array:
-            at = kept.projected(np.concatenate([q, w]))         # loads see what is kept, however far the body turns in a step
-            x = self.from_motion(at[:7], at[7:13])
+            q, V = kept.carried(q, w[:3], w[6:])                # loads see what is kept, however far the body turns in a step
+            x = self.from_motion(q, V)
             u = controls(x, t)
             F, mass = self._returned("wrench", 6, x, u, t), self._value("mass", x, u, t) if callable(self.mass) else kept.mass
             return np.concatenate([self._accelerated(x, u, t, F), kept.rate(q, F, mass, w[6:])])

@@ -57,6 +57,12 @@ class KeptMomentum(NamedTuple):
         moment = np.zeros(3) if self.inertia is None else R @ (F[:3] - ops.cross(self.centre, F[3:]))      # (1)
         return np.concatenate([moment, self.mass / mass * (R @ F[3:]), z[3:6] / self.mass, np.zeros(NOTES)])
 
+    def carried(self, q: Array, spin: Array, z: Array) -> tuple[Array, Array]:
+        """Return q and V with the attitude of q and the angular velocity ``spin`` (3), of the body whose centre moves as z says."""
+        R = quaternion.to_matrix(q[:4])
+        velocity = R.T @ z[3:6] / self.mass - ops.cross(spin, self.centre)
+        return np.concatenate([q[:4], z[6:9] - R @ self.centre]), np.concatenate([spin, velocity])
+
     def projected(self, x: Array) -> Array:
         """Return x = (q, V, z) with the place and the twist that z says."""
         q, V, z = np.split(x, [7, 13])
