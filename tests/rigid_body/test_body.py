@@ -308,6 +308,9 @@ def test_properties_by_keyword_are_the_bodys_own():
     ({"velocity_frame": "ned"}, "velocity_frame is 'ned'; expected 'world' or 'body'"),
     ({"controls": -1}, "controls is -1; expected the number of entries of u"),
     ({"controls": 2.0}, "controls is 2.0"),
+    ({"mass": lambda: 2.0}, "Satellite.mass takes (), and is called as (x, u, t); expected it to take these"),
+    ({"inertia": lambda x, u: INERTIA}, "Satellite.inertia takes (x, u), and is called as (x, u, t); expected it to take these"),
+    ({"velocity_frame": lambda: "body"}, "Satellite: velocity_frame is a function; expected a value, velocity_frame = …"),
     ({"weight": 1}, "Satellite got weight=…; expected some of mass, inertia, controls, attitude, velocity_frame, integrator"),
 ])  # fmt: skip
 def test_bodies_that_cannot_be(properties, message):
@@ -325,6 +328,9 @@ def test_wrench_besides_forces_or_moments(name):
 @pytest.mark.parametrize(("members", "message"), [
     ({"force": lambda self, x, u, t: np.ones(3)}, "Odd has 'force' and no 'forces'; expected 'forces' (the force in world axes), or "),
     ({"forces": None, "Moments": lambda self, x, u, t: np.ones(3)}, "Odd has 'Moments' and no 'moments'; expected 'moments' (the moment"),
+    ({"forces": lambda self, x, u: u}, "Odd.forces takes (x, u), and is called as (x, u, t); expected it to take these"),
+    ({"wrench": lambda self, z: z}, "Odd.wrench takes (z), and is called as (x, u, t); expected it to take these"),
+    ({"forces": None, "velocity_frame": lambda self: "body"}, "Odd: velocity_frame is a function; expected a value"),
     ({"forces": None, "control": 3}, "Odd has 'control' and no 'controls'; expected 'controls'"),
     ({}, "Odd has neither forces nor moments nor a wrench; expected one of these functions of (x, u, t), or forces = None for a body that"),
 ])  # fmt: skip
