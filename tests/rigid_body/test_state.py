@@ -206,6 +206,12 @@ def test_a_run_starts_from_rigid_body_states():
     np.testing.assert_array_equal(c.solve(rows[0], 0.05, tolerance=1e-3)(0.05), c.solve(x[0], 0.05, tolerance=1e-3)(0.05))
 
 
+def test_a_trajectory_is_made_of_rigid_body_states():
+    b, rows = body("mrp", "body", controls=0), states(3)
+    made = engine.BodyTrajectory.of(b, np.arange(3.0), rows, np.zeros((3, 0)))
+    np.testing.assert_array_equal(made.x, [b.build_state(s) for s in rows])
+
+
 def test_half_a_turn_of_a_state_has_no_rodrigues_parameters():
     with pytest.raises(StateError, match="RigidBodyState: orientation is half a turn, which has no rodrigues parameters; expected less"):
         body("rodrigues").position(RigidBodyState(orientation=[0, 0, 0, 1]))
