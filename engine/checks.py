@@ -261,7 +261,7 @@ def in_order(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineEr
 
 
 def takes(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineError] = EngineError) -> None:
-    """Refuse a function that cannot be called with these arguments, or that has their names :func:`in_order` of their own.
+    """Refuse a function that cannot be called with these arguments, or that has their names in other places (:func:`in_order`).
 
     >>> takes("f", lambda x, u: x, ("x", "u", "t"))
     Traceback (most recent call last):

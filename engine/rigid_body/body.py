@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, nearest, numeric, one_of, shown, takes
+from engine.checks import EngineError, nearest, numbers, numeric, one_of, shown, takes
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
-from engine.rigid_body.state import BodyLayout, Indices, RigidBodyState, parameters_of, quaternion_of, same_batch
+from engine.rigid_body.state import BodyLayout, Indices, RigidBodyState, are_states, parameters_of, quaternion_of, same_batch
 from engine.spatial import quaternion, se3, so3
 from engine.spatial.inertia import faults, is_rigid
 from engine.spatial.manifold import MOTION
@@ -156,7 +156,7 @@ class RigidBody(ControlSystem):
 
     def build_state(self, position: Any = (0, 0, 0), orientation: Any = None, linear_velocity: Any = (0, 0, 0),
                     angular_velocity: Any = (0, 0, 0)) -> Array:  # fmt: skip
-        """The state x (..., n) of its parts, or of a :class:`RigidBodyState`.
+        """The state x (..., n) of its parts, or of a :class:`RigidBodyState` or a list of them.
 
         Parameters
         ----------
@@ -166,7 +166,9 @@ class RigidBody(ControlSystem):
         >>> RigidBody(mass=1.0, inertia=np.eye(3), attitude="mrp").build_state(orientation=[0.0, 0, 0, 1.0])[:3]
         array([0., 0., 1.])
         """
-        if isinstance(position, RigidBodyState):
+        if are_states(position):
+            if orientation is not None or np.any(linear_velocity) or np.any(angular_velocity):
+                raise StateError(f"{self.name}: build_state got a RigidBodyState and more; expected a state, or its parts")
             return self.state.checked("the state", position)
         attitude = ATTITUDES[self.state.parts[0]]
         parts = []
@@ -202,9 +204,9 @@ class RigidBody(ControlSystem):
         """
         if callable(self.mass) or callable(self.inertia):
             raise BodyError(f"{self.name}: a start from momentum takes a constant mass and inertia; expected velocities for build_state")
-        P = reals(f"{self.name}: P", P)
-        if P.shape[-1:] != (6,) or not np.isfinite(P).all():
-            raise StateError(f"{self.name}: P is {shown(P)}; expected six finite numbers, [angular; linear] (..., 6)")
+        P = numbers(f"{self.name}: P", P, StateError)
+        if P.shape[-1:] != (6,):
+            raise StateError(f"{self.name}: P has shape {P.shape}; expected (..., 6), [angular; linear]")
         frame = one_of("frame", frame, ("body", "world", "world_aligned"), StateError)
         x = self.build_state(position, orientation)
         R, p = self.rotation(x), self.position(x)

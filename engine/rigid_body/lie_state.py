@@ -120,7 +120,7 @@ class LieState:
         return np.concatenate(rows)
 
     def vector(self, x: Any) -> Any:
-        """Return what is a state by other means than its numbers as these, x (..., n); all else as it stands."""
+        """Return a state that is given otherwise than as x (..., n), such as a RigidBodyState of a body, as that; all else as it stands."""
         return x
 
     def checked(self, name: str, x: Any) -> Array:

@@ -181,7 +181,7 @@ class BodyLayout(LieState):
         return f"BodyLayout({self.parts[0]!r}, {self.velocity_frame!r})"
 
     def vector(self, x: Any) -> Any:
-        """Return a RigidBodyState, or a list of them, as states x (..., n) in these parameters and axes; all else as it stands."""
+        """Return a RigidBodyState, or lists of them, as states x (..., n) in these parameters and axes; all else as it stands."""
         if not are_states(x):
             return x
         s = x if isinstance(x, RigidBodyState) else RigidBodyState.from_vector(x)
@@ -192,14 +192,14 @@ class BodyLayout(LieState):
 
 
 def are_states(x: Any) -> bool:
-    """Return whether x is a RigidBodyState, or a list or tuple of them; raise StateError for a list of such and others.
+    """Return whether x is a RigidBodyState, or lists or tuples of them; raise StateError for a list of such and others.
 
     >>> are_states(RigidBodyState()), are_states([RigidBodyState()] * 2), are_states(np.zeros(13))
     (True, True, False)
     """
     if not isinstance(x, (list, tuple)):
         return isinstance(x, RigidBodyState)
-    found = [isinstance(one, RigidBodyState) for one in x]
+    found = [are_states(one) for one in x]
     if any(found) and not all(found):
         raise StateError(f"the states hold RigidBodyState and {type(x[found.index(False)]).__name__}; expected all of one kind")
     return any(found)

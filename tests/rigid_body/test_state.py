@@ -176,7 +176,8 @@ def test_a_batch_of_rigid_body_states_is_its_rows():
 def test_a_body_takes_states_of_every_kind_as_its_own(attitude, frame):
     """Whatever is done with a RigidBodyState is what is done with the body's x of it, in plain functions and compiled ones."""
     b, rows, u = Loaded(attitude=attitude, velocity_frame=frame), states(3), np.arange(4.0)
-    for given, x in ((rows[0], b.build_state(rows[0])), (rows, np.array([b.build_state(s) for s in rows]))):
+    own = np.array([b.build_state(s) for s in rows])
+    for given, x in ((rows[0], own[0]), (rows, b.build_state(rows)), ([rows, rows[::-1]], np.stack([own, own[::-1]]))):
         for what in (b.position, b.orientation, b.linear_velocity, b.angular_velocity, b.rotation, b.quaternion, b.parse_state):
             np.testing.assert_equal(what(given), what(x))
     b, s = Burning(attitude=attitude, velocity_frame=frame), rows[0]
@@ -370,6 +371,7 @@ def test_the_manifold_of_a_mixed_state_is_its_rotations(attitude):
     ({"orientation": 2 * np.eye(3)}, "orientation is no rotation matrix"),
     ({"orientation": np.full(4, np.nan)}, "orientation[0] is nan; expected a finite number"),
     ({"position": [1, 2]}, "RigidBody: position has shape (2,); expected (..., 3)"),
+    ({"position": RigidBodyState(), "angular_velocity": [0, 0, 1]}, "RigidBody: build_state got a RigidBodyState and more; expected a"),
     ({"position": "here"}, "RigidBody: position holds <U4; expected real numbers"),
     ({"linear_velocity": [0, 0, np.nan]}, "RigidBody: linear_velocity holds NaN or infinity; expected finite numbers"),
     ({"angular_velocity": [1, 2, [3]]}, "RigidBody: angular_velocity is not rectangular; expected an array of real numbers"),
