@@ -260,6 +260,25 @@ def in_order(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineEr
         raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected them in this order")
 
 
+def takes(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineError] = EngineError) -> None:
+    """Refuse a function that cannot be called with these arguments, or that has their names in other places (:func:`in_order`).
+
+    >>> takes("f", lambda x, u: x, ("x", "u", "t"))
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: f takes (x, u), and is called as (x, u, t); expected it to take these
+    """
+    in_order(what, fn, expected, error)
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):                                            # a builtin without a signature: the call will tell
+        return
+    try:
+        signature.bind(*expected)
+    except TypeError:
+        raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected it to take these") from None
+
+
 def numeric(a: Array) -> bool:
     """Return whether an array holds real numbers, or traced ones.
 

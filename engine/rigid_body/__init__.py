@@ -1,9 +1,9 @@
 """The single rigid body with forces of your own, and general dynamics on manifolds."""
 
-from engine.rigid_body.body import BodyError, Indices, RigidBody
+from engine.rigid_body.body import BodyError, RigidBody
 from engine.rigid_body.control_system import ControlSystem, Dynamics
 from engine.rigid_body.lie_state import LieState
-from engine.rigid_body.state import RigidBodyState
+from engine.rigid_body.state import Indices, RigidBodyState
 from engine.spatial.inertia import kinetic_energy, world_momentum
 from engine.spatial.se3 import determinant, distance_to_se3, point_paths
 

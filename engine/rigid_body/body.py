@@ -5,40 +5,41 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, in_order, nearest, numeric, shown
+from engine.checks import EngineError, nearest, numbers, numeric, one_of, shown, takes
 from engine.integrate import FreeBody, Mechanical, Method, conserving, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
-from engine.rigid_body.momentum import NOTES, STATES, KeptMomentum
-from engine.rigid_body.state import RigidBodyState, quaternion_of
+from engine.rigid_body.momentum import NOTES, STATES, KeptMomentum, kept_by
+from engine.rigid_body.state import BodyLayout, Indices, RigidBodyState, are_states, parameters_of, quaternion_of, same_batch
 from engine.spatial import quaternion, se3, so3
 from engine.spatial.inertia import faults, is_rigid
 from engine.spatial.manifold import MOTION
 from engine.spatial.rotations import ATTITUDES
 
 Array = NDArray[np.float64]
+#: what acts on a body, and in which axes
+LOADS = {"forces": "the force in world axes", "moments": "the moment in body axes", "wrench": "[moment; force], both in body axes"}
+#: what RobotDynamics.jl asks for by names that are not read here: what it is there, and what is expected instead
+ELSEWHERE = {
+    "wrenches": ("[force in world axes; moment in body axes] in RobotDynamics.jl",
+                 "its parts as forces(x, u, t) and moments(x, u, t), or a wrench(x, u, t) as [moment; force], both in body axes"),
+    "control_dim": ("the number of controls in RobotDynamics.jl", "controls = …"),
+    "wrench_jacobian": ("not read: derivatives are exact", "none"),
+    "wrench_sparsity": ("not read: it is found from forces and moments", "none"),
+}  # fmt: skip
 #: what a body is given besides its loads
 PROPERTIES = ("mass", "inertia", "controls", "attitude", "velocity_frame", "integrator", "visuals")
 
 
 class BodyError(EngineError):
     """A rigid body that cannot be: the text says which of its properties or functions, and what was expected."""
-
-
-class Indices(NamedTuple):
-    """Where the parts of a rigid body's state lie."""
-
-    orientation: slice
-    position: slice
-    angular_velocity: slice
-    linear_velocity: slice
 
 
 class RigidBody(ControlSystem):
@@ -100,6 +101,11 @@ class RigidBody(ControlSystem):
                 raise BodyError(f"{self.name} got {name}=…{nearest(name, PROPERTIES)}; expected some of {', '.join(PROPERTIES)}")
             setattr(self, name, value)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("attitude", "velocity_frame"):
+            self.__dict__.pop("state", None)                                   # the layout by what they were
+        super().__setattr__(name, value)
+
     # ------------------------------------------------------------ what a subclass writes
 
     def forces(self, x: Array, u: Array, t: Any) -> Array:
@@ -117,31 +123,31 @@ class RigidBody(ControlSystem):
     # ------------------------------------------------------------ the state by names
 
     @functools.cached_property
-    def state(self) -> LieState:  # type: ignore[override]
+    def state(self) -> BodyLayout:  # type: ignore[override]
         """Layout of x."""
         self.check()
-        return LieState(self.attitude, 3, 3, 3)
+        return BodyLayout(self.attitude, self.velocity_frame)
 
     @property
     def indices(self) -> Indices:
-        """Slices of x by name."""
-        return Indices(*self.state.x)
+        """Slices of x by name, and that of u in [x, u]."""
+        return Indices(*[*self.state.x, slice(self.state.n, self.state.n + self.controls)])
 
     def orientation(self, x: Array) -> Array:
         """Attitude parameters (..., 4) or (..., 3)."""
-        return x[..., self.state.x[0]]
+        return self.state.vector(x)[..., self.state.x[0]]
 
     def position(self, x: Array) -> Array:
         """Position of the origin in the world, m (..., 3)."""
-        return x[..., self.state.x[1]]
+        return self.state.vector(x)[..., self.state.x[1]]
 
     def angular_velocity(self, x: Array) -> Array:
         """ω in body axes, rad/s (..., 3)."""
-        return x[..., self.state.x[2]]
+        return self.state.vector(x)[..., self.state.x[2]]
 
     def linear_velocity(self, x: Array) -> Array:
         """Velocity of the origin, m/s, in the axes of ``velocity_frame`` (..., 3)."""
-        return x[..., self.state.x[3]]
+        return self.state.vector(x)[..., self.state.x[3]]
 
     def rotation(self, x: Array) -> Array:
         """R, body → world (..., 3, 3)."""
@@ -154,7 +160,7 @@ class RigidBody(ControlSystem):
 
     def build_state(self, position: Any = (0, 0, 0), orientation: Any = None, linear_velocity: Any = (0, 0, 0),
                     angular_velocity: Any = (0, 0, 0)) -> Array:  # fmt: skip
-        """The state x (..., n) of its parts, or of a :class:`RigidBodyState`.
+        """The state x (..., n) of its parts, or of a :class:`RigidBodyState` or a list of them.
 
         Parameters
         ----------
@@ -164,11 +170,10 @@ class RigidBody(ControlSystem):
         >>> RigidBody(mass=1.0, inertia=np.eye(3), attitude="mrp").build_state(orientation=[0.0, 0, 0, 1.0])[:3]
         array([0., 0., 1.])
         """
-        if isinstance(position, RigidBodyState):
-            s = position
-            R = quaternion.to_matrix(s.orientation)
-            v = s.linear_velocity if self.velocity_frame == "world" else np.matvec(np.swapaxes(R, -1, -2), s.linear_velocity)
-            return self.build_state(s.position, s.orientation, v, s.angular_velocity)
+        if are_states(position):
+            if orientation is not None or np.any(linear_velocity) or np.any(angular_velocity):
+                raise StateError(f"{self.name}: build_state got a RigidBodyState and more; expected a state, or its parts")
+            return self.state.checked("the state", position)
         attitude = ATTITUDES[self.state.parts[0]]
         parts = []
         for what, part in (("position", position), ("angular_velocity", angular_velocity), ("linear_velocity", linear_velocity)):
@@ -183,21 +188,38 @@ class RigidBody(ControlSystem):
         matrix = p.shape[-2:] == (3, 3) and not (attitude.n == 3 and batch and not so3.are_rotations(p))
         if matrix or p.shape[-1:] == (4,):
             q = quaternion_of(self.name, p) if matrix else LieState("quaternion").checked(f"{self.name}: orientation", p)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                p = attitude.from_quaternion(q)
-            if not np.isfinite(p).all():
-                raise StateError(f"{self.name}: orientation is half a turn, which has no {attitude.name} parameters; expected less")
+            p = parameters_of(self.name, attitude, q)
         elif p.shape[-1:] != (attitude.n,):
             own = "" if attitude.n == 4 else f", or the {attitude.n} parameters of '{attitude.name}'"
             raise StateError(f"{self.name}: orientation has shape {p.shape}; expected a quaternion (4) or a matrix (3×3){own}")
-        parts = [p, *parts]
-        try:
-            shape = np.broadcast_shapes(*[a.shape[:-1] for a in parts])
-        except ValueError:
-            shapes = ", ".join(str(a.shape) for a in parts)
-            raise StateError(f"{self.name}: the parts of a state have shapes {shapes}; expected batches that broadcast") from None
-        x = np.concatenate([np.broadcast_to(a, (*shape, a.shape[-1])) for a in parts], axis=-1)
+        x = np.concatenate(same_batch(f"{self.name}: the parts of a state", [p, *parts]), axis=-1)
         return self.state.checked("the state", x)
+
+    def state_from_momentum(self, P: Any, position: Any = (0, 0, 0), orientation: Any = None, frame: str = "world") -> Array:
+        """The state x (..., n) of a pose, as :meth:`build_state` takes it, and a momentum P = [angular; linear] (..., 6), N·m·s and N·s.
+
+        V = G⁻¹ Ad(T)ᵀ P. The ``frame`` of P is "world" (the world's axes, about its origin, as a trajectory's ``momentum()`` is),
+        "world_aligned" (the world's axes, about the body's origin) or "body" (the body's axes, about its origin: P = G V).
+
+        >>> wheel = RigidBody(mass=2.0, inertia=np.eye(3))
+        >>> x = wheel.state_from_momentum([0, 0, 3.0, 8.0, 0, 0], position=[0, 1.0, 0])        # of L, −8 is m v at its distance
+        >>> wheel.angular_velocity(x), wheel.linear_velocity(x)
+        (array([ 0.,  0., 11.]), array([4., 0., 0.]))
+        """
+        if callable(self.mass) or callable(self.inertia):
+            raise BodyError(f"{self.name}: a start from momentum takes a constant mass and inertia; expected velocities for build_state")
+        P = numbers(f"{self.name}: P", P, StateError)
+        if P.shape[-1:] != (6,):
+            raise StateError(f"{self.name}: P has shape {P.shape}; expected (..., 6), [angular; linear]")
+        frame = one_of("frame", frame, ("body", "world", "world_aligned"), StateError)
+        x = self.build_state(position, orientation)
+        R, p = self.rotation(x), self.position(x)
+        T = {"world": se3.pose(R, p), "world_aligned": se3.pose(R, 0.0 * p), "body": np.eye(4)}[frame]
+        G = self.spatial_inertia(self.neutral(), np.zeros(self.controls), 0.0)
+        x, P = same_batch(f"{self.name}: a pose and P", [x, P])
+        V = np.linalg.solve(G, se3.wrench_to_parent(se3.inv(T), P)[..., None])[..., 0]
+        v = V[..., 3:] if self.velocity_frame == "body" else np.matvec(R, V[..., 3:])
+        return np.concatenate([x[..., : self.indices.angular_velocity.start], V[..., :3], v], axis=-1)
 
     def parse_state(self, x: Any) -> tuple[Array, Array, Array, Array]:
         """Position, orientation, linear velocity and angular velocity of a state; a quaternion is normalised."""
@@ -205,7 +227,7 @@ class RigidBody(ControlSystem):
         return self.position(x), self.orientation(x), self.linear_velocity(x), self.angular_velocity(x)
 
     def rigid_body_state(self, x: Any) -> RigidBodyState:
-        """The state apart from this body's choice of attitude parameters and velocity frame."""
+        """The state, or the batch, apart from this body's choice of attitude parameters and velocity frame."""
         x = self.state.checked("x", x)
         v = self.linear_velocity(x)
         u = v if self.velocity_frame == "world" else np.matvec(self.rotation(x), v)
@@ -274,12 +296,7 @@ class RigidBody(ControlSystem):
     @functools.cached_property
     def kept(self) -> KeptMomentum | None:
         """What of its momentum lies beside its motion, as states that only loads change; None of added mass."""
-        if callable(self.inertia):
-            offset = np.shape(self.inertia(self.neutral(), np.zeros(self.controls), 0.0)) == (6, 6)
-            return None if offset else KeptMomentum(None, np.zeros(3), 1.0 if callable(self.mass) else self.mass)
-        if callable(self.mass):
-            return KeptMomentum(self._value("inertia"), np.zeros(3), 1.0)
-        return KeptMomentum.of(self.spatial_inertia(self.neutral(), np.zeros(self.controls), 0.0))
+        return kept_by(self)
 
     def stepped(self, method: Method, controls: Callable[[Array, Any], Array]) -> tuple[Method, Mechanical]:
         """Return how a method steps the body's motion under controls u(x, t), and the system that it steps: with what is kept beside the
@@ -334,6 +351,9 @@ class RigidBody(ControlSystem):
 
     def check(self) -> None:
         """Refuse properties that no rigid body has."""
+        for name in ("attitude", "velocity_frame", "controls"):
+            if callable(getattr(self, name)):
+                raise BodyError(f"{self.name}: {name} is a function; expected a value, {name} = …")
         if self.attitude not in ATTITUDES:
             raise BodyError(f"{self.name}: attitude is {self.attitude!r}; expected one of {', '.join(ATTITUDES)}")
         if self.velocity_frame not in ("world", "body"):
@@ -343,7 +363,7 @@ class RigidBody(ControlSystem):
         self._require_written()
         for name in ("forces", "moments", "wrench", "mass", "inertia"):
             if callable(fn := getattr(self, name)):
-                in_order(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
+                takes(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
         if all(any(self.overrides(n) and getattr(self, n) is not None for n in names) for names in (("wrench",), ("forces", "moments"))):
             raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
         if self.inertia is None:
@@ -354,13 +374,16 @@ class RigidBody(ControlSystem):
             self._value("mass")
 
     def _require_written(self) -> None:
-        """Refuse a subclass that writes none of forces, moments and wrench, or that misspells what it does not write."""
-        loads = ("wrench",) if self.overrides("wrench") else ("forces", "moments", "wrench")
+        """Refuse a subclass that writes none of forces, moments and wrench, that misspells what it does not write, or says it otherwise."""
+        loads = ("wrench",) if self.overrides("wrench") else (*LOADS,)
         unwritten = [n for n in (*loads, *PROPERTIES) if not self.overrides(n)]
         for name in (n for c in type(self).__mro__ if c not in RigidBody.__mro__ for n in vars(c)):
             meant = difflib.get_close_matches(name.lower(), unwritten, 1, 0.8)
+            if name in ELSEWHERE:
+                raise BodyError(f"{self.name} has '{name}', {ELSEWHERE[name][0]}; expected {ELSEWHERE[name][1]}")
             if meant and not name.startswith("_") and not hasattr(RigidBody, name):
-                raise BodyError(f"{self.name} has '{name}' and no '{meant[0]}'; expected '{meant[0]}', or {meant[0]} = None beside it")
+                axes, none = f" ({LOADS[meant[0]]})" if meant[0] in LOADS else "", f"{meant[0]} = None beside it"
+                raise BodyError(f"{self.name} has '{name}' and no '{meant[0]}'; expected '{meant[0]}'{axes}, or {none}")
         if not any(map(self.overrides, loads)) and type(self) is not RigidBody:
             raise BodyError(f"{self.name} has neither forces nor moments nor a wrench; expected one of these functions of (x, u, t), or "
                             "forces = None for a body that moves freely")  # fmt: skip
@@ -370,7 +393,7 @@ class RigidBody(ControlSystem):
         given = getattr(self, name)
         if given is None:
             raise BodyError(f"{self.name} has no {name}; expected a number of kg, or a function mass(x, u, t)")
-        a = self._array(name, given(*at) if callable(given) else given)
+        a = self._array(name, given(self.state.vector(at[0]), *at[1:]) if callable(given) else given)
         if a.dtype.kind not in "fiu" and ops.graph_of(a) is None:
             raise BodyError(f"{self.name}: {name} is {given!r}; expected real numbers")
         a = a if a.dtype == object else a.astype(float)
@@ -411,7 +434,7 @@ class RigidBody(ControlSystem):
         fn = getattr(self, name)
         if fn is None:
             return np.zeros(size)
-        result = self._array(name, fn(x, u, t))
+        result = self._array(name, fn(self.state.vector(x), u, t))
         if result.shape != (size,):
             raise BodyError(f"{self.name}.{name} returned shape {result.shape}; expected ({size},)")
         return result

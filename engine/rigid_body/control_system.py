@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import in_order
+from engine.checks import takes
 from engine.integrate import Method, System, method_named, step
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
@@ -53,7 +53,7 @@ class ControlSystem:
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise StateError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
         if callable(fn := getattr(self, "dynamics", None)):
-            in_order(f"{self.name}.dynamics", fn, ("x", "u", "t"), StateError)
+            takes(f"{self.name}.dynamics", fn, ("x", "u", "t"), StateError)
 
     def method(self, integrator: str | None = None) -> Method:
         """The method of that name, or the system's own."""
@@ -61,19 +61,19 @@ class ControlSystem:
 
     def state_plus(self, x: Array, delta: Array) -> Array:
         """Return cayley_plus(x, δ) of the state: the state (n) that lies the error δ (ne) from x."""
-        return self.state.cayley_plus(x, delta)
+        return self.state.cayley_plus(self.state.vector(x), delta)
 
     def state_diff(self, x: Array, x0: Array) -> Array:
         """Return cayley_minus(x0, x) of the state: the error δ (ne) from x0 to x, state_plus(x0, δ) = x."""
-        return self.state.cayley_minus(x0, x)
+        return self.state.cayley_minus(self.state.vector(x0), self.state.vector(x))
 
     def error_jacobian(self, x: Array) -> Array:
         """Return E = ∂ state_plus(x, δ)/∂δ at δ = 0, (n, ne)."""
-        return self.state.error_jacobian(x)
+        return self.state.error_jacobian(self.state.vector(x))
 
     def error_jacobian_rate(self, x: Array, b: Array) -> Array:
         """Return ∂/∂δ E(state_plus(x, δ))ᵀ b at δ = 0, (ne, ne)."""
-        return self.state.error_jacobian_rate(x, b)
+        return self.state.error_jacobian_rate(self.state.vector(x), b)
 
     def neutral(self) -> Array:
         """The state of rest at the origin (n)."""

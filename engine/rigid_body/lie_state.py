@@ -119,9 +119,13 @@ class LieState:
                 for i, a in enumerate(blocks)]  # fmt: skip
         return np.concatenate(rows)
 
+    def vector(self, x: Any) -> Any:
+        """Return a state that is given otherwise than as x (..., n), such as a RigidBodyState of a body, as that; all else as it stands."""
+        return x
+
     def checked(self, name: str, x: Any) -> Array:
         """Return x (..., n) as finite floats with its quaternions normalised; raise StateError for one over 1e-3 from unit length."""
-        a = reals(name, x)
+        a = reals(name, self.vector(x))
         if a.shape[-1:] != (self.n,):
             raise StateError(f"{name} has shape {a.shape}; expected (..., {self.n}): {self.described()}")
         if a.dtype == object:  # traced

@@ -71,3 +71,14 @@ class KeptMomentum(NamedTuple):
         V, moved = root_twist(R, V, (I, self.centre, self.mass, np.zeros(3), np.zeros(3), (0.0, 0.0)), np.concatenate([L, z[3:9]]))
         V = V if self.inertia is not None else np.concatenate([spin, V[3:]])
         return np.concatenate([q[:4], z[6:9] - R @ self.centre, V, z[:9], noted(z[9:], moved)])
+
+
+def kept_by(body: Any) -> KeptMomentum | None:
+    """Return what a :class:`~engine.rigid_body.body.RigidBody` keeps; None of added mass, and of a 6×6 inertia that varies."""
+    rest = body.neutral(), np.zeros(body.controls), 0.0
+    mass = 1.0 if callable(body.mass) else body.mass
+    if callable(body.inertia):
+        return None if np.shape(body.inertia(*rest)) == (6, 6) else KeptMomentum(None, np.zeros(3), mass)
+    if callable(body.mass):
+        return KeptMomentum(np.array(body.inertia, dtype=float), np.zeros(3), mass)
+    return KeptMomentum.of(body.spatial_inertia(*rest))

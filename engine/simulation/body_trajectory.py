@@ -86,7 +86,7 @@ class BodyTrajectory(Trajectory):
     @classmethod
     def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | str | None = None) -> BodyTrajectory:
         """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s; ``reason`` as in a Trajectory."""
-        t, x, u = (np.asarray(a, dtype=float) for a in (t, x, u))
+        t, x, u = (np.asarray(a, dtype=float) for a in (t, body.state.vector(x), u))
         if (x.size and t.shape != x.shape[-2:-1]) or u.shape != (*x.shape[:-1], body.controls):
             raise StateError(f"{body.name}: t, x and u have shapes {t.shape}, {x.shape} and {u.shape}; "
                              f"expected (T), (..., T, {body.state.n}) and (..., T, {body.controls})")  # fmt: skip

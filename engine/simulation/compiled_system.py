@@ -14,11 +14,11 @@ from engine import ops
 from engine.checks import Fixed
 from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.trace import calling, name_of, pure, trace
+from engine.compiler.trace import Shape, calling, name_of, pure, trace
 from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.progress import progress_bar
-from engine.rigid_body import ControlSystem, LieState, RigidBody
+from engine.rigid_body import ControlSystem, LieState, RigidBody, RigidBodyState
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.component import SimulationError
@@ -40,6 +40,10 @@ class SystemFunction(Function):
     def __init__(self, state: LieState, *made_of: Any) -> None:
         self.state = state
         super().__init__(*made_of)
+
+    def checked(self, name: str, x: Any, shape: Shape) -> Array:
+        """An argument as floats, or traced; a RigidBodyState as the system's own x."""
+        return super().checked(name, self.state.vector(x) if name in ("x", "x0") else x, shape)
 
     def failure(self, given: Sequence[Array], result: Any) -> str:
         for name, x in zip(self.arguments, given, strict=True):
@@ -245,12 +249,12 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         dense = autodiff.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
         i = body.indices
-        columns = [i.position, i.orientation, i.linear_velocity, i.angular_velocity, slice(self.state.n, None)]
+        columns = [i.position, i.orientation, i.linear_velocity, i.angular_velocity, i.controls]
         return np.array([[dense[rows, c].any() for c in columns] for rows in (slice(0, 3), slice(3, 6))])
 
     # ------------------------------------------------------------ simulation
 
-    def simulate(self, x0: ArrayLike, duration: float, dt: float = 1e-3, controller: Callable[..., Any] | None = None,
+    def simulate(self, x0: ArrayLike | RigidBodyState, duration: float, dt: float = 1e-3, controller: Callable[..., Any] | None = None,
                  integrator: str | None = None, record_every: int = 1, progress: bool = False,
                  compiled: bool = True) -> Motion:  # fmt: skip
         """Return the motion from x0 under a controller u(x, t), evaluated at every stage of the integrator, or under the system's own.
@@ -259,7 +263,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         Parameters
         ----------
-        x0 : initial state (..., n); leading dimensions are a batch
+        x0 : initial state (..., n), or a RigidBodyState; leading dimensions are a batch
         duration, dt : s; a last, shorter step ends a duration that is no multiple of dt
         record_every : keep every k-th state (the first and the last are always kept)
         compiled : run machine code; False runs the same lines on floats, step by step, for functions that cannot be traced (no batches)
@@ -299,7 +303,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         warn_of(failures, why, self.system.name)
         return self._trajectory(data, process, why)
 
-    def solve(self, x0: ArrayLike, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
+    def solve(self, x0: ArrayLike | RigidBodyState, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
               events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
         """Return the motion with steps that choose their own size: ``x = solution(t)`` at any time t.
 

@@ -10,13 +10,13 @@ SE(3)*, IFToMM 2007.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import ops
-from engine.checks import shaped
+from engine.checks import EngineError, shaped
 from engine.spatial import quaternion, se3, so3
 
 Array = np.ndarray
@@ -158,6 +158,58 @@ def log(Q: ArrayLike) -> Array:
     """Return the twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
     w = quaternion.log(rotation(Q))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
+
+
+class Screw(NamedTuple):
+    """A motion as one screw (Chasles): a turn about a line, and a shift along it."""
+
+    angle: Array                                         # θ, rad (...)
+    axis: Array                                          # l, the line's direction, a unit vector (..., 3)
+    shift: Array                                         # d, along the line, m (...)
+    moment: Array                                        # m = c × l, m (..., 3), of any point c of the line
+
+
+def to_screw(Q: ArrayLike) -> Screw:
+    """Return the screw (θ, l, d, m) of a motion: ±Q = cos ½(θ + ε d) + sin ½(θ + ε d) (l + ε m), with 0 ≤ θ ≤ π.
+
+    A motion that does not turn is a shift d ≥ 0 along l, with m = 0; the identity's l is [0, 0, 1]. The line passes through l × m.
+    Of V = log(Q) = [ω; v]: θ = abs(ω), l = ω/θ, d = l·v and m = (l × v) × l/θ.
+
+    >>> s = to_screw(from_pose_parts(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 3.0])))   # half a turn about a line at x = 1
+    >>> float(s.angle), s.axis, float(s.shift), np.cross(s.axis, s.moment).round(12) + 0.0
+    (3.141592653589793, array([0., 0., 1.]), 3.0, array([1., 0., 0.]))
+
+    Reference: Daniilidis, *Hand-eye calibration using dual quaternions*, International Journal of Robotics Research 18, 1999.
+    """
+    V = log(Q)
+    w, v = V[..., :3], V[..., 3:]
+    angle = ops.norm(w)
+    turns = angle > 0.0
+    a = [ops.where(turns, w[..., i], v[..., i]) for i in range(3)]
+    n = ops.norm(ops.array(a))
+    moves = n > 0.0
+    l = ops.array([ops.where(moves, x / ops.where(moves, n, 1.0), e) for x, e in zip(a, (0.0, 0.0, 1.0), strict=True)])
+    d = np.vecdot(l, v)
+    across = ops.cross(ops.cross(l, v), l)
+    m = [ops.where(turns, across[..., i] / ops.where(turns, angle, 1.0), 0.0) for i in range(3)]
+    return Screw(angle, l, d, ops.array(m))
+
+
+def from_screw(angle: ArrayLike, axis: ArrayLike, shift: ArrayLike = 0.0, moment: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """Return Q (..., 8) of a turn by θ (...), rad, about the line of an axis l and a moment m = c × l (..., 3), and a shift d (...) along
+    it, in metres: exp([θ l; θ m + d l]). Raise EngineError where l is no unit vector, or m is not across it.
+
+    >>> c = np.array([1.0, 0.0, 0.0])                                          # a point of the line
+    >>> position(from_screw(np.pi, [0, 0, 1], 3.0, np.cross(c, [0, 0, 1]))).round(12) + 0.0
+    array([2., 0., 3.])
+    """
+    angle, l, shift, m = shaped("angle", angle), shaped("axis", axis, 3), shaped("shift", shift), shaped("moment", moment, 3)
+    if l.dtype != object and not (np.abs(np.vecdot(l, l) - 1.0) <= 1e-6).all():
+        raise EngineError(f"axis has length {np.linalg.norm(l, axis=-1)}; expected a unit vector")
+    if l.dtype != object and m.dtype != object and not (np.abs(np.vecdot(l, m)) <= 1e-6 * (1.0 + np.abs(m).sum(axis=-1))).all():
+        raise EngineError(f"moment · axis is {np.vecdot(l, m)}; expected 0: the moment is c × axis, with a point c of the line")
+    w = [angle * l[..., i] for i in range(3)]
+    return exp(ops.array([*w, *(angle * m[..., i] + shift * l[..., i] for i in range(3))]))
 
 
 def sclerp(Q0: ArrayLike, Q1: ArrayLike, s: Any) -> Array:

@@ -171,6 +171,78 @@ def test_robotdynamics_satellite():
         close(A[3:6], np.block([np.zeros((3, 9)), np.eye(3)]), 1e-14)
 
 
+def test_what_robotdynamics_calls_otherwise_is_said_with_its_order_and_axes():
+    """A rename would leave [F; M] where [M; F] is read, and world axes where body axes are."""
+    theirs = {"mass": 1.0, "inertia": np.eye(3), "controls": 6, "wrenches": lambda self, x, u, t: u}
+    message = ("Drone has 'wrenches', [force in world axes; moment in body axes] in RobotDynamics.jl; expected its parts as "
+               "forces(x, u, t) and moments(x, u, t), or a wrench(x, u, t) as [moment; force], both in body axes")  # fmt: skip
+    for more in ({}, {"wrench": None}, {"forces": None}, {"wrench": lambda self, x, u, t: u}):
+        with pytest.raises(BodyError, match=re.escape(message)):
+            engine.compile(type("Drone", (RigidBody,), {**theirs, **more})())
+    for name, message in (("control_dim", "the number of controls in RobotDynamics.jl; expected controls = …"),
+                          ("wrench_jacobian", "not read: derivatives are exact"),
+                          ("wrench_sparsity", "not read: it is found from forces and moments")):  # fmt: skip
+        with pytest.raises(BodyError, match=f"Drone has '{name}', {message}"):
+            engine.compile(type("Drone", (Satellite,), {name: 6})())
+
+
+def test_the_state_as_robotdynamics_has_it_goes_in_and_out_by_its_parts():
+    theirs = np.concatenate([s := states(1)[0].position, states(1)[0].orientation, [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    parts = np.split(theirs, [3, 7, 10])
+    x = Satellite().build_state(*parts)
+    close(np.concatenate(Satellite().parse_state(x)), theirs, 1e-15)
+    np.testing.assert_array_equal(np.asarray(engine.RigidBodyState(*parts)), x)
+    assert x[4:7].tolist() == s.tolist()
+
+
+# ---------------------------------------------------------------- a start from momentum
+
+
+@choices
+@pytest.mark.parametrize("kind", [Loaded, Heavy])
+def test_a_state_from_momentum_has_it(kind, attitude, frame):
+    """Of a body with its centre at the origin and of one with added mass, in all axes, about the body's origin and the world's."""
+    body, rng = kind(attitude=attitude, velocity_frame=frame), np.random.default_rng(1)
+    some, P = states(4), rng.standard_normal((4, 6))
+    place, turn = np.array([s.position for s in some]), np.array([s.orientation for s in some])
+    G = body.spatial_inertia(body.neutral(), U, T)
+    for axes in ("world", "world_aligned", "body"):
+        x = body.state_from_momentum(P, place, turn, axes)
+        for row, s, wanted in zip(x, some, P, strict=True):
+            R, found = rotation(s).as_matrix(), G @ body.twist(row)
+            L, p = (found[:3], found[3:]) if axes == "body" else (R @ found[:3], R @ found[3:])
+            close(np.concatenate([L + (np.cross(s.position, p) if axes == "world" else 0.0), p]), wanted, 1e-13)
+            close(np.abs(row[:3]), np.abs(body.build_state(s)[:3]), 1e-15)
+            close(body.position(row), s.position, 0)
+        close(body.state_from_momentum(P, place[0], turn[0], axes)[0], x[0], 1e-13)
+        close(body.state_from_momentum(P[0], place, turn, axes)[0], x[0], 1e-13)
+
+
+def test_a_run_that_starts_from_momentum_keeps_it():
+    free = RigidBody(inertia=DENSE, attitude="mrp")
+    P = np.array([0.3, -0.2, 0.5, 1.0, 2.0, -1.0])
+    motion = engine.compile(free).simulate(free.state_from_momentum(P, [1.0, 0.0, 2.0]), 0.1, 0.01, integrator="lie_euler")
+    close(motion.momentum()[0], P, 1e-14)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"P": np.ones(3)}, "Satellite: P has shape (3,); expected (..., 6), [angular; linear]"),
+    ({"P": [0, 0, 0, np.nan, 0, 0]}, "Satellite: P holds NaN or infinity; expected finite numbers"),
+    ({"P": "much"}, "Satellite: P is 'much'; expected numbers"),
+    ({"P": np.ones(6), "frame": "wrld"}, "frame is 'wrld' (did you mean 'world'?); expected one of body, world, world_aligned"),
+    ({"P": np.ones(6), "orientation": [0, 0, 0, 0]}, "is a quaternion of length 0"),
+    ({"P": np.ones((2, 6)), "position": np.ones((3, 3))}, "Satellite: a pose and P have shapes (3, 13), (2, 6); expected batches that"),
+])  # fmt: skip
+def test_momenta_that_no_state_has(given, message):
+    with pytest.raises(StateError, match=re.escape(message)):
+        Satellite().state_from_momentum(**given)
+
+
+def test_a_body_that_varies_starts_from_velocities():
+    with pytest.raises(BodyError, match="Burning: a start from momentum takes a constant mass and inertia; expected velocities"):
+        Burning().state_from_momentum(np.ones(6))
+
+
 # ---------------------------------------------------------------- plain, interpreted, compiled
 
 
@@ -236,6 +308,9 @@ def test_properties_by_keyword_are_the_bodys_own():
     ({"velocity_frame": "ned"}, "velocity_frame is 'ned'; expected 'world' or 'body'"),
     ({"controls": -1}, "controls is -1; expected the number of entries of u"),
     ({"controls": 2.0}, "controls is 2.0"),
+    ({"mass": lambda: 2.0}, "Satellite.mass takes (), and is called as (x, u, t); expected it to take these"),
+    ({"inertia": lambda x, u: INERTIA}, "Satellite.inertia takes (x, u), and is called as (x, u, t); expected it to take these"),
+    ({"velocity_frame": lambda: "body"}, "Satellite: velocity_frame is a function; expected a value, velocity_frame = …"),
     ({"weight": 1}, "Satellite got weight=…; expected some of mass, inertia, controls, attitude, velocity_frame, integrator"),
 ])  # fmt: skip
 def test_bodies_that_cannot_be(properties, message):
@@ -251,8 +326,11 @@ def test_wrench_besides_forces_or_moments(name):
 
 
 @pytest.mark.parametrize(("members", "message"), [
-    ({"force": lambda self, x, u, t: np.ones(3)}, "Odd has 'force' and no 'forces'; expected 'forces', or forces = None beside it"),
-    ({"forces": None, "Moments": lambda self, x, u, t: np.ones(3)}, "Odd has 'Moments' and no 'moments'; expected 'moments'"),
+    ({"force": lambda self, x, u, t: np.ones(3)}, "Odd has 'force' and no 'forces'; expected 'forces' (the force in world axes), or "),
+    ({"forces": None, "Moments": lambda self, x, u, t: np.ones(3)}, "Odd has 'Moments' and no 'moments'; expected 'moments' (the moment"),
+    ({"forces": lambda self, x, u: u}, "Odd.forces takes (x, u), and is called as (x, u, t); expected it to take these"),
+    ({"wrench": lambda self, z: z}, "Odd.wrench takes (z), and is called as (x, u, t); expected it to take these"),
+    ({"forces": None, "velocity_frame": lambda self: "body"}, "Odd: velocity_frame is a function; expected a value"),
     ({"forces": None, "control": 3}, "Odd has 'control' and no 'controls'; expected 'controls'"),
     ({}, "Odd has neither forces nor moments nor a wrench; expected one of these functions of (x, u, t), or forces = None for a body that"),
 ])  # fmt: skip

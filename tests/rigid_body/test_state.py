@@ -1,6 +1,7 @@
 """States by name: built, taken apart, moved and compared, in all attitude parameters and velocity axes, against SciPy's rotations; mixed
 states of several rotations and vectors; what is said about states that are none."""
 
+import pickle
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ import engine
 from engine import LieState, RigidBodyState, StateError
 from engine.rigid_body import Indices, RigidBody
 from tests.numeric import ROUNDED, check_lives, close, derivative
-from tests.rigid_body.bodies import ATTITUDES, CHOICES, parameters, rotation, states
+from tests.rigid_body.bodies import ATTITUDES, CHOICES, Burning, Loaded, compiled, parameters, rotation, states
 
 choices = pytest.mark.parametrize(("attitude", "frame"), CHOICES)
 MIXED = LieState("quaternion", 3, "mrp", 2, "rodrigues", "rotation_vector", 1)
@@ -77,9 +78,9 @@ def test_batches_are_built_and_taken_apart_row_by_row(attitude, frame):
 
 def test_indices_name_every_entry_once():
     for attitude in ATTITUDES:
-        b = body(attitude)
-        assert Indices._fields == ("orientation", "position", "angular_velocity", "linear_velocity")
-        assert np.concatenate([np.arange(b.state.n)[i] for i in b.indices]).tolist() == list(range(b.state.n))
+        b = body(attitude, controls=2)
+        assert Indices._fields == ("orientation", "position", "angular_velocity", "linear_velocity", "controls")
+        assert np.concatenate([np.arange(b.state.n + 5)[i] for i in b.indices]).tolist() == list(range(b.state.n + 2))
 
 
 def test_rest_is_the_neutral_state_and_what_is_built_of_nothing():
@@ -135,6 +136,97 @@ def test_a_rigid_body_state_is_its_vector():
             RigidBodyState(1.0005 * s.position, s.orientation, 1.0005 * s.linear_velocity, 1.0005 * s.angular_velocity), 1e-15)  # fmt: skip
         np.testing.assert_array_equal(np.concatenate([s.orientation, s.position, s.angular_velocity, s.linear_velocity]), s.vector)
         assert eval(repr(s), {"RigidBodyState": RigidBodyState}).isclose(s, 1e-5)
+
+
+# ---------------------------------------------------------------- RigidBodyState as an array, and batches of it
+
+
+def test_a_rigid_body_state_is_an_array_of_its_entries():
+    s = states(1)[0]
+    assert np.asarray(s).shape == s.shape == (13,) and np.array(s, dtype=np.float32).dtype == np.float32 and len(s) == 13
+    for array in (np.asarray(s), np.array([*s]), np.array([s[k] for k in range(-13, 0)]), np.concatenate([s[:4], s[4:]]), s[[*range(13)]]):
+        np.testing.assert_array_equal(array, s.vector)
+    assert s[..., 4:7].tolist() == s.position.tolist() and s[:] == s and s[None].shape == (1, 13) and 2.0 * s[0] == 2.0 * s.vector[0]
+    with pytest.raises(IndexError):
+        s[13]
+    for sum_ in (lambda: np.ones(13) + s, lambda: np.ones(12) - s, lambda: np.sin(s), lambda: 2.0 * s):     # not entry by entry
+        with pytest.raises(TypeError):
+            sum_()
+
+
+def test_a_batch_of_rigid_body_states_is_its_rows():
+    rows, others = states(6), states(6, 1)
+    s, s1 = RigidBodyState.from_vector(np.asarray(rows).reshape(2, 3, 13)), RigidBodyState.from_vector(others).vector.reshape(2, 3, 13)
+    s1, delta = RigidBodyState.from_vector(s1), 0.3 * np.random.default_rng(5).standard_normal((2, 3, 12))
+    for k, (i, j) in enumerate(np.ndindex(2, 3)):
+        assert s[i, j] == s[i][j] == rows[k] and s[..., 7:10][i, j].tolist() == rows[k].angular_velocity.tolist()
+        np.testing.assert_array_equal((s1 - s)[i, j], others[k] - rows[k])
+        np.testing.assert_array_equal((s1 - rows[0])[i, j], others[k] - rows[0])                # one for all
+        assert (s + delta)[i, j] == rows[k] + delta[i, j]
+    assert s[:, 1:].shape == (2, 2, 13) and isinstance(s[1], RigidBodyState) and [row.shape for row in s] == [(3, 13)] * 2
+    assert s[s.position[..., 0] > 0.0].shape == ((s.position[..., 0] > 0.0).sum(), 13)
+    again = RigidBodyState(s.position, rotation(s[0, 0]).as_matrix(), s.linear_velocity, s.angular_velocity)
+    assert again[0, 0].isclose(s[0, 0], 1e-14) and not again.isclose(s) and s.isclose(s + 0.0 * delta, ROUNDED)
+    assert s != s[0] and s == s[::1] and eval(repr(s), {"RigidBodyState": RigidBodyState}).isclose(s, 1e-5)
+    assert RigidBodyState.random(np.random.default_rng(2), (2, 3)) == RigidBodyState.from_vector(
+        [[RigidBodyState.random(rng) for _ in range(3)] for rng in [np.random.default_rng(2)] for _ in range(2)])
+
+
+@choices
+def test_a_body_takes_states_of_every_kind_as_its_own(attitude, frame):
+    """Whatever is done with a RigidBodyState is what is done with the body's x of it, in plain functions and compiled ones."""
+    b, rows, u = Loaded(attitude=attitude, velocity_frame=frame), states(3), np.arange(4.0)
+    own = np.array([b.build_state(s) for s in rows])
+    for given, x in ((rows[0], own[0]), (rows, b.build_state(rows)), ([rows, rows[::-1]], np.stack([own, own[::-1]]))):
+        for what in (b.position, b.orientation, b.linear_velocity, b.angular_velocity, b.rotation, b.quaternion, b.parse_state):
+            np.testing.assert_equal(what(given), what(x))
+    b, s = Burning(attitude=attitude, velocity_frame=frame), rows[0]
+    x, x0 = b.build_state(s), b.build_state(rows[1])
+    for what in (b.dynamics, b.acceleration, b.wrench, b.spatial_inertia):
+        np.testing.assert_array_equal(what(s, u, 0.3), what(x, u, 0.3))
+    np.testing.assert_array_equal(b.state_diff(s, rows[1]), b.state_diff(x, x0))
+    np.testing.assert_array_equal(b.state_plus(s, np.ones(12)), b.state_plus(x, np.ones(12)))
+    np.testing.assert_array_equal(b.error_jacobian(s), b.error_jacobian(x))
+    np.testing.assert_array_equal(b.error_jacobian_rate(s, x), b.error_jacobian_rate(x, x))
+    c = compiled(Loaded, attitude, frame)
+    np.testing.assert_array_equal(c.dynamics(s, u, 0.3), c.dynamics(c.system.build_state(s), u, 0.3))
+    np.testing.assert_array_equal(c.dynamics(rows, u, 0.3)[1], c.dynamics(rows[1], u, 0.3))
+    np.testing.assert_array_equal(c.state_diff(x=rows, x0=s)[2], c.state_diff(c.system.build_state(rows[2]), c.system.build_state(s)))
+    assert b.rigid_body_state(b.build_state(RigidBodyState.from_vector(rows))).isclose(RigidBodyState.from_vector(rows), 1e-14)
+
+
+def test_a_run_starts_from_rigid_body_states():
+    for attitude, frame in (("quaternion", "body"), ("mrp", "world")):
+        c, rows = engine.compile(body(attitude, frame, integrator="lie_euler")), states(3)
+        x = np.array([c.system.build_state(s) for s in rows])
+        one, batch = c.simulate(rows[0], 0.05, 0.01), c.simulate(RigidBodyState.from_vector(rows), 0.05, 0.01)
+        np.testing.assert_array_equal(one.x, c.simulate(x[0], 0.05, 0.01).x)
+        np.testing.assert_array_equal(batch.x, c.simulate(x, 0.05, 0.01).x)
+        np.testing.assert_array_equal(c.simulate(rows, 0.05, 0.01).x, batch.x)
+        assert c.system.rigid_body_state(batch.x)[:, 0].isclose(RigidBodyState.from_vector(rows), 1e-14)
+    np.testing.assert_array_equal(c.solve(rows[0], 0.05, tolerance=1e-3)(0.05), c.solve(x[0], 0.05, tolerance=1e-3)(0.05))
+
+
+def test_a_trajectory_is_made_of_rigid_body_states():
+    b, rows = body("mrp", "body", controls=0), states(3)
+    made = engine.BodyTrajectory.of(b, np.arange(3.0), rows, np.zeros((3, 0)))
+    np.testing.assert_array_equal(made.x, [b.build_state(s) for s in rows])
+
+
+def test_half_a_turn_of_a_state_has_no_rodrigues_parameters():
+    with pytest.raises(StateError, match="RigidBodyState: orientation is half a turn, which has no rodrigues parameters; expected less"):
+        body("rodrigues").position(RigidBodyState(orientation=[0, 0, 0, 1]))
+
+
+def test_a_bodys_layout_is_that_of_its_parameters_now():
+    b, s = body(), states(1)[0]
+    for attitude, frame in CHOICES:
+        b.build_state(s)
+        b.attitude, b.velocity_frame = attitude, frame
+        np.testing.assert_array_equal(b.build_state(s), body(attitude, frame).build_state(s))
+        again = pickle.loads(pickle.dumps(b.state))
+        assert repr(again) == f"BodyLayout({attitude!r}, {frame!r})"
+        np.testing.assert_array_equal(again.vector(s), b.build_state(s))
 
 
 def uniform(R, rest):
@@ -279,6 +371,7 @@ def test_the_manifold_of_a_mixed_state_is_its_rotations(attitude):
     ({"orientation": 2 * np.eye(3)}, "orientation is no rotation matrix"),
     ({"orientation": np.full(4, np.nan)}, "orientation[0] is nan; expected a finite number"),
     ({"position": [1, 2]}, "RigidBody: position has shape (2,); expected (..., 3)"),
+    ({"position": RigidBodyState(), "angular_velocity": [0, 0, 1]}, "RigidBody: build_state got a RigidBodyState and more; expected a"),
     ({"position": "here"}, "RigidBody: position holds <U4; expected real numbers"),
     ({"linear_velocity": [0, 0, np.nan]}, "RigidBody: linear_velocity holds NaN or infinity; expected finite numbers"),
     ({"angular_velocity": [1, 2, [3]]}, "RigidBody: angular_velocity is not rectangular; expected an array of real numbers"),
@@ -301,7 +394,7 @@ def test_half_a_turn_has_no_rodrigues_parameters():
     (np.zeros(12), "x has shape (12,); expected (..., 13): quaternion (4) + R3 + R3 + R3"),
     (np.append([0.5, 0, 0, 0], np.zeros(9)), "x[..., 0:4] is a quaternion of length 0.5; expected a unit one"),
     ([np.append([1.0, 0, 0, 0], np.zeros(9)), np.append([1, 0, 0, 0, np.inf], np.zeros(8))], "x[1, 4] is inf; expected a finite number"),
-    (RigidBodyState(), "x holds RigidBodyState; expected real numbers"),
+    ([RigidBodyState(), np.zeros(13)], "the states hold RigidBodyState and ndarray; expected all of one kind"),
     (None, "x holds NoneType; expected real numbers"),
     ([None] * 13, "x holds object; expected real numbers"),
     ([[1, 2], [3]], "x is not rectangular"),
@@ -313,13 +406,16 @@ def test_vectors_that_are_no_states(x, message):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda s: RigidBodyState(position=[1, 2]), "RigidBodyState: position has shape (2,); expected (3,)"),
+    (lambda s: RigidBodyState(position=[1, 2]), "RigidBodyState: position has shape (2,); expected (..., 3)"),
     (lambda s: RigidBodyState(orientation=[0, 0, 0, 0]), "is a quaternion of length 0"),
     (lambda s: RigidBodyState(orientation=2 * np.eye(3)), "RigidBodyState: orientation is no rotation matrix"),
     (lambda s: RigidBodyState(linear_velocity="fast"), "RigidBodyState: linear_velocity holds <U4; expected real numbers"),
     (lambda s: RigidBodyState.from_vector(np.zeros((2, 13))), "x[..., 0:4] is a quaternion of length 0"),
-    (lambda s: RigidBodyState.from_vector(np.tile(s.vector, (2, 1))), "x has shape (2, 13); expected (13,)"),
-    (lambda s: s + np.zeros(3), "an error of a RigidBodyState has shape (3,); expected (12,)"),
+    (lambda s: RigidBodyState.from_vector(np.tile(s.vector, (13, 1))[:, :12]), "x has shape (13, 12); expected (..., 13)"),
+    (lambda s: RigidBodyState(np.zeros((2, 3)), linear_velocity=np.zeros((5, 3))),
+     "the parts of a RigidBodyState have shapes (4,), (2, 3), (3,), (5, 3); expected batches that broadcast"),
+    (lambda s: s + np.zeros(3), "an error of a RigidBodyState has shape (3,); expected (..., 12)"),
+    (lambda s: s[None][[0, 0]] + np.zeros((3, 12)), "a RigidBodyState and its error have shapes (2, 13), (3, 12); expected batches that"),
     (lambda s: s + np.full(12, np.inf), "an error of a RigidBodyState holds NaN or infinity"),
     (lambda s: s - RigidBodyState(orientation=[0, 0, 0, 1]), "two orientations are half a turn apart, where tan(θ/2) is infinite"),
 ])  # fmt: skip

@@ -662,7 +662,7 @@ def test_divergence_is_told_from_functions_that_fail():
     ({"x0": np.zeros(12)}, "x0 has shape (12,); expected (..., 13): quaternion (4) + R3 + R3 + R3"),
     ({"x0": np.zeros(13)}, "x0[..., 0:4] is a quaternion of length 0; expected a unit one"),
     ({"x0": np.append([1.0, 0, 0, np.nan], np.zeros(9))}, "x0[3] is nan; expected a finite number"),
-    ({"x0": RigidBodyState()}, "x0 holds RigidBodyState; expected real numbers"),
+    ({"x0": [RigidBodyState(), 3]}, "the states hold RigidBodyState and int; expected all of one kind"),
 ])  # fmt: skip
 def test_runs_that_cannot_be(arguments, message):
     given = {"x0": Satellite().build_state(), "duration": 1.0, **arguments}

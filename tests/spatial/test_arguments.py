@@ -18,9 +18,9 @@ SHAPES = {"w": (3,), "x": (3,), "V": (6,), "V_P": (6,), "V_C": (6,), "F_C": (6,)
 OWN = {"pose": {"p": (3,)}, "from_pose_parts": {"p": (3,)}, "product": {"p": (4,)}, "mrp_to_quaternion": {"p": (3,)},
        "mrp_jacobian": {"p": (3,)}, "mrp_hessian": {"p": (3,), "b": (3,)}, "rodrigues_hessian": {"b": (3,)}, "vector_hessian": {"b": (3,)},
        "quaternion_hessian": {"b": (4,)}}  # fmt: skip
-#: those of numbers, of no array, and of matrices whose shape is nobody's business
+#: those of numbers, of no array, of several, and of matrices whose shape is nobody's business
 OTHERS = {"coefficients", "doubled", "inverse_coefficient", "about", "quadratic", "half_angle", "identity", "random", "pulled_back",
-          "inverse", "outer", "times", "zero", "unchanged", "inverse_slope"}  # fmt: skip
+          "inverse", "outer", "times", "zero", "unchanged", "inverse_slope", "to_screw", "from_screw"}  # fmt: skip
 FUNCTIONS = {f"{m.__name__.rsplit('.', 1)[1]}.{name}": f for m in (so3, se3, quaternion, dual_quaternion, rotations)
              for name, f in vars(m).items()
              if inspect.isfunction(f) and f.__module__ == m.__name__ and name not in OTHERS and name[0] != "_"}

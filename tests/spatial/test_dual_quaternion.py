@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine import EngineError
 from engine.spatial import dual_quaternion as dq
 from engine.spatial import quaternion, se3
 from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
@@ -319,3 +320,70 @@ def test_sclerp_in_three_lives(rng):
     A, B = random(rng, 40).reshape(2, 20, 8)
     check_lives(dq.sclerp, A, B, rng.uniform(0, 1, 20), tolerance=4e-15)
     check_lives(dq.transpose, A)
+
+
+# ---------------------------------------------------------------- screws
+
+
+def by_dual_angles(angle, axis, shift, moment):
+    """cos ½(θ + ε d) + sin ½(θ + ε d) (l + ε m), with f(a + ε b) = f(a) + ε b f′(a)."""
+    c, s, h = np.cos(angle / 2), np.sin(angle / 2), shift / 2
+    return np.concatenate([[c], s * axis, [-h * s], s * moment + h * c * axis])
+
+
+def test_a_screw_is_a_turn_about_a_line_and_a_shift_along_it(rng):
+    """Against the dual angle's cosine and sine, and against a turn about the line by matrices, also beyond half a turn."""
+    for angle in (*ANGLES, 4.0, 9.0, -1.0):
+        for axis in AXES:
+            c, shift = rng.uniform(-2, 2, 3), rng.uniform(-2, 2)
+            Q, x = dq.from_screw(angle, axis, shift, np.cross(c, axis)), rng.uniform(-1, 1, 3)
+            close(Q, by_dual_angles(angle, axis, shift, np.cross(c, axis)), 1e-14)
+            R = se3.rotation(se3.exp(np.append(angle * axis, np.zeros(3))))
+            close(dq.transform(Q, x), R @ (x - c) + c + shift * axis, 1e-14)
+            close(dq.transform(Q, c), c + shift * axis, 1e-14)
+
+
+def test_to_screw_undoes_from_screw(rng):
+    """To what 1/θ makes of rounding: of a small turn the line is far, and little known; the motion is the same in any case."""
+    for angle in (1e-6, 0.5, 2.0, PI - 1e-3):
+        for axis in AXES:
+            moment, shift = np.cross(rng.uniform(-2, 2, 3), axis), rng.uniform(-2, 2)
+            s = dq.to_screw(dq.from_screw(angle, axis, shift, moment))
+            for found, given, power in zip(s, (angle, axis, shift, moment), (0, 1, 1, 1), strict=True):
+                assert np.abs(found - given).max() < 16 * 2.0**-52 * 4 / angle**power
+    for Q in (random(rng, 50), dq.exp(TWISTS), dq.exp(TRANSLATIONS), dq.exp(1e-7 * TWISTS)):
+        s = dq.to_screw(Q)
+        again = dq.from_screw(*s)
+        close(again * np.sign(np.vecdot(again[..., :4], Q[..., :4]))[..., None], Q, 1e-14)
+        assert (s.angle >= 0.0).all() and (s.angle <= PI * (1 + ROUNDED)).all()
+        close(np.vecdot(s.axis, s.axis), np.ones(len(Q)), 1e-15)
+
+
+def test_what_does_not_turn_is_shifted_along_its_axis():
+    s = dq.to_screw(dq.from_pose_parts(ONE[:4], np.array([0.0, -3.0, 4.0])))
+    assert (s.angle, s.shift, s.moment.tolist(), s.axis.tolist()) == (0.0, 5.0, [0, 0, 0], [0.0, -0.6, 0.8])
+    s = dq.to_screw([ONE, -ONE])
+    assert s.angle.tolist() == s.shift.tolist() == [0.0, 0.0] and s.axis.tolist() == [[0.0, 0.0, 1.0]] * 2 and not s.moment.any()
+
+
+def test_screws_of_batches_and_in_three_lives(rng):
+    Q = random(rng, 6).reshape(2, 3, 8)
+    s = dq.to_screw(Q)
+    assert [x.shape for x in s] == [(2, 3), (2, 3, 3), (2, 3), (2, 3, 3)]
+    for k in np.ndindex(2, 3):
+        for found, one in zip(s, dq.to_screw(Q[k]), strict=True):
+            np.testing.assert_array_equal(found[k], one)
+    np.testing.assert_array_equal(dq.from_screw([1, 2], [0, 0, 1])[1], dq.from_screw(2.0, [0, 0, 1.0], 0.0, [0, 0, 0]))
+    rows = np.concatenate([Q.reshape(-1, 8), [ONE], dq.exp(TRANSLATIONS[:2])])
+    check_lives(lambda Q: tuple(dq.to_screw(Q)), rows, tolerance=1e-13)
+    check_lives(lambda angle, l, d, m: dq.from_screw(angle, l, d, m), *dq.to_screw(rows), tolerance=1e-14)
+
+
+@pytest.mark.parametrize(("axis", "moment", "message"), [
+    ([0, 0, 2.0], [0, 0, 0], "axis has length 2.0; expected a unit vector"),
+    ([0, 0, np.nan], [0, 0, 0], "axis has length nan; expected a unit vector"),
+    ([0, 0, 1.0], [1.0, 0, 0.5], r"moment · axis is 0.5; expected 0: the moment is c × axis, with a point c of the line"),
+])  # fmt: skip
+def test_lines_that_are_none(axis, moment, message):
+    with pytest.raises(EngineError, match=message):
+        dq.from_screw(1.0, axis, 0.0, moment)
