@@ -18,7 +18,7 @@ from engine.constraints.projection import (
 )
 
 __all__ = [
-    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Schur", "Slider", "Weld", "accelerations_beside",
-    "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest", "generic_redundancy",
-    "in_words", "moved_whole", "projected", "redundancy", "schur",
+    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Schur", "Slider", "Weld",
+    "accelerations_beside", "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest",
+    "generic_redundancy", "in_words", "moved_whole", "projected", "redundancy", "schur",
 ]  # fmt: skip

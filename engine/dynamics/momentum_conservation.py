@@ -155,9 +155,9 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     return q, np.concatenate([v[: root.v.start], V, v[root.v.stop :]]), moved
 
 
-def root_twist(R: Array, V: Array, whole: tuple[Array, Array, Any, Array, Array, Array], P: Array) -> tuple[Array, Array]:
-    """Return the twist (6) of the root of a ``whole`` tree (as :func:`composite` has it), at the attitude R, that has the momentum P (9), and
-    what that moved of V (6), as :func:`with_momentum` says."""
+def root_twist(R: Array, V: Array, whole: tuple[Any, ...], P: Array) -> tuple[Array, Array]:
+    """Return the twist (6) of a tree's root at the attitude R that has the momentum P (9), and what that moved of V (6), as
+    :func:`with_momentum` says; the ``whole`` tree is as :func:`composite` has it."""
     I, c, m, l, f, (turns, shifts) = whole
     own, wanted = I @ V[:3], R.T @ P[:3] - l                                   # of the root's turn, about the centre of mass
     swing = ops.cross(V[:3], c)

@@ -66,10 +66,8 @@ class RigidBody(ControlSystem):
     names, ``body.position(x)`` or ``x[body.indices.position]``. Orientation is body → world, position the origin's in the world, m; the
     angular velocity is in body axes, rad/s. Errors δ (12) have the same order, with δ = tan(θ/2) n for the attitude.
 
-    Quaternions count as unit ones; :meth:`build_state` and simulations normalise them.
-
-    Simulations keep the momentum beside the motion, as states that only loads change (:mod:`engine.rigid_body.momentum`), however fast the
-    body spins; of a varying inertia the linear velocity, and of added mass nothing: there h|ω| wants to be small.
+    Quaternions count as unit ones; :meth:`build_state` and simulations normalise them. Steps keep the momentum beside the motion
+    (:mod:`engine.rigid_body.momentum`); of a varying inertia the linear velocity, and of added mass nothing: there h|ω| wants to be small.
 
     Where mass or inertia vary, what comes or goes has the body's own velocity and spin there: I ω̇ + ω × I ω = M, without İ ω (a thruster's
     jet leaves, and its thrust is among the forces). Of masses that move within the body, whose momentum stays, give −İ ω among the moments.
@@ -302,18 +300,9 @@ class RigidBody(ControlSystem):
         """Return how a method steps the body's motion under controls u(x, t), and the system that it steps: with what is kept beside the
         motion, but for variational methods, which keep it by themselves."""
         self.require(method)
-        kept = None if method.takes is FreeBody else self.kept
-        if kept is None:
+        if method.takes is FreeBody or self.kept is None:
             return method, self.system(controls)
-
-        def field(t: Any, q: Array, w: Array) -> Array:
-            q, V = kept.carried(q, w[:3], w[6:])                # loads see what is kept, however far the body turns in a step
-            x = self.from_motion(q, V)
-            u = controls(x, t)
-            F, mass = self._returned("wrench", 6, x, u, t), self._value("mass", x, u, t) if callable(self.mass) else kept.mass
-            return np.concatenate([self._accelerated(x, u, t, F), kept.rate(q, F, mass, w[6:])])
-
-        return conserving(method, kept.projected), Mechanical(MOTION, field, STATES, NOTES)
+        return conserving(method, self.kept.projected), Mechanical(MOTION, self.kept.field(self, controls), STATES, NOTES)
 
     def beginning(self, system: Mechanical, x: Array) -> Array:
         """Return the state of a :meth:`stepped` system at x (n)."""

@@ -11,6 +11,7 @@ change; of an inertia that varies ω is what the method leaves. Added mass, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,18 @@ class KeptMomentum(NamedTuple):
         R = quaternion.to_matrix(q[:4])
         moment = np.zeros(3) if self.inertia is None else R @ (F[:3] - ops.cross(self.centre, F[3:]))      # (1)
         return np.concatenate([moment, self.mass / mass * (R @ F[3:]), z[3:6] / self.mass, np.zeros(NOTES)])
+
+    def field(self, body: Any, controls: Callable[[Array, Any], Array]) -> Callable[[Any, Array, Array], Array]:
+        """Return (V̇, ż) (19) of a body under controls u(x, t), as a function of the time, q and (V, z)."""
+
+        def field(t: Any, q: Array, w: Array) -> Array:
+            q, V = self.carried(q, w[:3], w[6:])                # loads see what is kept, however far the body turns in a step
+            x = body.from_motion(q, V)
+            u = controls(x, t)
+            F, mass = body._returned("wrench", 6, x, u, t), body._value("mass", x, u, t) if callable(body.mass) else self.mass
+            return np.concatenate([body._accelerated(x, u, t, F), self.rate(q, F, mass, w[6:])])
+
+        return field
 
     def carried(self, q: Array, spin: Array, z: Array) -> tuple[Array, Array]:
         """Return q and V with the attitude of q and the angular velocity ``spin`` (3), of the body whose centre moves as z says."""

@@ -223,7 +223,7 @@ def test_plain_is_interpreted_is_compiled(seed):
 def test_impulses_that_are_not_found_are_said(compiled, monkeypatch):
     monkeypatch.setattr("engine.contact.newton.STEPS", 1)
     simulator = engine.Simulator(slider(friction=3.0, damping=4000.0), compiled=compiled, **AWAY)
-    with pytest.raises(engine.SimulationError, match="N·s or N·m·s are not balanced, beside the (damper|friction) of joint 'slide'"):
+    with pytest.raises(engine.SimulationError, match=r"N·s or N·m·s are not balanced, beside the (damper|friction) of joint 'slide'"):
         simulator.run([0.0], [1.0], 0.1)
 
 

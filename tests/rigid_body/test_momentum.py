@@ -15,7 +15,8 @@ G = np.array([0.0, 0.0, -9.81])
 def thrown(body, spin, about=(0.0, 0.6, 0.8)):
     v = np.array([10.0, 0.0, 10.0])
     R = body.rotation(body.build_state())
-    return body.build_state(angular_velocity=spin[:, None] * np.array(about), linear_velocity=v if body.velocity_frame == "world" else R.T @ v)
+    own = v if body.velocity_frame == "world" else R.T @ v
+    return body.build_state(angular_velocity=spin[:, None] * np.array(about), linear_velocity=own)
 
 
 class Stone(RigidBody):
