@@ -1,12 +1,11 @@
 """Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
 
-A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv). A link's reference is a
-function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced, and made by
-:func:`minimum_jerk` and :func:`minimum_jerk_pose`. Errors are taken on the manifold; with a bandwidth ω (rad/s) and a damping ratio ζ
-they die out as ë + 2 ζ ω ė + ω² e = 0.
+References are functions of t as in :mod:`engine.simulation.references`: joints' ``t -> (q_d, v_d, a_d)``, links' ``t -> (T_d, V_d, A_d)``.
+Errors are taken on the manifold; with a bandwidth ω (rad/s) and a damping ratio ζ they die out as ë + 2 ζ ω ė + ω² e = 0.
 
 References: Khatib, *A unified approach for motion and force control of robot manipulators*, IEEE J. Robotics and Automation 1987; Umetani &
-Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7.
+Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7; Wen &
+Kreutz-Delgado, *The attitude control problem*, IEEE Trans. Automatic Control 1991.
 """
 
 from __future__ import annotations
@@ -19,62 +18,22 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number, numbers, shown
+from engine.checks import number, shown
 from engine.model import Model
 from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.component import Component, NotFinite, SimulationError, remade
+from engine.simulation.attitude_target import attitude_target
+from engine.simulation.component import Component, SimulationError, remade
 from engine.simulation.forces import checked_vector
+from engine.simulation.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
 
+__all__ = [
+    "attitude_control", "blend", "computed_torque", "generalized_jacobian_control", "minimum_jerk", "minimum_jerk_pose", "momentum_dumping",
+    "operational_space", "pd_gravity", "reaction_null_space_motion", "resolved_rate",
+]  # fmt: skip
+
 Array = np.ndarray
-Reference = Callable[[Any], tuple[Any, Any, Any]]
-
-
-# ---------------------------------------------------------------- references
-
-
-def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
-    """s from 0 to 1 within ``duration`` from ``start`` on, with the least jerk, and its two rates: s = 10 x³ − 15 x⁴ + 6 x⁵.
-
-    >>> [float(x) for x in blend(1.0, 2.0)]
-    [0.5, 0.9375, 0.0]
-    """
-    x = ops.minimum(ops.maximum((t - start) / duration, 0.0), 1.0)
-    s = x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
-    rate = 30.0 * x * x * (1.0 - x) * (1.0 - x) / duration
-    return s, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / duration**2
-
-
-@remade
-def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
-    """From one configuration to another (nq) along the manifold, and then at rest."""
-    require_model(model, "minimum_jerk")
-    number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
-    q0, d = model.normalized(start), model.difference(start, end)
-
-    def reference(t: Any) -> tuple[Any, Any, Any]:
-        s, rate, change = blend(t, duration)
-        return model.manifold.plus(q0, s * d), rate * d, change * d
-
-    return reference
-
-
-@remade
-def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
-    """From one pose to another (4×4) along a screw, and then at rest."""
-    number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
-    T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
-    for T in (T0, T1):
-        if T.shape != (4, 4):
-            raise SimulationError(f"minimum_jerk_pose: a pose has shape {T.shape}; expected (4, 4)")
-    d = se3.log(se3.inv(T0) @ T1)
-
-    def reference(t: Any) -> tuple[Any, Any, Any]:
-        s, rate, change = blend(t, duration)
-        return T0 @ se3.exp(s * d), rate * d, change * d
-
-    return reference
 
 
 # ---------------------------------------------------------------- joints
@@ -232,13 +191,21 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
                      damping: float = 1.0, also: Callable[..., Any] | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Hold or follow the attitude of a floating base by reaction wheels or thrusters on it.
 
-    The moment wanted is I (ω² e − 2 ζ ω_b ω) with the inertia I of the whole about the base's origin, and e the rotation vector to the
-    target. Wheels share it by the pseudo-inverse of their axes. Thrusters (in opposing pairs) share it by the positive part of twice the
-    pseudo-inverse of their moments and forces, which makes no net force.
+    With e the rotation vector to the target, and I the inertia of the whole about the base's origin, a target that stands is approached by
+    the moment I (ω_b² e − 2 ζ ω_b ω). One that moves is followed without a lag, by what its own motion takes, and what the base's takes::
+
+        H (Ω̇ − ω × Ω + ω_b² e + 2 ζ ω_b (Ω − ω)) + ω × L
+
+    Ω and Ω̇ are the target's rates, turned into the base's axes, H is the inertia about the centre of mass, and L the angular momentum
+    about that, with the wheels'. What the joints' accelerations do to the base counts as a disturbance. Wheels share the moment by the
+    pseudo-inverse of their axes. Thrusters (in opposing pairs) share it by the positive part of twice the pseudo-inverse of their moments
+    and forces, which makes no net force.
 
     Parameters
     ----------
-    target : unit quaternion (4), or a function t -> quaternion
+    target : unit quaternion (4); or a function of t, or of t, q, v, that returns one, whose rates are derived: of one of the state along the
+        motion in which nothing accelerates, which is right for a line to a centre of gravity; or that returns (quaternion, ω, ω̇), the
+        rates in the target's own axes
     also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
         such as :func:`computed_torque`
     """
@@ -246,21 +213,33 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
         raise SimulationError(f"attitude_control: also is {also!r}; expected a controller without a state or period of its own")
     require_positive("attitude_control", bandwidth=bandwidth, damping=damping)
     require_on_base("attitude_control", model, actuator, ReactionWheels, Thrusters)
-    shares, wanted = shared(actuator), attitude("attitude_control", target)
+    shares, wanted = shared(actuator), attitude_target("attitude_control", model, target)
+    turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None   # whose momentum goes round
+    own = inspect.signature(also or (lambda t, q, v: None))
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
-        q_d = wanted(t)
-        e = quaternion.log(quaternion.product(quaternion.conjugate(q[:4]), q_d))
-        I = dynamics.crba(model, q)[:3, :3]
-        moment = I @ (bandwidth**2 * e - 2.0 * damping * bandwidth * v[:3])
+        q_d, rates = wanted(t, q, v)
+        q_e, w, M = quaternion.product(quaternion.conjugate(q[:4]), q_d), v[:3], dynamics.crba(model, q)
+        e = quaternion.log(q_e)
+        if rates is None:
+            moment = M[:3, :3] @ (bandwidth**2 * e - 2.0 * damping * bandwidth * w)
+        else:
+            W, Wdot = (quaternion.rotate(quaternion.normalize(q_e), x) for x in rates)
+            A = M[:3] - M[:3, 3:6] @ ops.solve(M[3:6, 3:6], M[3:6])            # the momentum about the centre of mass is A v
+            L = A[:, :3] @ w + A[:, 6:] @ v[6:]
+            if turned is not None:
+                if "states" not in asked:
+                    raise SimulationError(f"attitude_control: target moves; expected states={{'{actuator.name}': momenta}} too")
+                L = L + turned @ asked["states"][actuator.name]
+            a = Wdot - ops.cross(w, W) + bandwidth**2 * e + 2.0 * damping * bandwidth * (W - w)
+            moment = A[:, :3] @ a + ops.cross(w, L)
         commands = {actuator.name: shares(moment)}
         if also is None:
             return commands
-        others = also(t, q, v, **asked)
+        others = also(t, q, v, **{n: x for n, x in asked.items() if n in own.parameters})
         return {**commands, **(others if isinstance(others, Mapping) else {"tau": others})}
 
-    if also is not None:
-        vars(attitude_control)["__signature__"] = inspect.signature(also)      # what it asks for, this asks for
+    vars(attitude_control)["__signature__"] = own if turned is None else asking(own, "states")
     return made_for(attitude_control, model, actuator, also=also)
 
 
@@ -277,18 +256,12 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
 
     def momentum_dumping(t: Any, q: Array, v: Array, states: Any) -> dict[str, Any]:
         dump = -rate * (wheels.axes.T @ states[wheels.name])
-        return {wheels.name: hold(t, q, v)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
+        return {wheels.name: hold(t, q, v, states=states)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
 
     return made_for(momentum_dumping, model, wheels, thrusters)
 
 
 # ---------------------------------------------------------------- what they share
-
-
-def require_model(model: Any, what: str) -> None:
-    """Refuse what is no model."""
-    if not isinstance(model, Model):
-        raise SimulationError(f"{what}: model is {shown(model)}; expected a Model (engine.load_urdf makes one from a file)")
 
 
 def require_positive(what: str, zero: bool = False, **given: Any) -> None:
@@ -308,26 +281,11 @@ def require_on_base(what: str, model: Model, actuator: Any, *kinds: Any) -> None
         raise SimulationError(f"{what}: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
 
 
-def attitude(what: str, target: Any) -> Callable[[Any], Array]:
-    """Return a target as a function t -> unit quaternion (4), refused or NaN where it is none."""
-    text = f"{what}: target"
-    if not callable(target):
-        fixed = numbers(text, target, SimulationError)
-        if fixed.shape != (4,) or not quaternion.is_unit(fixed):
-            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
-        fixed = quaternion.normalize(fixed)
-        return lambda t: fixed
-
-    def wanted(t: Any) -> Array:
-        q_d = np.asarray(target(t))
-        if q_d.shape != (4,):
-            raise SimulationError(f"{text} returned shape {q_d.shape}; expected a unit quaternion (4)")
-        unit = quaternion.is_unit(q_d)
-        if ops.graph_of(unit) is None and not unit:
-            raise NotFinite(text, float(t), wild=False, what="a quaternion that is no unit one")
-        return ops.where(unit, q_d, np.nan)
-
-    return wanted
+def asking(signature: inspect.Signature, name: str) -> inspect.Signature:
+    """Return the signature of a function that asks for one thing more, by name."""
+    known = [p for n, p in signature.parameters.items() if n != name]
+    more = [p for p in known if p.kind is p.VAR_KEYWORD]
+    return inspect.Signature([*known[: len(known) - len(more)], inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY), *more])
 
 
 def made_for(control: Callable[..., Any], model: Model, *actuators: Component, also: Any = None) -> Callable[..., Any]:
@@ -369,25 +327,6 @@ def require_base(model: Model, what: str, floating: bool | None = None) -> None:
     if floating is not None and model.floats != floating:
         raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True" if floating else
                               f"{what}: '{model.name}' floats; expected a fixed base, or generalized_jacobian_control")  # fmt: skip
-
-
-def followed(what: str, reference: Reference, position: tuple[int, ...], velocity: tuple[int, ...]) -> Reference:
-    """A reference whose results are looked at."""
-    if not callable(reference):
-        raise SimulationError(f"{what}: the reference is {reference!r}; expected a function of t, such as minimum_jerk makes")
-
-    def looked_at(t: Any) -> tuple[Any, Any, Any]:
-        result = reference(t)
-        if not isinstance(result, tuple) or len(result) != 3:
-            found = f"{len(result)} things" if isinstance(result, tuple) else type(result).__name__
-            raise SimulationError(f"{what}: the reference returned {found}; expected three: where, its velocity and acceleration")
-        shapes, wanted = [np.shape(x) for x in result], [position, velocity, velocity]
-        if shapes != wanted:
-            text = ", ".join(map(str, shapes)), ", ".join(map(str, wanted))
-            raise SimulationError(f"{what}: the reference returned shapes {text[0]}; expected {text[1]}")
-        return result
-
-    return looked_at
 
 
 def with_rotors(model: Model, armature: Array) -> Model:
