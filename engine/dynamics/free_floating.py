@@ -317,8 +317,8 @@ def dynamic_singularity(model: Model, q: Array, link: str, part: Part = "all", l
 
     Parameters
     ----------
-    part : "all" rows of the link's twist, in its own axes, the "angular" or the "linear" ones, or some of "wx", "wy", "wz", "vx", "vy", "vz";
-        or a slice of the six
+    part : "all" rows of the link's twist, in its own axes, the "angular" or the "linear" ones, or some of "wx", "wy", "wz", "vx", "vy",
+        "vz"; or a slice of the six
     length : m; where both kinds are taken, 1 rad/s counts as so many m/s, as at a point so far from the axis
 
     Raises

@@ -214,7 +214,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     require_positive("attitude_control", bandwidth=bandwidth, damping=damping)
     require_on_base("attitude_control", model, actuator, ReactionWheels, Thrusters)
     shares, wanted = shared(actuator), attitude_target("attitude_control", model, target)
-    turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None   # whose momentum goes round
+    turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None
     own = inspect.signature(also or (lambda t, q, v: None))
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
