@@ -63,7 +63,7 @@ def ilqr(simulator: Simulator, q: ArrayLike, v: ArrayLike, running: Callable[...
     --------
     A cart of 2 kg is brought 1 m further within a second, with least force, and rests there: 6 m s/T² = 12 N at first.
 
-    >>> import engine
+    >>> import engine, numpy as np
     >>> rail = engine.Builder("rail")
     >>> _ = rail.add_link("world"), rail.add_link("cart", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
     >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
@@ -102,7 +102,7 @@ def better(plan: Plan, sought: Callable[..., Plan]) -> Plan:
     except ControlError:                                                       # the costs end there
         return plan
     if other.cost < plan.cost - 10.0 * plan.tolerance * abs(plan.cost):
-        warn(f"the controls at first are stationary (no small change of them lowers the cost, {plan.cost:.6g}, to first order), but are not "
+        warn(f"the controls at first are stationary (no small change of them lowers the cost, {plan.cost:.6g}, to first order), but not "
              f"the best: from others beside them it came to {other.cost:.6g}; expected others to begin with, as u=...",
              SimulationWarning)  # fmt: skip
         return other

@@ -203,8 +203,8 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
 
     Parameters
     ----------
-    target : unit quaternion (4); or a function of t, or of t, q, v, that returns one, whose rates are derived: of one of the state along the
-        motion in which nothing accelerates, which is right for a line to a centre of gravity; or that returns (quaternion, ω, ω̇), the
+    target : unit quaternion (4); or a function of t, or of t, q, v, that returns one, whose rates are derived: of one of the state along
+        the motion in which nothing accelerates, which is right for a line to a centre of gravity; or that returns (quaternion, ω, ω̇), the
         rates in the target's own axes
     also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
         such as :func:`computed_torque`
