@@ -13,7 +13,10 @@ Every function here takes those of V0's rows that move freely, e, out of them by
 - "translation": the three linear ones; the base's attitude is held
 - "flying": none; the base is driven like a joint, and its six rows come before the joints' in u and in all results
 
-What is held is held at rest. References: Umetani & Yoshida, *Resolved motion rate control of space manipulators with generalized
+What is held is held at rest. Of several robots as one model, J* is that of the tree that carries the link, by the joints of that tree; the
+other functions take one tree alone, which :meth:`engine.Model.tree` gives.
+
+References: Umetani & Yoshida, *Resolved motion rate control of space manipulators with generalized
 Jacobian matrix*, IEEE Trans. Robotics and Automation 1989; Papadopoulos & Dubowsky, *Dynamic singularities in free-floating space
 manipulators*, ASME J. Dynamic Systems, Measurement, and Control 1993; Nenchev, Yoshida & Uchiyama, *Reaction null-space based control of
 flexible structure mounted manipulator systems*, CDC 1996.
@@ -72,6 +75,7 @@ def generalized_jacobian(model: Model, q: Array, link: str, base: str = "floatin
     >>> generalized_jacobian(model, model.neutral(), "slider")[:, 0]
     array([0.  , 0.  , 0.  , 0.75, 0.  , 0.  ])
     """
+    model, q = carrying(model, q, link)
     e, k = rows(model, base)
     J = jacobian(model, q, link)
     M = crba(model, q)
@@ -302,6 +306,7 @@ def dynamic_manipulability(model: Model, q: Array, link: str, part: Part = "all"
     >>> round(float(dynamic_manipulability(model, model.neutral(), "slider") ** 2), 12)
     0.75
     """
+    model, q = carrying(model, q, link)
     J, M = generalized_part(model, q, link, part, length), free_floating_inertia(model, q)
     r, n = J.shape
     require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[6:])
@@ -369,13 +374,24 @@ def checked_part(part: Part) -> list[int]:
 # ---------------------------------------------------------------- the one idea: some rows are free, the others are kept
 
 
+def carrying(model: Model, q: Array, link: str) -> tuple[Model, Array]:
+    """Return the tree that carries a link, alone, and its part of q; a model that is one tree, and one that does not move the link, as it
+    is."""
+    body, _ = model.carrier[model.link_index(link)]
+    if len(model.tree_names) < 2 or body < 0:
+        return model, q
+    tree = model.tree(link)
+    return tree.model, model.checked("q", q)[tree.q]
+
+
 def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
     """Return which rows e of the base's twist are free, and which rows k of all velocities are kept."""
     if not model.floats:
         roots = [model.bodies[i] for i in model.roots]
         found = ", ".join(f"'{body.joint.name}' ({body.kind.name})" for body in roots) or "no joint"
+        trees = f", or one tree alone, model.tree('{model.tree_names[0]}').model" if len(model.tree_names) > 1 else ""
         raise ModelError(f"'{model.name}' moves in the world by {found}; expected one floating joint that carries all the others, "
-                         f"as load_urdf(..., floating_base=True) makes")  # fmt: skip
+                         f"as load_urdf(..., floating_base=True) makes{trees}")  # fmt: skip
     e, first = BASES[one_of("base", base, BASES, StateError)]
     return e, slice(first, model.nv)
 
