@@ -348,8 +348,9 @@ def one_tree(what: str, model: Model, tree: str | None, link: str | None = None,
         own = model.tree(link)
     elif forest and not several:
         names = ", ".join(f"'{b.joint.name}' ({b.kind.name})" for b in roots)
+        trees = " or ".join(map(repr, model.tree_names))
         raise SimulationError(f"{what}: '{model.name}' moves in the world by {names}; expected one floating joint that carries all "
-                              f"the others, or a fixed base, or one tree of it, as tree={' or '.join(map(repr, model.tree_names))}")  # fmt: skip
+                              f"the others, or a fixed base, or one tree of it, as tree={trees}")  # fmt: skip
     else:
         own = whole
     if link is not None:
