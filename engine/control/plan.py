@@ -377,8 +377,8 @@ class Search:
             gap = float(np.abs(s).max() * np.abs(motion.gaps).sum())           # weighed by what they cost
             return kappa, K, gap, bool(gap - change <= self.tolerance * abs(self.costs[-1]))
 
-        kappa, K, gap, least = direction()
-        small = least and not self.far
+        kappa, K, gap, slight = direction()
+        small = slight and not self.far
         if small and self.damping and self.looked < len(self.costs):           # much damping makes every step small
             self.damping, self.growth, self.looked = 0.0, 1.0, len(self.costs)
             kappa, K, gap, small = direction()
@@ -389,9 +389,9 @@ class Search:
         if good:
             self.motion = motions[best]
             self.costs.append(float(tried[best]))
-        self.converged, self.moved = small and not self.damping, self.moved or (good and not least)
+        self.converged, self.moved = small and not self.damping, self.moved or (good and not slight)
         self.goes_on = not small and (good or self.damping <= STRONG)
         self.damping, self.growth = damped(self.damping, self.growth, best if good else len(LENGTHS))
-        if self.far and (not self.motion.gaps.any() or (least and not good)):  # limits hold now that there is a motion, but for rounding
+        if self.far and (not self.motion.gaps.any() or (slight and not good)):  # limits hold now that there is a motion, but for rounding
             self.far, (cost, (self.motion,)) = 0.0, problem.flown(t, p, self.motion, problem.none[0], K, np.ones(1))
             self.costs[-1] = float(cost[0])
