@@ -29,8 +29,9 @@ def box():
 
 @pytest.fixture(scope="module")
 def servicer():
-    """A free flyer with four joints, alone, and after its target in one model."""
+    """A free flyer with four geared joints, alone, and after its target in one model."""
     alone = trees.flyer(4, 50.0)
+    alone = alone.with_armature({f"joint{k}": 0.1 * (k + 1) for k in range(4)})
     return alone, engine.combine(target=box(), servicer=alone)
 
 
