@@ -57,7 +57,7 @@ ROOMS = {
 SIMULATION = (
     ("layout", "function", "component"), ("law", "robot_function", "parametrized"),
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
-     "resting_overlaps", "run_header", "policy"),
+     "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
     ("asked", "assembly"), ("step", "body_trajectory"),

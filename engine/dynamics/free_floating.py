@@ -13,7 +13,10 @@ Every function here takes those of V0's rows that move freely, e, out of them by
 - "translation": the three linear ones; the base's attitude is held
 - "flying": none; the base is driven like a joint, and its six rows come before the joints' in u and in all results
 
-What is held is held at rest. References: Umetani & Yoshida, *Resolved motion rate control of space manipulators with generalized
+What is held is held at rest. Of several robots as one model, J* is that of the tree that carries the link, by the joints of that tree; the
+other functions take one tree alone, which :meth:`engine.Model.tree` gives.
+
+References: Umetani & Yoshida, *Resolved motion rate control of space manipulators with generalized
 Jacobian matrix*, IEEE Trans. Robotics and Automation 1989; Papadopoulos & Dubowsky, *Dynamic singularities in free-floating space
 manipulators*, ASME J. Dynamic Systems, Measurement, and Control 1993; Nenchev, Yoshida & Uchiyama, *Reaction null-space based control of
 flexible structure mounted manipulator systems*, CDC 1996.
@@ -21,12 +24,13 @@ flexible structure mounted manipulator systems*, CDC 1996.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import array, one_of, shown
+from engine.checks import array, number, one_of, shown
 from engine.dynamics.aba import bodies_of_rows, require_inertia
 from engine.dynamics.crba import crba
 from engine.dynamics.jacobian import jacobian
@@ -37,6 +41,9 @@ from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import Ad, twist_to_child
 
 Array = np.ndarray
+Part = str | slice | Sequence[str]
+#: the rows of a twist
+TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 #: base: the rows e of the base's twist that are free, and the row from which velocities are kept
 BASES = {"fixed": (slice(0, 0), 6), "floating": (slice(0, 6), 6), "rotation": (slice(0, 3), 6), "translation": (slice(3, 6), 6),
          "flying": (slice(0, 0), 0)}  # fmt: skip
@@ -68,6 +75,7 @@ def generalized_jacobian(model: Model, q: Array, link: str, base: str = "floatin
     >>> generalized_jacobian(model, model.neutral(), "slider")[:, 0]
     array([0.  , 0.  , 0.  , 0.75, 0.  , 0.  ])
     """
+    model, q = carrying(model, q, link)
     e, k = rows(model, base)
     J = jacobian(model, q, link)
     M = crba(model, q)
@@ -274,10 +282,10 @@ def reaction_null_space(model: Model, q: Array) -> Array:
     return np.eye(model.nv - 6) - sum(np.outer(u, u) for u in U)
 
 
-def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slice(6)) -> Any:
+def dynamic_manipulability(model: Model, q: Array, link: str, part: Part = "all", length: float = 1.0) -> Any:
     """Return how far joint forces of a given size can accelerate a link on a floating base: √det(J* M*⁻¹ J*ᵀ), of J*'s rows ``part``.
 
-    ``slice(3)`` takes the angular rows, ``slice(3, 6)`` the linear ones. An arm with fewer joints than rows moves its link in fewer
+    ``part`` and ``length`` are those of :func:`dynamic_singularity`. An arm with fewer joints than rows moves its link in fewer
     directions; of those it is √(det(J*ᵀ J*)/det M*). Zero at a dynamic singularity (to some 1e-8 of what it is elsewhere: it is a root).
 
     References
@@ -298,19 +306,35 @@ def dynamic_manipulability(model: Model, q: Array, link: str, part: slice = slic
     >>> round(float(dynamic_manipulability(model, model.neutral(), "slider") ** 2), 12)
     0.75
     """
-    J, M = generalized_jacobian(model, q, link)[checked_part(part)], free_floating_inertia(model, q)
+    model, q = carrying(model, q, link)
+    J, M = generalized_part(model, q, link, part, length), free_floating_inertia(model, q)
     r, n = J.shape
     require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[6:])
     return ops.sqrt(determinant(J @ ops.solve(M, J.T)) if r <= n else determinant(J.T @ J) / determinant(M))
 
 
-def dynamic_singularity(model: Model, q: Array, link: str, part: slice = slice(6)) -> float:
+def dynamic_singularity(model: Model, q: Array, link: str, part: Part = "all", length: float = 1.0) -> float:
     """Return the distance from a dynamic singularity: the smallest singular value of J*'s rows ``part``. Not traceable.
 
-    The length of the slowest motion that joint velocities of length 1 can give the link (of as many directions as there are joints).
+    The length of the slowest motion that joint velocities of length 1 can give the link (of as many directions as there are joints). A link
+    that cannot move in one direction may still turn: of "all" rows the number is then not zero. Singularities in print are often those of
+    the "linear" ones, or in a plane of ("vx", "vy").
+
+    Parameters
+    ----------
+    part : "all" rows of the link's twist, in its own axes, the "angular" or the "linear" ones, or some of "wx", "wy", "wz", "vx", "vy",
+        "vz"; or a slice of the six
+    length : m; where both kinds are taken, 1 rad/s counts as so many m/s, as at a point so far from the axis
+
+    Raises
+    ------
+    ModelError : the model does not hang from one floating joint, or has no such link
+    StateError : no such rows; a length that is none
 
     Examples
     --------
+    The slider of 1 kg on a base of 3 kg:
+
     >>> import numpy as np
     >>> from engine.model import Builder
     >>> from engine.spatial import inertia
@@ -318,20 +342,46 @@ def dynamic_singularity(model: Model, q: Array, link: str, part: slice = slice(6
     >>> _ = arm.add_link("base", inertia=inertia.sphere(3.0, 1.0)), arm.add_link("slider", inertia=inertia.sphere(1.0, 1.0))
     >>> _ = arm.add_joint("slide", "prismatic", "base", "slider", axis=[1, 0, 0])
     >>> model = arm.model(floating_base=True)
-    >>> dynamic_singularity(model, model.neutral(), "slider")
-    0.75
+    >>> dynamic_singularity(model, model.neutral(), "slider"), dynamic_singularity(model, model.neutral(), "slider", ["vy", "vz"])
+    (0.75, 0.0)
     """
-    return float(np.linalg.svd(generalized_jacobian(model, q, link)[checked_part(part)], compute_uv=False)[-1])
+    return float(np.linalg.svd(generalized_part(model, q, link, part, length), compute_uv=False)[-1])
 
 
-def checked_part(part: slice) -> slice:
-    """Return which rows of a Jacobian are meant."""
-    if not isinstance(part, slice):
-        raise StateError(f"part is {shown(part)}; expected a slice of the six rows, such as slice(3) for the angular ones")
-    return part
+def generalized_part(model: Model, q: Array, link: str, part: Part, length: float) -> Array:
+    """Return some rows of J*, the angular ones times a length where there are linear ones too."""
+    length = number("length", length, "a length in m greater than zero", above=0.0, error=StateError)
+    k = checked_part(part)
+    mixed = min(k) < 3 <= max(k)
+    return generalized_jacobian(model, q, link)[k] * np.array([[length if mixed and i < 3 else 1.0] for i in k])
+
+
+def checked_part(part: Part) -> list[int]:
+    """Return which rows of a twist are meant."""
+    known: dict[Any, Part] = {"all": slice(6), "angular": slice(3), "linear": slice(3, 6)}
+    meant = known.get(part, (part,)) if isinstance(part, str) else part
+    if isinstance(meant, slice):
+        found = list(range(6))[meant]
+    elif isinstance(meant, Sequence) and all(name in TWIST for name in meant):
+        found = [TWIST.index(name) for name in meant]
+    else:
+        found = []
+    if not found or len(set(found)) < len(found):
+        raise StateError(f"part is {shown(part)}; expected one of {', '.join(known)}, some of {', '.join(TWIST)}, or a slice of the six")
+    return found
 
 
 # ---------------------------------------------------------------- the one idea: some rows are free, the others are kept
+
+
+def carrying(model: Model, q: Array, link: str) -> tuple[Model, Array]:
+    """Return the tree that carries a link, alone, and its part of q; a model that is one tree, and one that does not move the link, as it
+    is."""
+    body, _ = model.carrier[model.link_index(link)]
+    if len(model.tree_names) < 2 or body < 0:
+        return model, q
+    tree = model.tree(link)
+    return tree.model, model.checked("q", q)[tree.q]
 
 
 def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
@@ -339,8 +389,9 @@ def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
     if not model.floats:
         roots = [model.bodies[i] for i in model.roots]
         found = ", ".join(f"'{body.joint.name}' ({body.kind.name})" for body in roots) or "no joint"
+        trees = f", or one tree alone, model.tree('{model.tree_names[0]}').model" if len(model.tree_names) > 1 else ""
         raise ModelError(f"'{model.name}' moves in the world by {found}; expected one floating joint that carries all the others, "
-                         f"as load_urdf(..., floating_base=True) makes")  # fmt: skip
+                         f"as load_urdf(..., floating_base=True) makes{trees}")  # fmt: skip
     e, first = BASES[one_of("base", base, BASES, StateError)]
     return e, slice(first, model.nv)
 

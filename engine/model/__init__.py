@@ -6,8 +6,8 @@ from engine.model.combine import Mounted, combine
 from engine.model.described import Described, Keyframe, Part
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import KINDS, Kind, Limits
-from engine.model.model import Model
+from engine.model.model import Model, Tree
 from engine.model.tree import Geometry, Joint, Link, Material, Mimic
 
 __all__ = ["KINDS", "Body", "Builder", "Described", "Geometry", "Joint", "Keyframe", "Kind", "Limits", "Link", "Material", "Mimic", "Model",
-           "ModelError", "Mounted", "Part", "StateError", "combine"]  # fmt: skip
+           "ModelError", "Mounted", "Part", "StateError", "Tree", "combine"]  # fmt: skip

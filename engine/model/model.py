@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -225,6 +225,69 @@ class Model(ReadOnly):
             found[root[i]].append(i)
         return tuple(tuple(f) for f in found.values())
 
+    @functools.cached_property
+    def _grown(self) -> dict[str, list[str]]:
+        """The links of each tree that moves, by its name."""
+        root = self.links[0].name
+        first = {root: root}
+        for j in self.joints:
+            first[j.child] = j.child if j.parent == root and self.joints[0].child != root else first.get(j.parent, root)
+        moving = dict.fromkeys(first[b.joint.child] for b in self.bodies)
+        robots = [name.split("/")[0] for name in moving]
+        names = {top: robot if robots.count(robot) == 1 else top for top, robot in zip(moving, robots, strict=True)}
+        return {name: [link.name for link in self.links if first[link.name] == top] for top, name in names.items()}
+
+    @property
+    def tree_names(self) -> tuple[str, ...]:
+        """What :meth:`tree` calls the trees: by the robots' names that :func:`engine.combine` was given, or else their first links'."""
+        return tuple(self._grown)
+
+    def tree(self, name: str) -> Tree:
+        """Return one tree of those that hang on the world: a model of its own, and where its coordinates lie in q and v.
+
+        Parameters
+        ----------
+        name : one of :attr:`tree_names`, or that of a link of the tree
+
+        Raises
+        ------
+        ModelError : there is no such tree
+
+        Examples
+        --------
+        >>> import engine
+        >>> box = engine.Builder("box")
+        >>> _ = box.add_link("box", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+        >>> two = engine.combine(left=box.model(floating_base=True), right=box.model(floating_base=True))
+        >>> right = two.tree("right")
+        >>> right.model, right.q, right.v
+        (<model 'right': 2 links, 1 joints, nq 7, nv 6>, slice(7, 14, None), slice(6, 12, None))
+        """
+        found = next((n for n, links in self._grown.items() if name == n or name in links), None)
+        if found is None:
+            trees = ", ".join(f"'{n}'" for n in self._grown) or "none"
+            meant = nearest(str(name), self._grown)
+            raise ModelError(f"no tree {shown(name)} in '{self.name}'{meant}; expected one of {trees}, or a link of one")
+        if found not in self._cut:
+            self._cut[found] = self._alone(found)
+        return self._cut[found]
+
+    @functools.cached_property
+    def _cut(self) -> dict[str, Tree]:
+        """The trees that were asked for."""
+        return {}
+
+    def _alone(self, name: str) -> Tree:
+        """Return a tree by its name."""
+        if len(self._grown) == 1:
+            return Tree(name, self, slice(0, self.nq), slice(0, self.nv))
+        own = {self.links[0].name, *self._grown[name]}
+        bodies = [b for b in self.bodies if b.joint.child in own]
+        q, v = (slice(min(s.start for s in part), max(s.stop for s in part)) for part in ([b.q for b in bodies], [b.v for b in bodies]))
+        links, joints = [link for link in self.links if link.name in own], [j for j in self.joints if j.child in own]
+        model = Model._of(name, nx.freeze(self.graph.subgraph(own).copy()), links, joints)
+        return Tree(name, replace(model, armature=kept(self.armature[v], "armature")), q, v)
+
     @property
     def base(self) -> Body | None:
         """The body that the whole model hangs on by a floating joint: a floating base, or None."""
@@ -309,6 +372,22 @@ class Model(ReadOnly):
                     raise StateError(f"{name} of joint '{b.joint.name}'{row} has the quaternion {text}; expected a unit one, "
                                      "[qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
         return a
+
+
+class Tree(NamedTuple):
+    """One tree of a model of several.
+
+    Attributes
+    ----------
+    name : by which :meth:`Model.tree` knows it
+    model : the tree alone, on the link that is the world, with the names that it has in the whole
+    q, v : where its coordinates and velocities lie in those of the whole
+    """
+
+    name: str
+    model: Model
+    q: slice
+    v: slice
 
 
 def _armature(what: str, x: Any, n: int) -> Array:

@@ -1,12 +1,16 @@
 """Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
 
-A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv). A link's reference is a
-function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced, and made by
-:func:`minimum_jerk` and :func:`minimum_jerk_pose`. Errors are taken on the manifold; with a bandwidth ω (rad/s) and a damping ratio ζ
-they die out as ë + 2 ζ ω ė + ω² e = 0.
+References are functions of t as in :mod:`engine.simulation.references`: joints' ``t -> (q_d, v_d, a_d)``, links' ``t -> (T_d, V_d, A_d)``.
+
+Of several robots as one model a controller steers one tree, by its name or that of a link of it (``tree="servicer"``, see
+:meth:`engine.Model.tree`), or the one that carries its link or actuator: references, targets and gains have the sizes of that tree
+alone, and the forces are of all.
+
+Errors are taken on the manifold; with a bandwidth ω (rad/s) and a damping ratio ζ they die out as ë + 2 ζ ω ė + ω² e = 0.
 
 References: Khatib, *A unified approach for motion and force control of robot manipulators*, IEEE J. Robotics and Automation 1987; Umetani &
-Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7.
+Yoshida 1989 and Nenchev et al. 1996 as in :mod:`engine.dynamics.free_floating`; Wie, *Space Vehicle Dynamics and Control*, ch. 7; Wen &
+Kreutz-Delgado, *The attitude control problem*, IEEE Trans. Automatic Control 1991.
 """
 
 from __future__ import annotations
@@ -19,71 +23,33 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number, numbers, shown
-from engine.model import Model
+from engine.checks import number, shown
+from engine.model import Model, Tree
 from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.component import Component, NotFinite, SimulationError, remade
+from engine.simulation.attitude_target import attitude_target
+from engine.simulation.component import Component, SimulationError, remade
 from engine.simulation.forces import checked_vector
+from engine.simulation.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
 
+__all__ = [
+    "attitude_control", "blend", "computed_torque", "generalized_jacobian_control", "minimum_jerk", "minimum_jerk_pose", "momentum_dumping",
+    "operational_space", "pd_gravity", "reaction_null_space_motion", "resolved_rate",
+]  # fmt: skip
+
 Array = np.ndarray
-Reference = Callable[[Any], tuple[Any, Any, Any]]
-
-
-# ---------------------------------------------------------------- references
-
-
-def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
-    """s from 0 to 1 within ``duration`` from ``start`` on, with the least jerk, and its two rates: s = 10 x³ − 15 x⁴ + 6 x⁵.
-
-    >>> [float(x) for x in blend(1.0, 2.0)]
-    [0.5, 0.9375, 0.0]
-    """
-    x = ops.minimum(ops.maximum((t - start) / duration, 0.0), 1.0)
-    s = x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
-    rate = 30.0 * x * x * (1.0 - x) * (1.0 - x) / duration
-    return s, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / duration**2
-
-
-@remade
-def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
-    """From one configuration to another (nq) along the manifold, and then at rest."""
-    require_model(model, "minimum_jerk")
-    number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
-    q0, d = model.normalized(start), model.difference(start, end)
-
-    def reference(t: Any) -> tuple[Any, Any, Any]:
-        s, rate, change = blend(t, duration)
-        return model.manifold.plus(q0, s * d), rate * d, change * d
-
-    return reference
-
-
-@remade
-def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
-    """From one pose to another (4×4) along a screw, and then at rest."""
-    number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
-    T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
-    for T in (T0, T1):
-        if T.shape != (4, 4):
-            raise SimulationError(f"minimum_jerk_pose: a pose has shape {T.shape}; expected (4, 4)")
-    d = se3.log(se3.inv(T0) @ T1)
-
-    def reference(t: Any) -> tuple[Any, Any, Any]:
-        s, rate, change = blend(t, duration)
-        return T0 @ se3.exp(s * d), rate * d, change * d
-
-    return reference
 
 
 # ---------------------------------------------------------------- joints
 
 
 @remade
-def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0) -> Callable[..., Array]:
+def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
+                    tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
-    require_base(model, "computed_torque")
+    forest, own = model, one_tree("computed_torque", model, tree)
+    model = own.model
     require_positive("computed_torque", bandwidth=bandwidth, damping=damping)
     base = 6 if model.floats else 0
     reference = followed("computed_torque", reference, (model.nq,), (model.nv,))
@@ -94,20 +60,21 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
         a = (a_d + 2.0 * damping * bandwidth * (v_d - v) + bandwidth**2 * e)[base:]
         return driven(model, q, v, a, gravity, armature)
 
-    return made_for(computed_torque, model)
+    return made_for(of_tree(computed_torque, forest, own), forest)
 
 
 @remade
-def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Callable[..., Array]:
+def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any, tree: str | None = None) -> Callable[..., Array]:
     """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv), zero or more."""
-    require_model(model, "pd_gravity")
+    forest, own = model, one_tree("pd_gravity", model, tree, several=True)
+    model = own.model
     q_d = model.normalized(target)
     stiffness, damping = (checked_vector(model, f"pd_gravity: {n}", x) for n, x in (("stiffness", stiffness), ("damping", damping)))
 
     def pd_gravity(t: Any, q: Array, v: Array, gravity: Any) -> Array:
         return stiffness * model.manifold.minus(q, q_d) - damping * v + dynamics.gravity_forces(model, q, gravity)
 
-    return made_for(pd_gravity, model)
+    return made_for(of_tree(pd_gravity, forest, own), forest)
 
 
 # ---------------------------------------------------------------- links
@@ -115,15 +82,15 @@ def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any) -> Cal
 
 @remade
 def operational_space(model: Model, link: str, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
-                      rest: float = 2.0, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+                      rest: float = 2.0, regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with a fixed base (Khatib)::
 
         Λ = (J M⁻¹ Jᵀ)⁻¹,   F = Λ (A* − J̇ v),   tau = Jᵀ F + C v + g − (1 − Jᵀ J̄ᵀ) M rest v,   J̄ = M⁻¹ Jᵀ Λ
 
     ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
     """
-    require_base(model, "operational_space", floating=False)
-    model.link_index(link)
+    forest, own = model, one_tree("operational_space", model, tree, link, floating=False)
+    model = own.model
     require_positive("operational_space", bandwidth=bandwidth, damping=damping)
     require_positive("operational_space", True, rest=rest, regular=regular)
     reference = followed("operational_space", reference, (4, 4), (6,))
@@ -138,18 +105,18 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
         w = M @ (-rest * v)
         return J.T @ F + b + w - J.T @ ops.solve(L, Minv_JT.T @ w)
 
-    return made_for(operational_space, model)
+    return made_for(of_tree(operational_space, forest, own), forest)
 
 
 @remade
 def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5.0, servo: float = 50.0,
-                  regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+                  regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Resolved-motion rate control: joint velocities u = J⁺ (V_d + gain · error), which a servo follows by accelerations servo (u − q̇).
 
     J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
     """
-    require_base(model, "resolved_rate")
-    model.link_index(link)
+    forest, own = model, one_tree("resolved_rate", model, tree, link)
+    model = own.model
     require_positive("resolved_rate", gain=gain, servo=servo)
     require_positive("resolved_rate", True, regular=regular)
     reference = followed("resolved_rate", reference, (4, 4), (6,))
@@ -167,20 +134,20 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
         a = servo * (damped_inverse(J, V, regular) - v[base:])
         return driven(model, q, v, a, gravity, armature)
 
-    return made_for(resolved_rate, model)
+    return made_for(of_tree(resolved_rate, forest, own), forest)
 
 
 @remade
 def generalized_jacobian_control(model: Model, link: str, reference: Reference, bandwidth: float = 2.0, damping: float = 1.0,
-                                 rest: float = 0.5, regular: float = 1e-6) -> Callable[..., Array]:  # fmt: skip
+                                 rest: float = 0.5, regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with an arm whose base floats freely (resolved acceleration with the generalized Jacobian)::
 
         V̇_link = J* q̇̇ + J̇ v − J_b Hb⁻¹ b0,   q̇̇ = J*⁺ (A* − J̇ v + J_b Hb⁻¹ b0) − rest (1 − J*⁺ J*) q̇
 
     The joints' torques are those of :func:`engine.dynamics.floating_inverse_dynamics`.
     """
-    require_base(model, "generalized_jacobian_control", floating=True)
-    model.link_index(link)
+    forest, own = model, one_tree("generalized_jacobian_control", model, tree, link, floating=True)
+    model = own.model
     require_positive("generalized_jacobian_control", bandwidth=bandwidth, damping=damping)
     require_positive("generalized_jacobian_control", True, rest=rest, regular=regular)
     reference = followed("generalized_jacobian_control", reference, (4, 4), (6,))
@@ -196,11 +163,12 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
         a = a + idle - damped_inverse(Js, Js @ idle, regular)
         return driven(model, q, v, a, gravity, armature)
 
-    return made_for(generalized_jacobian_control, model)
+    return made_for(of_tree(generalized_jacobian_control, forest, own), forest)
 
 
 @remade
-def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gain: float = 10.0) -> Callable[..., Array]:
+def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gain: float = 10.0,
+                               tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Joint motion that leaves the attitude of a floating base alone: joint velocities near ``motion(t)`` (nv − 6), ω̇ of the base zero.
 
     ::
@@ -209,7 +177,8 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
 
     A base that does not turn at first then never does. B is rows 1–3 of Hb⁻¹ Hbm.
     """
-    require_base(model, "reaction_null_space_motion", floating=True)
+    forest, own = model, one_tree("reaction_null_space_motion", model, tree, floating=True)
+    model = own.model
     require_positive("reaction_null_space_motion", gain=gain)
     if not callable(motion):
         raise SimulationError(f"reaction_null_space_motion: motion is {shown(motion)}; expected a function of t")
@@ -221,7 +190,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
         a = N @ (gain * (motion(t) - v[6:])) - damped_inverse(B, c, 0.0)
         return driven(model, q, v, a, gravity, armature)
 
-    return made_for(reaction_null_space_motion, model)
+    return made_for(of_tree(reaction_null_space_motion, forest, own), forest)
 
 
 # ---------------------------------------------------------------- the base's attitude
@@ -229,66 +198,82 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
 
 @remade
 def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target: Any = (1.0, 0.0, 0.0, 0.0), bandwidth: float = 0.5,
-                     damping: float = 1.0, also: Callable[..., Any] | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
+                     damping: float = 1.0, also: Callable[..., Any] | None = None,
+                     tree: str | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Hold or follow the attitude of a floating base by reaction wheels or thrusters on it.
 
-    The moment wanted is I (ω² e − 2 ζ ω_b ω) with the inertia I of the whole about the base's origin, and e the rotation vector to the
-    target. Wheels share it by the pseudo-inverse of their axes. Thrusters (in opposing pairs) share it by the positive part of twice the
-    pseudo-inverse of their moments and forces, which makes no net force.
+    With e the rotation vector to the target, and I the inertia of the whole about the base's origin, a target that stands is approached by
+    the moment I (ω_b² e − 2 ζ ω_b ω). One that moves is followed without a lag, by what its own motion takes, and what the base's takes::
+
+        H (Ω̇ − ω × Ω + ω_b² e + 2 ζ ω_b (Ω − ω)) + ω × L
+
+    Ω and Ω̇ are the target's rates, turned into the base's axes, H is the inertia about the centre of mass, and L the angular momentum
+    about that, with the wheels'. What the joints' accelerations do to the base counts as a disturbance. Wheels share the moment by the
+    pseudo-inverse of their axes. Thrusters (in opposing pairs) share it by the positive part of twice the pseudo-inverse of their moments
+    and forces, which makes no net force.
 
     Parameters
     ----------
-    target : unit quaternion (4), or a function t -> quaternion
+    target : unit quaternion (4); or a function of t, or of t, q, v, that returns one, whose rates are derived: of one of the state along
+        the motion in which nothing accelerates, which is right for a line to a centre of gravity; or that returns (quaternion, ω, ω̇), the
+        rates in the target's own axes
     also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
         such as :func:`computed_torque`
     """
     if also is not None and not callable(also):
         raise SimulationError(f"attitude_control: also is {also!r}; expected a controller without a state or period of its own")
     require_positive("attitude_control", bandwidth=bandwidth, damping=damping)
-    require_on_base("attitude_control", model, actuator, ReactionWheels, Thrusters)
-    shares, wanted = shared(actuator), attitude("attitude_control", target)
+    own = require_on_base("attitude_control", model, tree, actuator, ReactionWheels, Thrusters)
+    shares, wanted = shared(actuator), attitude_target("attitude_control", model, target)
+    turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None
+    asks = inspect.signature(also or (lambda t, q, v: None))
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
-        q_d = wanted(t)
-        e = quaternion.log(quaternion.product(quaternion.conjugate(q[:4]), q_d))
-        I = dynamics.crba(model, q)[:3, :3]
-        moment = I @ (bandwidth**2 * e - 2.0 * damping * bandwidth * v[:3])
+        q_d, rates = wanted(t, q, v)
+        q_own, v_own = q[own.q], v[own.v]
+        q_e, w, M = quaternion.product(quaternion.conjugate(q_own[:4]), q_d), v_own[:3], dynamics.crba(own.model, q_own)
+        e = quaternion.log(q_e)
+        if rates is None:
+            moment = M[:3, :3] @ (bandwidth**2 * e - 2.0 * damping * bandwidth * w)
+        else:
+            W, Wdot = (quaternion.rotate(quaternion.normalize(q_e), x) for x in rates)
+            A = M[:3] - M[:3, 3:6] @ ops.solve(M[3:6, 3:6], M[3:6])            # the momentum about the centre of mass is A v
+            L = A[:, :3] @ w + A[:, 6:] @ v_own[6:]
+            if turned is not None:
+                if "states" not in asked:
+                    raise SimulationError(f"attitude_control: target moves; expected states={{'{actuator.name}': momenta}} too")
+                L = L + turned @ asked["states"][actuator.name]
+            a = Wdot - ops.cross(w, W) + bandwidth**2 * e + 2.0 * damping * bandwidth * (W - w)
+            moment = A[:, :3] @ a + ops.cross(w, L)
         commands = {actuator.name: shares(moment)}
         if also is None:
             return commands
-        others = also(t, q, v, **asked)
+        others = also(t, q, v, **{n: x for n, x in asked.items() if n in asks.parameters})
         return {**commands, **(others if isinstance(others, Mapping) else {"tau": others})}
 
-    if also is not None:
-        vars(attitude_control)["__signature__"] = inspect.signature(also)      # what it asks for, this asks for
+    vars(attitude_control)["__signature__"] = asks if turned is None else asking(asks, "states")
     return made_for(attitude_control, model, actuator, also=also)
 
 
 @remade
 def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters, rate: float = 0.05, target: Any = (1.0, 0.0, 0.0, 0.0),
-                     bandwidth: float = 0.5, damping: float = 1.0) -> Callable[..., dict[str, Any]]:  # fmt: skip
+                     bandwidth: float = 0.5, damping: float = 1.0, tree: str | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that
     of :func:`attitude_control` less the thrusters'. h then dies out as exp(−rate t)."""
-    require_on_base("momentum_dumping", model, wheels, ReactionWheels)
-    require_on_base("momentum_dumping", model, thrusters, Thrusters)
+    require_on_base("momentum_dumping", model, tree, wheels, ReactionWheels)
+    require_on_base("momentum_dumping", model, tree or wheels.link, thrusters, Thrusters)
     require_positive("momentum_dumping", rate=rate)
-    hold = attitude_control(model, wheels, target, bandwidth, damping)
+    hold = attitude_control(model, wheels, target, bandwidth, damping, tree=tree)
     shares, spread = shared(thrusters), np.linalg.pinv(wheels.axes.T)
 
     def momentum_dumping(t: Any, q: Array, v: Array, states: Any) -> dict[str, Any]:
         dump = -rate * (wheels.axes.T @ states[wheels.name])
-        return {wheels.name: hold(t, q, v)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
+        return {wheels.name: hold(t, q, v, states=states)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
 
     return made_for(momentum_dumping, model, wheels, thrusters)
 
 
 # ---------------------------------------------------------------- what they share
-
-
-def require_model(model: Any, what: str) -> None:
-    """Refuse what is no model."""
-    if not isinstance(model, Model):
-        raise SimulationError(f"{what}: model is {shown(model)}; expected a Model (engine.load_urdf makes one from a file)")
 
 
 def require_positive(what: str, zero: bool = False, **given: Any) -> None:
@@ -298,36 +283,24 @@ def require_positive(what: str, zero: bool = False, **given: Any) -> None:
                least=0.0 if zero else -np.inf, error=SimulationError)  # fmt: skip
 
 
-def require_on_base(what: str, model: Model, actuator: Any, *kinds: Any) -> None:
-    """Refuse an actuator that is none of these kinds, or that is not on the base of a model that floats."""
-    require_base(model, what, floating=True)
-    if not isinstance(actuator, kinds):
+def require_on_base(what: str, model: Model, tree: str | None, actuator: Any, *kinds: Any) -> Tree:
+    """Return the tree that an actuator turns; refuse one that is none of these kinds, or that is not on the base of a model that floats."""
+    require_model(model, what)
+    fits = isinstance(actuator, kinds)
+    own = one_tree(what, model, tree, actuator.link if fits and len(model.tree_names) > 1 else None, floating=True)
+    if not fits:
         raise SimulationError(f"{what}: the actuator is {shown(actuator)}; expected {' or '.join(k.__name__ for k in kinds)}")
-    first = model.bodies[0].joint.child
+    first = own.model.bodies[0].joint.child
     if actuator.link != first:
         raise SimulationError(f"{what}: '{actuator.name}' is on link '{actuator.link}'; expected it on the base, '{first}'")
+    return own
 
 
-def attitude(what: str, target: Any) -> Callable[[Any], Array]:
-    """Return a target as a function t -> unit quaternion (4), refused or NaN where it is none."""
-    text = f"{what}: target"
-    if not callable(target):
-        fixed = numbers(text, target, SimulationError)
-        if fixed.shape != (4,) or not quaternion.is_unit(fixed):
-            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
-        fixed = quaternion.normalize(fixed)
-        return lambda t: fixed
-
-    def wanted(t: Any) -> Array:
-        q_d = np.asarray(target(t))
-        if q_d.shape != (4,):
-            raise SimulationError(f"{text} returned shape {q_d.shape}; expected a unit quaternion (4)")
-        unit = quaternion.is_unit(q_d)
-        if ops.graph_of(unit) is None and not unit:
-            raise NotFinite(text, float(t), wild=False, what="a quaternion that is no unit one")
-        return ops.where(unit, q_d, np.nan)
-
-    return wanted
+def asking(signature: inspect.Signature, name: str) -> inspect.Signature:
+    """Return the signature of a function that asks for one thing more, by name."""
+    known = [p for n, p in signature.parameters.items() if n != name]
+    more = [p for p in known if p.kind is p.VAR_KEYWORD]
+    return inspect.Signature([*known[: len(known) - len(more)], inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY), *more])
 
 
 def made_for(control: Callable[..., Any], model: Model, *actuators: Component, also: Any = None) -> Callable[..., Any]:
@@ -358,36 +331,53 @@ def made_for(control: Callable[..., Any], model: Model, *actuators: Component, a
     return control
 
 
-def require_base(model: Model, what: str, floating: bool | None = None) -> None:
-    """Refuse models of which several parts float, and, where it matters, one whose base does not float, or does."""
+def one_tree(what: str, model: Model, tree: str | None, link: str | None = None, floating: bool | None = None,
+             several: bool = False) -> Tree:  # fmt: skip
+    """Return the tree that is meant: the one of that name, else of a model of which several parts float the one that carries the link, else
+    all of it. Refuse the last where several parts float (unless ``several`` will do), and, where it matters, a base that does not, or does.
+    """
     require_model(model, what)
+    whole = Tree(model.name, model, slice(0, model.nq), slice(0, model.nv))
     roots = [model.bodies[i] for i in model.roots]
-    if not model.floats and any(b.kind.floats for b in roots):
+    forest = not model.floats and any(b.kind.floats for b in roots)
+    if link is not None:
+        model.link_index(link)
+    if tree is not None:
+        own = model.tree(tree)
+    elif forest and link is not None and model.carrier[model.link_index(link)][0] >= 0:
+        own = model.tree(link)
+    elif forest and not several:
         names = ", ".join(f"'{b.joint.name}' ({b.kind.name})" for b in roots)
-        raise SimulationError(f"{what}: '{model.name}' moves in the world by {names}; "
-                              "expected one floating joint that carries all the others, or a fixed base")  # fmt: skip
-    if floating is not None and model.floats != floating:
-        raise SimulationError(f"{what}: '{model.name}' has a fixed base; expected a model loaded with floating_base=True" if floating else
-                              f"{what}: '{model.name}' floats; expected a fixed base, or generalized_jacobian_control")  # fmt: skip
+        trees = " or ".join(map(repr, model.tree_names))
+        raise SimulationError(f"{what}: '{model.name}' moves in the world by {names}; expected one floating joint that carries all "
+                              f"the others, or a fixed base, or one tree of it, as tree={trees}")  # fmt: skip
+    else:
+        own = whole
+    if link is not None:
+        own.model.link_index(link)
+    if floating is not None and own.model.floats != floating:
+        name = own.model.name
+        raise SimulationError(f"{what}: '{name}' has a fixed base; expected a model loaded with floating_base=True" if floating else
+                              f"{what}: '{name}' floats; expected a fixed base, or generalized_jacobian_control")  # fmt: skip
+    return own
 
 
-def followed(what: str, reference: Reference, position: tuple[int, ...], velocity: tuple[int, ...]) -> Reference:
-    """A reference whose results are looked at."""
-    if not callable(reference):
-        raise SimulationError(f"{what}: the reference is {reference!r}; expected a function of t, such as minimum_jerk makes")
+def of_tree(control: Callable[..., Array], forest: Model, own: Tree) -> Callable[..., Array]:
+    """Return a controller of one tree (tau of its velocities) as one of the whole forest, which leaves the others alone."""
+    if own.model is forest:
+        return control
 
-    def looked_at(t: Any) -> tuple[Any, Any, Any]:
-        result = reference(t)
-        if not isinstance(result, tuple) or len(result) != 3:
-            found = f"{len(result)} things" if isinstance(result, tuple) else type(result).__name__
-            raise SimulationError(f"{what}: the reference returned {found}; expected three: where, its velocity and acceleration")
-        shapes, wanted = [np.shape(x) for x in result], [position, velocity, velocity]
-        if shapes != wanted:
-            text = ", ".join(map(str, shapes)), ", ".join(map(str, wanted))
-            raise SimulationError(f"{what}: the reference returned shapes {text[0]}; expected {text[1]}")
-        return result
+    def on_tree(t: Any, q: Array, v: Array, **asked: Any) -> Array:
+        if "armature" in asked:
+            asked["armature"] = asked["armature"][own.v]
+        if (jacobian := asked.get("jacobian")) is not None:
+            asked["jacobian"] = lambda link: jacobian(link)[:, own.v]
+        tau = control(t, q[own.q], v[own.v], **asked)
+        return np.concatenate([np.zeros(own.v.start), tau, np.zeros(forest.nv - own.v.stop)])
 
-    return looked_at
+    vars(on_tree)["__signature__"] = inspect.signature(control)
+    on_tree.__name__ = control.__name__
+    return on_tree
 
 
 def with_rotors(model: Model, armature: Array) -> Model:

@@ -108,12 +108,11 @@ def test_a_linear_problem_is_its_least_squares(limits):
 
 def test_large_problems_go_back_by_numpy(monkeypatch):
     """The way back on floats is the one of machine code, with limits and without."""
-    problem = engine.ilqr.__globals__
     simulator = pushed(dt=0.05)
     for limits in (None, (-4.0, 4.0)):
         plans = []
         for small in (28, 0):
-            monkeypatch.setitem(problem, "SMALL", small)
+            monkeypatch.setattr("engine.control.plan.SMALL", small)
             plans.append(engine.ilqr(simulator, [0.0, 2.5], [0.0, 0.0], lambda t, q, v, u: np.append(0.1 * q, 0.03 * u),
                                      lambda t, q, v: 10.0 * np.concatenate([q, v]), steps=40, limits=limits, iterations=300))  # fmt: skip
         one, other = plans
@@ -137,6 +136,61 @@ def test_a_free_flyer_reaches_on_its_group():
     np.testing.assert_allclose(run.q, plan.q, atol=1e-9)
     near = plan.again(run.q[1], run.v[1], t=0.05, iterations=1)
     assert near.t[0] == 0.05 and near.cost < near.costs[0]
+
+
+def hanging(final=lambda t, q, v: np.concatenate([30.0 * np.array([1.0 - np.cos(q[1]), q[0] / 3.0]), 3.0 * v])):
+    """A cart-pole that is to stand upright after 3 s: its simulator and costs. Where it hangs, at 1800, they have no slope."""
+    return pushed(dt=0.05), lambda t, q, v, u: np.array([0.1 * u, 0.03 * q[0]]), final
+
+
+@pytest.mark.filterwarnings("ignore:the controls at first are stationary")
+def test_a_start_without_a_slope_is_no_minimum():
+    """It says so, and finds how to swing up, the same way each time; with one iteration too it does not claim to have converged."""
+    simulator, running, final = hanging()
+    for more in ({}, {"u": 0.0}):
+        with pytest.warns(SimulationWarning, match=r"first are stationary .* lowers the cost, 1800, .*; expected others to begin"):
+            plans = [engine.ilqr(simulator, [0.0, np.pi], [0.0, 0.0], running, final, steps=60, iterations=300, **more) for _ in range(2)]
+        assert plans[0].converged and plans[0].cost < 10.0 and not plans[0].stationary
+        np.testing.assert_array_equal(plans[0].u, plans[1].u)
+        assert np.cos(plans[0].q[-1, 1]) > 0.98
+    with pytest.warns(SimulationWarning, match="has not converged after 1 iterations"):
+        plan = engine.ilqr(simulator, [0.0, np.pi], [0.0, 0.0], running, final, steps=60, iterations=1, u=0.0, limits=(-1.0, 1.0))
+    assert not plan.converged and np.abs(plan.u).max() <= 1.0
+
+
+@pytest.mark.parametrize("start", [[0.0, 0.0], [0.3, 0.2]])
+def test_a_start_at_a_minimum_is_one(start):
+    """Without a cost, and with one, where the pole balances and open loops run away: it converges where it is, without a warning."""
+    simulator, running, final = hanging()
+    plan = engine.ilqr(simulator, start, [0.0, 0.0], running, final, steps=60)
+    same = engine.ilqr(simulator, start, [0.0, 0.0], running, final, steps=60, u=plan.u)
+    assert plan.converged and same.converged and same.stationary and plan.stationary == (plan.cost == 0.0)
+    assert abs(same.cost - plan.cost) <= 1e-9 * plan.cost
+    np.testing.assert_allclose(same.u, plan.u, rtol=0, atol=1e-4)
+    held = engine.ilqr(simulator, start, [0.0, 0.0], running, final, steps=60, limits=(-0.1, 0.1), u=0.1, iterations=300)
+    assert held.converged
+
+
+def test_a_start_of_which_nothing_is_known_is_not_converged():
+    """Where the search from beside it comes back, it is a minimum; where it has no time to, nobody knows."""
+    simulator, running, final = hanging(lambda t, q, v: np.array([100.0 + 1e-3 * (np.cos(q[1]) + 1.0)]))
+    for more in ({"u": 0.0}, {}):                                              # hanging is the best for these; it stands but for rounding
+        plan = engine.ilqr(simulator, [0.0, np.pi], [0.0, 0.0], running, final, steps=20, **more)
+        assert plan.converged and plan.stationary and plan.cost == 5000.0
+    with pytest.warns(SimulationWarning, match="beside those at first, which are stationary, the search did not come back"):
+        high = lambda t, q, v: 11.0 + np.cos(q[1:])
+        plan = engine.ilqr(simulator, [0.0, np.pi], [0.0, 0.0], running, high, steps=20, u=0.0, iterations=1)
+    assert not plan.converged
+
+
+def test_again_goes_on_as_the_plan_was_sought():
+    simulator, running, final = hanging()
+    with pytest.warns(SimulationWarning, match="has not converged after 2 iterations"):
+        plan = engine.ilqr(simulator, [0.3, 0.5], [0.0, 0.0], running, final, steps=60, iterations=2, tolerance=1e-12)
+    again = plan.again([0.3, 0.5], [0.1, 0.0])
+    assert len(again.costs) == 3 and (again.iterations, again.tolerance) == (2, 1e-12)
+    assert len(plan.again([0.3, 0.5], [0.1, 0.0], iterations=1).again([0.3, 0.5], [0.1, 0.0]).costs) == 2
+    assert plan.again([0.3, 0.5], [0.1, 0.0], iterations=100, tolerance=1e-9).converged
 
 
 def test_it_says_what_is_wrong():

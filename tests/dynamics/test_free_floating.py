@@ -398,8 +398,47 @@ def test_its_dynamic_singularity() -> None:
     assert dynamics.dynamic_manipulability(model, q, "tip", linear) < 1e-7
     on_fixed_base = dynamics.generalized_jacobian(model, q, "tip", "fixed")[3:5]
     assert error(np.linalg.det(on_fixed_base), np.sin(q2)) < 1e-14                        # l₁ l₂ sin q₂, far from zero
+    for rows in ("linear", ("vx", "vy"), ["vy", "vx", "vz"]):
+        assert dynamics.dynamic_singularity(model, q, "tip", rows) < 1e-14
+    assert dynamics.dynamic_manipulability(model, q, "tip", "linear") < 1e-7
     assert dynamics.dynamic_singularity(model, q, "tip") > 0.1                            # it can still turn
     assert error(dynamics.dynamic_singularity(model, q, "tip"), np.linalg.svd(J, compute_uv=False)[1]) < 1e-13
+
+
+def test_the_singular_point_as_it_is_printed() -> None:
+    """At q₁ = −65°, q₂ = −11.41°, off by 0.005° at most: |det| ≤ |d det/dq₂| · 0.005°, over the larger singular value."""
+    model, q, J = of_planar(np.radians(-65), np.radians(-11.41))
+    before, after = (Barycentric(np.radians(-65), np.radians(x)).determinant() for x in (-11.42, -11.40))
+    largest = np.linalg.svd(J[1:], compute_uv=False)[0]
+    assert dynamics.dynamic_singularity(model, q, "tip", "linear") <= abs(after - before) / 4 / largest < 1e-4
+    assert round(dynamics.dynamic_singularity(model, q, "tip"), 2) == 0.28               # of all rows, a turn by 1 rad as 1 m
+
+
+def test_mixed_rows_have_a_length() -> None:
+    """What turns counts as a point so far from the axis: J* with its angular rows times the length, where there are others too."""
+    s = State("one of each")
+    link, J = s.model.links[-1].name, dynamics.generalized_jacobian(s.model, s.q, s.model.links[-1].name)
+    for length in (0.5, 2.0):
+        values = np.linalg.svd(np.diag([length] * 3 + [1.0] * 3) @ J, compute_uv=False)
+        assert error(dynamics.dynamic_singularity(s.model, s.q, link, length=length), values[-1]) < 1e-12
+        mixed = np.linalg.svd(np.array([length * J[1], J[3]]), compute_uv=False)
+        assert error(dynamics.dynamic_singularity(s.model, s.q, link, ("wy", "vx"), length), mixed[-1]) < 1e-12
+        for rows, same in (("angular", slice(3)), ("linear", slice(3, 6))):
+            named = dynamics.dynamic_singularity(s.model, s.q, link, rows, length)
+            assert named == dynamics.dynamic_singularity(s.model, s.q, link, same)
+        whole, one = (dynamics.dynamic_manipulability(s.model, s.q, link, "all", x) for x in (length, 1.0))
+        assert error(whole, length**3 * one) < 1e-9
+
+
+@pytest.mark.parametrize("part", ["lin", "vw", ("vx", "up"), ("vx", "vx"), slice(0), 3, None, [0, 1]], ids=repr)
+def test_rows_that_are_none(part: object) -> None:
+    model = planar()
+    message = r"part is .*; expected one of all, angular, linear, some of wx, wy, wz, vx, vy, vz, or a slice of the six"
+    for call in (dynamics.dynamic_singularity, dynamics.dynamic_manipulability):
+        with pytest.raises(StateError, match=message):
+            call(model, model.neutral(), "tip", part)
+        with pytest.raises(StateError, match="length is 0; expected a length in m greater than zero"):
+            call(model, model.neutral(), "tip", "all", 0)
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n != "mimics, massless links"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import engine
 from engine import Model, ModelError, dynamics
 from engine.model import Joint, Link
 from engine.spatial import se3
@@ -145,12 +146,52 @@ def test_one_tree_does_not_feel_another() -> None:
 def test_functions_of_one_floating_base_say_so(which: str) -> None:
     several = Several(which)
     model, q, v = several.model, several.q, several.v
-    calls = [lambda: dynamics.generalized_jacobian(model, q, model.links[-1].name), lambda: dynamics.free_floating_inertia(model, q),
-             lambda: dynamics.free_floating_bias(model, q, v), lambda: dynamics.base_reaction(model, q, v, v),
+    calls = [lambda: dynamics.free_floating_inertia(model, q), lambda: dynamics.free_floating_bias(model, q, v),
+             lambda: dynamics.base_reaction(model, q, v, v),
              lambda: dynamics.floating_inverse_dynamics(model, q, v, v[6:]), lambda: dynamics.reaction_null_space(model, q)]  # fmt: skip
     for call in calls:
-        with pytest.raises(ModelError, match=r"'several' moves in the world by '0/.*\), '.*; expected one floating joint that carries all"):
+        with pytest.raises(ModelError, match=r"'several' moves in the world by '0/.*\), '.*; expected one floating joint that carries all "
+                           r"the others, as load_urdf\(..., floating_base=True\) makes, or one tree alone, model.tree\('0'\).model"):
             call()
+
+
+@pytest.mark.parametrize("which", TREES)
+def test_one_tree_of_several_is_it_alone(which: str) -> None:
+    """By its name, or by any link of it: the same functions of its part of the state, rotors and all, and J* of the whole forest's link."""
+    several = Several(which, mimics=0.3)
+    model = several.model.with_armature(np.arange(several.model.nv) / 7.0)
+    assert model.tree_names == tuple(map(str, range(len(several.alone)))) and all(len(m.tree_names) == 1 for m in several.alone if m.floats)
+    place = 0
+    for k, (m, (q, v)) in enumerate(zip(several.alone, several.states, strict=True)):
+        tree, link = model.tree(str(k)), f"{k}/{m.links[-1].name}"
+        assert model.tree(link) is tree and tree.model.floats == floats(m)
+        np.testing.assert_array_equal(several.q[tree.q], q)
+        np.testing.assert_array_equal(several.v[tree.v], v)
+        a = m.with_armature(model.armature[place : place + m.nv])
+        np.testing.assert_array_equal(tree.model.armature, model.armature[place : place + m.nv])
+        for f in (dynamics.crba, dynamics.center_of_mass):
+            assert error(f(tree.model, q), f(a if f is dynamics.crba else m, q)) < 1e-14
+        assert error(dynamics.aba(tree.model, q, v, v), dynamics.aba(a, q, v, v), sensitivity(dynamics.crba(a, q), v)) < 1e-13
+        if tree.model.floats:
+            J = dynamics.generalized_jacobian(m, q, m.links[-1].name)
+            assert error(dynamics.generalized_jacobian(several.model, several.q, link), J) < 1e-13
+            assert error(engine.compile(several.model).generalized_jacobian(several.q, link), J) < 1e-13
+            one, all_ = (dynamics.dynamic_singularity(*given, "linear") for given in ((m, q, m.links[-1].name),
+                                                                                     (several.model, several.q, link)))  # fmt: skip
+            assert abs(one - all_) < 1e-12
+        place += m.nv
+
+
+def test_trees_that_are_not_there() -> None:
+    model = Several("three").model
+    with pytest.raises(ModelError, match=r"no tree '3' in 'several'.*; expected one of '0', '1', '2', or a link of one"):
+        model.tree("3")
+    with pytest.raises(ModelError, match=r"no tree None in 'several'"):
+        model.tree(None)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"no tree 'world' in 'several'"):
+        model.tree("world")
+    with pytest.raises(ModelError, match=r"'1' moves in the world by '1/.*expected one floating joint that carries all the others"):
+        dynamics.generalized_jacobian(model, model.neutral(), "1/l6")
 
 
 def test_plain_is_interpreted_is_compiled() -> None:
