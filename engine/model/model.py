@@ -8,22 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import array, nearest, numbers, shown
+from engine.model import graph as graphs
 from engine.model import parameters
 from engine.model.body import Body, assembled, kept, reflected
 from engine.model.described import Described
 from engine.model.errors import ModelError, StateError
 from engine.model.shown import html
-from engine.model.tree import Joint, Link, ReadOnly, frozen
+from engine.model.tree import Joint, Link, ReadOnly
 from engine.spatial import quaternion
 from engine.spatial.manifold import Manifold, product
 
 Array = NDArray[np.float64]
-FLOATING_BASE = "floating_base"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +31,9 @@ class Model(ReadOnly):
 
     Attributes
     ----------
-    graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen
+    graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen. It is the whole model:
+        ``Model.from_graph(model.graph)`` is an equal one. The root's node holds its ``joint``, too, where it floats by one that no link
+        is above; a joint's ``armature`` beside it is what :meth:`with_armature` added; what the file says besides is in ``graph.graph``
     links, joints : in topological order, depth first, children as declared; a floating base's joint comes first
     nq, nv : number of coordinates and of velocities
     bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
@@ -52,30 +53,62 @@ class Model(ReadOnly):
     armature: Array
     described: Described | None = None
 
-    @classmethod
-    def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
-        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
+    def __post_init__(self) -> None:
+        held = graphs.described(self.graph)
+        if (held[0] if held else None) is not self.described:
+            origin = graphs.Origin(self.coordinates, frozenset(link.name for link in self.links), frozenset(j.name for j in self.joints))
+            object.__setattr__(self, "graph", graphs.with_described(self.graph, self.described, origin))
 
-        With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base' ('floating_base_'
-        where the robot has a joint of that name); without, the root link is the world.
+    @classmethod
+    def from_graph(cls, graph: Any, floating_base: bool | None = None) -> Model:
+        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges, such as another model's, cut or grafted.
+
+        Parameters
+        ----------
+        graph : a tree. Its links have the names of their nodes, relabelled ones too
+        floating_base : whether the root link moves freely in the world, by a floating joint named 'floating_base' ('floating_base_' where
+            the robot has a joint of that name), or is the world. None: it floats where its node holds a ``joint`` that says so, as the
+            root of a floating model's graph does; that of a node which is no root any more counts for nothing
+
+        Raises
+        ------
+        ModelError : the graph is no tree of links and joints: it has a cycle, several roots, or a link with two parents; a node without
+            its link, an edge without its joint, a name that is there twice
+
+        Warns
+        -----
+        EngineWarning : an actuator, a contact or the like that the file describes is of links or joints that are no longer there: it is
+            left out
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from engine.model import Builder
+        >>> arm = Builder("arm")
+        >>> _ = arm.add_link("base"), arm.add_link("rod"), arm.add_joint("pivot", "revolute", "base", "rod")
+        >>> model = arm.model(floating_base=True)
+        >>> Model.from_graph(model.graph)
+        <model 'arm': 2 links, 2 joints, nq 8, nv 7>
+        >>> Model.from_graph(nx.relabel_nodes(model.graph, {"rod": "boom"})).links[1].name
+        'boom'
         """
-        root = _validated(graph)
-        links = [graph.nodes[n]["link"] for n in nx.dfs_preorder_nodes(graph, root)]
-        joints = [graph.edges[p, c]["joint"] for p, c in nx.dfs_edges(graph, root)]
-        if floating_base:
-            name = FLOATING_BASE
-            while any(j.name == name for j in joints):
-                name += "_"
-            joints.insert(0, Joint(name, "floating", "", root))
-        return cls._of(graph.graph.get("name", "") or "robot", nx.freeze(graph.copy()), links, joints)
+        found = graphs.read(graph, floating_base)
+        name = graph.graph.get("name", "") or "robot"
+        own = graphs.written(graph, name, found.links, found.joints)
+        model = cls._of(name, own, found.links, found.joints).with_armature(found.armature)
+        if found.described is None:
+            return model
+        said, origin = found.described
+        return replace(model, described=graphs.refitted(said, origin, model, found.labels))
 
     @classmethod
-    def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0) -> Model:
+    def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0,
+            described: Described | None = None) -> Model:  # fmt: skip
         """Return the model of links and joints in topological order, with ``more`` armature (nv) than its joints have."""
         bodies, carrier = assembled(links, joints)
         nq, nv = (sum(getattr(b.kind, n) for b in bodies if not b.mimics) for n in ("nq", "nv"))
         armature = kept(reflected(bodies, nv, "armature") + more, "armature")
-        return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature)
+        return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature, described)
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}           # what is cached besides is found again
@@ -130,6 +163,11 @@ class Model(ReadOnly):
             names += [f"{b.joint.name}.{e}" if e else b.joint.name for e in entries]
         return tuple(names)
 
+    @property
+    def coordinates(self) -> tuple[tuple[str, int, int], ...]:
+        """The joints that have coordinates of their own, in the order of q and v, each with its numbers of both: (name, nq, nv)."""
+        return tuple((b.joint.name, b.kind.nq, b.kind.nv) for b in self._own())
+
     # ------------------------------------------------------------ other numbers
 
     def with_parameters(self, values: Mapping[str, Any]) -> Model:
@@ -168,11 +206,18 @@ class Model(ReadOnly):
     def with_numbers(self, values: Mapping[str, Any]) -> Model:
         """:meth:`with_parameters` of what has been checked."""
         links, joints = parameters.changed(self, values)
-        more = self.armature - reflected(self.bodies, self.nv, "armature")
-        graph = self.graph
+        graph, own = self.graph, graphs.added(self.graph, self.joints)
         if not any(np.asarray(x).dtype == object for x in values.values()):
-            graph = parameters.relabelled(graph, links, joints)
-        return replace(Model._of(self.name, graph, links, joints, more), described=self.described)
+            graph = graphs.written(graph, self.name, links, joints, own)
+        return Model._of(self.name, graph, links, joints, self._reflected(own), self.described)
+
+    def _reflected(self, extra: Mapping[str, Any]) -> Array:
+        """Return armature of joints by name as each velocity of the model feels it (nv): that of a mimic joint ratio² times."""
+        total = np.zeros(self.nv)
+        for b in self.bodies:
+            if b.joint.name in extra:
+                total[b.v] += b.ratio * b.ratio * _armature(f"armature of joint '{b.joint.name}'", extra[b.joint.name], b.kind.nv)
+        return total
 
     # ------------------------------------------------------------ rotors
 
@@ -196,17 +241,20 @@ class Model(ReadOnly):
         >>> arm.model().with_armature({"pivot": 0.5}).armature
         array([0.6])
         """
-        total = self.armature.copy()
         if isinstance(extra, Mapping):
-            for name, given in extra.items():
-                self.joint(name)
-                body = next((b for b in self.bodies if b.joint.name == name), None)
-                if body is None:
+            moving = {b.joint.name for b in self.bodies}
+            for name in extra:
+                if self.joint(name).name not in moving:
                     raise ModelError(f"joint '{name}' is fixed; expected one that moves, for its armature")
-                total[body.v] += body.ratio * body.ratio * _armature(f"armature of joint '{name}'", given, body.kind.nv)
+            given = self._reflected(extra)
         else:
-            total += _armature("armature", extra, self.nv)
-        return replace(self, armature=frozen(total, (self.nv,), "armature"))
+            given = np.broadcast_to(_armature("armature", extra, self.nv), (self.nv,))
+        if not given.any():
+            return self
+        more = given + self._reflected(graphs.added(self.graph, self.joints))
+        own = {b.joint.name: tuple(more[b.v].tolist()) for b in self._own() if more[b.v].any()}
+        graph = graphs.written(self.graph, self.name, self.links, self.joints, own)
+        return replace(self, graph=graph, armature=kept(reflected(self.bodies, self.nv, "armature") + more, "armature"))
 
     # ------------------------------------------------------------ what floats
 
@@ -318,37 +366,3 @@ def _armature(what: str, x: Any, n: int) -> Array:
         raise ModelError(f"{what} is {x!r}; expected {n} numbers, zero or more")
     return a
 
-
-def _validated(graph: Any) -> str:
-    """Return the name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
-    if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise ModelError(f"the model's graph is a {type(graph).__name__}; expected a networkx.DiGraph")
-    if not len(graph):
-        raise ModelError("the model has no links; expected at least one")
-    for name, link in graph.nodes.data("link"):
-        if not isinstance(link, Link) or link.name != name:
-            held = f"the link '{link.name}'" if isinstance(link, Link) else f"{type(link).__name__} as its link"
-            raise ModelError(f"node '{name}' holds {held}; expected link=Link('{name}', ...)")
-    seen: dict[str, Joint] = {}
-    for parent, child, joint in graph.edges.data("joint"):
-        if not isinstance(joint, Joint):
-            raise ModelError(f"the edge from '{parent}' to '{child}' holds {type(joint).__name__} as its joint; expected joint=Joint(...)")
-        if (joint.parent, joint.child) != (parent, child):
-            raise ModelError(f"joint '{joint.name}' says it joins '{joint.parent}' to '{joint.child}', its edge '{parent}' to '{child}'")
-        if joint.name in seen:
-            raise ModelError(f"joint '{joint.name}' is there twice; expected unique names")
-        seen[joint.name] = joint
-    for name in graph:
-        above = ", ".join(map(repr, graph.pred[name]))
-        if len(graph.pred[name]) > 1:
-            raise ModelError(f"link '{name}' has {len(graph.pred[name])} parents ({above}); expected a tree: one joint above each link")
-    try:
-        loop = [f"'{p}'" for p, _ in nx.find_cycle(graph)]
-        raise ModelError(f"links {' → '.join([*loop, loop[0]])} form a cycle; expected a tree")
-    except nx.NetworkXNoCycle:
-        pass
-    roots = [n for n, d in graph.in_degree() if d == 0]
-    if len(roots) > 1:
-        some = ", ".join(map(repr, roots[:5]))
-        raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")
-    return str(roots[0])

@@ -9,7 +9,6 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from engine import ops
@@ -199,16 +198,6 @@ def placed(joint: Joint, placement: Any = None, displacement: Any = None, **numb
     if displacement is not None:
         numbers["placement"] = joint.placement @ se3.exp(np.asarray(displacement))
     return {n: x if n == "placement" or ops.graph_of(x) is not None else float(x) for n, x in numbers.items()}
-
-
-def relabelled(graph: Any, links: list[Link], joints: list[Joint]) -> Any:
-    """Return a model's graph with other links and joints of the same names."""
-    made = graph.copy()
-    for link in links:
-        made.nodes[link.name]["link"] = link
-    for joint in (j for j in joints if j.parent):
-        made.edges[joint.parent, joint.child]["joint"] = joint
-    return nx.freeze(made)
 
 
 def with_numbers(owner: Any, **numbers: Any) -> Any:
