@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from engine.dynamics.crba import crba
 from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.rnea import rnea
 from engine.model import Body, Model, StateError
+from engine.model.parameters import with_numbers
 from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
@@ -68,7 +68,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
     if armature is not None:
-        model = replace(model, armature=model.checked("armature", armature))
+        model = with_numbers(model, armature=model.checked("armature", armature))
     if any(body.mimics for body in model.bodies):
         return coupled(model, q, v, tau, gravity, wrenches)
     F_ext = body_wrenches(model, wrenches)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from engine.checks import nearest, shown, warn
 from engine.model.described import together
 from engine.model.errors import ModelError
-from engine.model.graph import added
 from engine.model.model import Model
-from engine.model.tree import Joint, Link
+from engine.model.tree import Joint, Link, frozen
 
 #: the fixed frame that everything stands on
 WORLD = "world"
@@ -82,10 +81,13 @@ def combine(**robots: Model | Mounted) -> Model:
         models[name] = robot if isinstance(robot, Model) else robot.model
         for link in models[name].links:
             graph.add_node(f"{name}/{link.name}", link=replace(link, name=f"{name}/{link.name}"))
-        more = {f"{name}/{joint}": {"armature": x} for joint, x in added(models[name].graph, models[name].joints).items()}
         for joint in (_base(name, robot, graph), *(_renamed(name, j) for j in models[name].joints if j.parent)):
-            graph.add_edge(joint.parent, joint.child, joint=joint, **more.get(joint.name, {}))
+            graph.add_edge(joint.parent, joint.child, joint=joint)
     combined = Model.from_graph(graph)
+    armature = combined.armature.copy()
+    for name, model in models.items():
+        for b in model.bodies:
+            armature[combined.v_slice(f"{name}/{b.joint.name}")] = model.armature[b.v]
     q = combined.neutral()
     for name, model in models.items():
         start = model.initial()
@@ -95,7 +97,7 @@ def combine(**robots: Model | Mounted) -> Model:
         warn(f"the contacts that the file of {' and '.join(touching)} describes are of one robot alone, and are left out; expected "
              "contacts=engine.Contacts(...) for all of them")  # fmt: skip
     described = together(q, {name: model.described for name, model in models.items()})
-    return replace(combined, described=described)
+    return replace(combined, armature=frozen(armature, (combined.nv,), "armature"), described=described)
 
 
 def _renamed(name: str, joint: Joint) -> Joint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import add
@@ -45,7 +45,7 @@ class Part:
                 values[what] = tuple((on_ground(link, a), on_ground(link, b)) for a, b in x)
         return Part(self.kind, values)
 
-    def without(self, links: Collection[str], joints: Collection[str]) -> tuple[Part | None, list[str]]:
+    def without(self, links: Set[str], joints: Set[str]) -> tuple[Part | None, list[str]]:
         """Return it without what lies on these links and joints, None where it is on one itself, and whom that was of."""
         values, lost = dict(self.values), list[str]()
         for what, x in self.values.items():

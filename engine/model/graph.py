@@ -5,29 +5,35 @@ What networkx copies, cuts, joins and relabels is read here again, or refused wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 
-from engine.checks import warn
+from engine.checks import numbers, shown, warn
 from engine.model.described import Described, Keyframe, Part
 from engine.model.errors import ModelError
-from engine.model.tree import Joint, Link
+from engine.model.tree import Joint, Link, frozen
 
 FLOATING_BASE = "floating_base"
 #: parts that a warning names
 MOST = 10
-#: (joint, nq, nv) of each that has coordinates of its own, in their order
-Coordinates = tuple[tuple[str, int, int], ...]
+
+
+class Own(NamedTuple):
+    """A joint that has coordinates of its own, and how many it has in q and in v."""
+
+    joint: str
+    nq: int
+    nv: int
 
 
 class Origin(NamedTuple):
     """The model that a file's description was of: its coordinates, and the names of its links and joints."""
 
-    coordinates: Coordinates
+    coordinates: tuple[Own, ...]
     links: frozenset[str]
     joints: frozenset[str]
 
@@ -68,32 +74,61 @@ def described(graph: Any) -> tuple[Described, Origin] | None:
     """Return what a file says of the robot of a graph, and of which model it said so; ModelError where several files do."""
     found = [(said, origin) for said, origin in graph.graph.items() if isinstance(said, Described)]
     if len(found) > 1:
-        raise ModelError(f"the graph holds what {len(found)} files describe of their robots; expected one (engine.combine joins robots with "
-                         "what is described of each, and dataclasses.replace(model, described=None) leaves it out)")  # fmt: skip
+        raise ModelError(f"the graph holds what {len(found)} files describe of their robots; expected one (engine.combine joins all "
+                         "that is described, and dataclasses.replace(model, described=None) leaves it out)")  # fmt: skip
     return found[0] if found else None
 
 
-def written(graph: Any, name: str, links: Sequence[Link], joints: Sequence[Joint], armature: Mapping[str, Any] | None = None) -> Any:
-    """Return a frozen copy of a graph that holds these links and joints, and extra armature by the joints' names."""
+def written(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint]) -> Any:
+    """Return a frozen copy of a graph that holds these links and joints, and nothing of how else its root floated."""
     made = graph.copy()
     made.graph["name"] = name
     for link in links:
         data = made.nodes[link.name]
         data["link"] = link
-        data.pop("joint", None)                                                 # of a root that floats: it comes with the joints
-        data.pop("armature", None)
+        for of_base in ("joint", "armature"):
+            data.pop(of_base, None)
     for joint in joints:
-        data = _of(made, joint)
-        data["joint"] = joint
-        data.pop("armature", None)
-        if armature and joint.name in armature:
-            data["armature"] = armature[joint.name]
+        _data(made, joint)["joint"] = joint
     return nx.freeze(made)
 
 
-def added(graph: Any, joints: Iterable[Joint]) -> dict[str, Any]:
-    """Return the extra armature that a graph holds, by the joints' names."""
-    return {j.name: data["armature"] for j in joints if "armature" in (data := _of(graph, j))}
+def completed(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
+    """Return a graph, or a frozen copy, that holds extra armature by the joints' names, and what a file says of its robot."""
+    held = {j.name: data["armature"] for j in joints if "armature" in (data := _data(graph, j))}
+    files = {key: x for key, x in graph.graph.items() if isinstance(key, Described)}
+    if held == extra and files == ({} if said is None else {said: origin}):
+        return graph
+    made = graph.copy()
+    for joint in joints:
+        _data(made, joint).pop("armature", None)
+        if joint.name in extra:
+            _data(made, joint)["armature"] = extra[joint.name]
+    for key in files:
+        del made.graph[key]
+    if said is not None:
+        made.graph[said] = origin
+    return nx.freeze(made)
+
+
+def _data(graph: Any, joint: Joint) -> Any:
+    """Return what a graph holds where a joint is: at its edge, or at the root that floats by it."""
+    return graph.edges[joint.parent, joint.child] if joint.parent else graph.nodes[joint.child]
+
+
+def armature(model: Any, extra: Mapping[str, Any]) -> Any:
+    """Return the armature (nv) of a model and what a graph adds to it, by the joints' names; ModelError where a joint has no such one."""
+    total = model.armature.copy()
+    for name, given in extra.items():
+        body = next((b for b in model.bodies if b.joint.name == name), None)
+        n = 0 if body is None else body.kind.nv
+        x = numbers(f"the armature beside joint '{name}'", given, error=ModelError)
+        if body is None or x.shape not in ((), (n,)):
+            raise ModelError(f"the armature beside joint '{name}' is {shown(given)}; expected {n} numbers, which are added to its own")
+        total[body.v] += body.ratio * body.ratio * x
+    if (total < 0).any():
+        raise ModelError(f"the armature beside the joints leaves {total.min():g}; expected zero or more")
+    return frozen(total, total.shape, "armature")
 
 
 def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, str]) -> Described:
@@ -105,27 +140,29 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
     joints = origin.joints - {j.name for j in model.joints}
     if not (links or joints or labels) and model.coordinates == origin.coordinates:
         return said
-    said, lost = said.renamed(lambda name: labels.get(name, name), str, str), list[str]()
+    said = said.renamed(lambda name: labels.get(name, name), str, str) if labels else said
+    lost = list[str]()
 
     def kept(parts: Iterable[Part]) -> tuple[Part, ...]:
         found = [(part, *part.without(links, joints)) for part in parts]
         lost.extend(f"{_title(part)} of {', '.join(map(repr, dict.fromkeys(gone)))}" for part, _, gone in found if gone)
         return tuple(left for _, left, _ in found if left is not None)
 
-    def moved(x: Any, fill: Any, n: int) -> Any:
-        """Return coordinates (n = 1) or velocities (n = 2) of the model, which are those that joints had."""
-        x, k = [*x], 0
-        for joint in origin.coordinates:
-            if joint in model.coordinates:
-                fill[(model.q_slice, model.v_slice)[n - 1](joint[0])] = x[k : k + joint[n]]
-            k += joint[n]
+    def moved(which: str, x: Any, fill: Any) -> Any:
+        k = 0
+        for own in origin.coordinates:
+            n = own.nq if which == "q" else own.nv
+            if own in model.coordinates:
+                fill[model.q_slice(own.joint) if which == "q" else model.v_slice(own.joint)] = x[k : k + n]
+            k += n
         return fill
 
     constraints, actuators, forces = (kept(parts) for parts in (said.constraints, said.actuators, said.forces))
     contacts = kept([] if said.contacts is None else [said.contacts])
     commanded = {part.values.get("name") for part in said.actuators} - {part.values.get("name") for part in actuators}
-    keyframes = {name: Keyframe(k.t, moved(k.q, model.neutral(), 1), moved(k.v, np.zeros(model.nv), 2),
-                                {n: x for n, x in k.commands.items() if n not in commanded}) for name, k in said.keyframes.items()}  # fmt: skip
+    keyframes = {name: Keyframe(k.t, moved("q", k.q, model.neutral()), moved("v", k.v, np.zeros(model.nv)),
+                                {n: x for n, x in k.commands.items() if n not in commanded})
+                 for name, k in said.keyframes.items()}  # fmt: skip
     sensors = {name: (kind, on if on in origin.joints else labels.get(on, on)) for name, (kind, on) in said.sensors.items()}
     gone = links | joints | commanded
     lost += [f"sensor '{name}' of '{on}'" for name, (_, on) in sensors.items() if on in gone]
@@ -133,28 +170,14 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
         rest = f" and {len(lost) - MOST} more" if len(lost) > MOST else ""
         warn(f"what the file of '{model.name}' describes of links and joints that are no longer there is left out: "
              f"{'; '.join(lost[:MOST])}{rest}")  # fmt: skip
-    return Described(moved(said.q, model.neutral(), 1), said.gravity, said.dt, constraints, actuators, forces,
-                     contacts[0] if contacts else None, keyframes, {name: x for name, x in sensors.items() if x[1] not in gone})  # fmt: skip
+    sensors = {name: (kind, on) for name, (kind, on) in sensors.items() if on not in gone}
+    return Described(moved("q", said.q, model.neutral()), said.gravity, said.dt, constraints, actuators, forces,
+                     next(iter(contacts), None), keyframes, sensors)  # fmt: skip
 
 
 def _title(part: Part) -> str:
     """Return what a part is called."""
     return part.kind + (f" '{part.values['name']}'" if part.values.get("name") else "")
-
-
-def _of(graph: Any, joint: Joint) -> Any:
-    """Return the data where a joint is: of its edge, or of the root that it carries."""
-    return graph.edges[joint.parent, joint.child] if joint.parent else graph.nodes[joint.child]
-
-
-def with_described(graph: Any, said: Described | None, origin: Origin) -> Any:
-    """Return a frozen copy of a graph that holds what a file says of its robot."""
-    made = graph.copy()
-    for key in [key for key in made.graph if isinstance(key, Described)]:
-        del made.graph[key]
-    if said is not None:
-        made.graph[said] = origin
-    return nx.freeze(made)
 
 
 def _between(joint: Joint, parent: str, child: str) -> Joint:
@@ -163,22 +186,27 @@ def _between(joint: Joint, parent: str, child: str) -> Joint:
 
 
 def _base(graph: Any, root: str, joints: Sequence[Joint], floating_base: bool | None) -> Joint | None:
-    """Return the joint by which the root floats in the world: its own, or else one with a name that none has; None where it stands."""
+    """Return the joint by which the root floats in the world, its own or else the usual one; None where it stands."""
     own = graph.nodes[root].get("joint")
     if floating_base is False or (floating_base is None and own is None):
         return None
     taken = {j.name for j in joints}
     if own is None:
-        name = FLOATING_BASE
-        while name in taken:
-            name += "_"
-        return Joint(name, "floating", "", root)
+        return floating(root, taken)
     if not isinstance(own, Joint) or own.kind != "floating" or own.parent or own.child not in (root, graph.nodes[root]["link"].name):
         raise ModelError(f"the root '{root}' holds {own!r} as its joint; expected the one by which it floats in the world, "
                          f"Joint(..., 'floating', '', '{root}')")  # fmt: skip
     if own.name in taken:
         raise ModelError(f"joint '{own.name}' is there twice, once of the root '{root}'; expected unique names")
     return _between(own, "", root)
+
+
+def floating(root: str, taken: Collection[str]) -> Joint:
+    """Return the joint by which a root floats in the world unless it is told another; ``taken`` are the names of joints that are there."""
+    name = FLOATING_BASE
+    while name in taken:
+        name += "_"
+    return Joint(name, "floating", "", root)
 
 
 def validated(graph: Any) -> str:

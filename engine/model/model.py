@@ -18,7 +18,7 @@ from engine.model.body import Body, assembled, kept, reflected
 from engine.model.described import Described
 from engine.model.errors import ModelError, StateError
 from engine.model.shown import html
-from engine.model.tree import Joint, Link, ReadOnly
+from engine.model.tree import Joint, Link, ReadOnly, frozen
 from engine.spatial import quaternion
 from engine.spatial.manifold import Manifold, product
 
@@ -54,14 +54,16 @@ class Model(ReadOnly):
     described: Described | None = None
 
     def __post_init__(self) -> None:
-        held = graphs.described(self.graph)
-        if (held[0] if held else None) is not self.described:
-            origin = graphs.Origin(self.coordinates, frozenset(link.name for link in self.links), frozenset(j.name for j in self.joints))
-            object.__setattr__(self, "graph", graphs.with_described(self.graph, self.described, origin))
+        if self.armature.dtype == object:                                       # traced: a parameter of a simulation
+            return
+        more = self.armature - reflected(self.bodies, self.nv, "armature")
+        extra = {b.joint.name: tuple(more[b.v].tolist()) for b in self._own() if more[b.v].any()}
+        origin = graphs.Origin(self.coordinates, frozenset(link.name for link in self.links), frozenset(j.name for j in self.joints))
+        object.__setattr__(self, "graph", graphs.completed(self.graph, self.joints, extra, self.described, origin))
 
     @classmethod
     def from_graph(cls, graph: Any, floating_base: bool | None = None) -> Model:
-        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges, such as another model's, cut or grafted.
+        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges, such as a model's, cut or joined.
 
         Parameters
         ----------
@@ -95,11 +97,9 @@ class Model(ReadOnly):
         found = graphs.read(graph, floating_base)
         name = graph.graph.get("name", "") or "robot"
         own = graphs.written(graph, name, found.links, found.joints)
-        model = cls._of(name, own, found.links, found.joints).with_armature(found.armature)
-        if found.described is None:
-            return model
-        said, origin = found.described
-        return replace(model, described=graphs.refitted(said, origin, model, found.labels))
+        model = cls._of(name, own, found.links, found.joints)
+        described = found.described and graphs.refitted(*found.described, model, found.labels)
+        return replace(model, armature=graphs.armature(model, found.armature), described=described)
 
     @classmethod
     def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0,
@@ -164,9 +164,9 @@ class Model(ReadOnly):
         return tuple(names)
 
     @property
-    def coordinates(self) -> tuple[tuple[str, int, int], ...]:
-        """The joints that have coordinates of their own, in the order of q and v, each with its numbers of both: (name, nq, nv)."""
-        return tuple((b.joint.name, b.kind.nq, b.kind.nv) for b in self._own())
+    def coordinates(self) -> tuple[graphs.Own, ...]:
+        """The joints that have coordinates of their own, in the order of q and v: (name, how many in q, how many in v) of each."""
+        return tuple(graphs.Own(b.joint.name, b.kind.nq, b.kind.nv) for b in self._own())
 
     # ------------------------------------------------------------ other numbers
 
@@ -206,18 +206,11 @@ class Model(ReadOnly):
     def with_numbers(self, values: Mapping[str, Any]) -> Model:
         """:meth:`with_parameters` of what has been checked."""
         links, joints = parameters.changed(self, values)
-        graph, own = self.graph, graphs.added(self.graph, self.joints)
+        more = self.armature - reflected(self.bodies, self.nv, "armature")
+        graph = self.graph
         if not any(np.asarray(x).dtype == object for x in values.values()):
-            graph = graphs.written(graph, self.name, links, joints, own)
-        return Model._of(self.name, graph, links, joints, self._reflected(own), self.described)
-
-    def _reflected(self, extra: Mapping[str, Any]) -> Array:
-        """Return armature of joints by name as each velocity of the model feels it (nv): that of a mimic joint ratio² times."""
-        total = np.zeros(self.nv)
-        for b in self.bodies:
-            if b.joint.name in extra:
-                total[b.v] += b.ratio * b.ratio * _armature(f"armature of joint '{b.joint.name}'", extra[b.joint.name], b.kind.nv)
-        return total
+            graph = graphs.written(graph, self.name, links, joints)
+        return Model._of(self.name, graph, links, joints, more, self.described)
 
     # ------------------------------------------------------------ rotors
 
@@ -241,20 +234,17 @@ class Model(ReadOnly):
         >>> arm.model().with_armature({"pivot": 0.5}).armature
         array([0.6])
         """
+        total = self.armature.copy()
         if isinstance(extra, Mapping):
-            moving = {b.joint.name for b in self.bodies}
-            for name in extra:
-                if self.joint(name).name not in moving:
+            for name, given in extra.items():
+                self.joint(name)
+                body = next((b for b in self.bodies if b.joint.name == name), None)
+                if body is None:
                     raise ModelError(f"joint '{name}' is fixed; expected one that moves, for its armature")
-            given = self._reflected(extra)
+                total[body.v] += body.ratio * body.ratio * _armature(f"armature of joint '{name}'", given, body.kind.nv)
         else:
-            given = np.broadcast_to(_armature("armature", extra, self.nv), (self.nv,))
-        if not given.any():
-            return self
-        more = given + self._reflected(graphs.added(self.graph, self.joints))
-        own = {b.joint.name: tuple(more[b.v].tolist()) for b in self._own() if more[b.v].any()}
-        graph = graphs.written(self.graph, self.name, self.links, self.joints, own)
-        return replace(self, graph=graph, armature=kept(reflected(self.bodies, self.nv, "armature") + more, "armature"))
+            total += _armature("armature", extra, self.nv)
+        return replace(self, armature=frozen(total, (self.nv,), "armature"))
 
     # ------------------------------------------------------------ what floats
 

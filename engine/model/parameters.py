@@ -201,7 +201,7 @@ def placed(joint: Joint, placement: Any = None, displacement: Any = None, **numb
 
 
 def with_numbers(owner: Any, **numbers: Any) -> Any:
-    """Return a copy of a link or joint with other numbers, which nobody checks."""
+    """Return a copy of a link, a joint or a model with other numbers, which nobody checks."""
     made = copy.copy(owner)
     for name, x in numbers.items():
         object.__setattr__(made, name, x)
