@@ -218,6 +218,11 @@ class Robot(Fixed):
         return plain.energy(self.model, q, v, self.gravity)
 
     @compiled
+    def centroidal_kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the kinetic energy as it is seen from the centre of mass (...), J: K − ½ m ċ², exact at an orbit's speed, too."""
+        return plain.centroidal_kinetic_energy(self.model, q, v)
+
+    @compiled
     def energy_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
         """Return ∂K/∂q, ∂K/∂v and ∂U/∂q (..., nv) of :meth:`energy`, along q ⊕ e_j of NOTATION.md."""
         return plain.energy_derivatives(self.model, q, v, self.gravity)
@@ -275,6 +280,12 @@ class Robot(Fixed):
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the momentum [angular about the world's origin; linear] (..., 6) of the whole in world axes, N·m·s and N·s."""
         return plain.momentum(self.model, q, v)
+
+    @compiled
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the momentum [angular about the centre of mass; linear] (..., 6) of all that moves in world axes, N·m·s and N·s: exact far
+        from the world's origin, too."""
+        return plain.centroidal_momentum(self.model, q, v)
 
     @compiled
     def momentum_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:

@@ -8,13 +8,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
-from engine.checks import nearest, path_of, require_packages, shown, writing
+from engine.checks import nearest, one_of, path_of, require_packages, shown, writing
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+About = Literal["world", "center_of_mass"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,10 +241,19 @@ class Trajectory:
         K, U = self._sum("energy")
         return K, sum(self._said("energy"), U)
 
-    def momentum(self) -> Array:
-        """Return the spatial momentum [angular; linear] (..., T, 6) about the world's origin, world axes: the robot's, and what components
-        say by a signal "angular_momentum", such as wheels."""
-        own = self._sum("momentum")
+    def kinetic_energy(self, about: About = "world") -> Array:
+        """Return the robot's kinetic energy (..., T), J, as it is seen from the "world", or from the "center_of_mass": ½ m ċ² less, and
+        exact at an orbit's speed."""
+        return self._sum("centroidal_kinetic_energy") if central(about) else self._sum("energy")[0]
+
+    def momentum(self, about: About = "world") -> Array:
+        """Return the spatial momentum [angular; linear] (..., T, 6) in world axes: the robot's, and what components say by a signal
+        "angular_momentum", such as wheels.
+
+        The angular one is about the origin of the "world", or about the "center_of_mass" of all that moves: without the orbit's, and so
+        exact far from the origin, where the former has the rounding of m r v.
+        """
+        own = self._sum("centroidal_momentum" if central(about) else "momentum")
         return np.concatenate([sum(self._said("angular_momentum"), own[..., :3]), own[..., 3:]], axis=-1)
 
     def poses(self) -> Array:
@@ -358,6 +368,11 @@ class Trajectory:
         return figure(self, path)
 
 
+def central(about: str) -> bool:
+    """Return whether something is seen from the centre of mass, and not from the world."""
+    return one_of("about", about, ("world", "center_of_mass"), StateError) == "center_of_mass"
+
+
 def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
     """Return which rollouts (...) of states (..., T, n) stopped being finite."""
     found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
@@ -388,18 +403,15 @@ def described(name: str, t: Array, x: Array) -> str:
 
 @functools.lru_cache(maxsize=64)
 def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:
-    """``(q, v, *parameters) -> K, U`` or ``-> P``, where parameters of those names and shapes count instead of the model's numbers."""
+    """``(q, v, *parameters) -> x``, a function of ``dynamics``, where parameters of those names and shapes count instead of the model's
+    numbers."""
 
-    def energy(q: Array, v: Array, *parameters: Any) -> Any:
+    def total(q: Array, v: Array, *parameters: Any) -> Any:
         moved, g = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
-        return dynamics.energy(moved, q, v, g)
-
-    def momentum(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, _ = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
-        return dynamics.momentum(moved, q, v)
+        return dynamics.energy(moved, q, v, g) if of == "energy" else getattr(dynamics, of)(moved, q, v)
 
     names = [n for n, _ in own]
-    program = trace({"energy": energy, "momentum": momentum}[of], [(model.nq,), (model.nv,), *[shape for _, shape in own]])
+    program = trace(total, [(model.nq,), (model.nv,), *[shape for _, shape in own]])
     return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
 
 
