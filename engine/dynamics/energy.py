@@ -20,6 +20,7 @@ def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[An
     """Return the kinetic energy K = ½ Σ Vᵀ G V + ½ Σ a v² (a: ``model.armature``) and the potential energy U = −Σ m g·c in uniform
     gravity, zero at the world's origin (J).
 
+    Both are of what moves. Links that are welded to the world have no kinetic energy, and a constant potential energy, which is left out.
     Weight acts on the mass G[5, 5] at its centre. (The algorithms take gravity as an acceleration of the base, G·g: for a body with added
     mass, whose G is not a rigid body's, add its buoyancy and weight as external wrenches in zero gravity.)
 

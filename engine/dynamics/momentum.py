@@ -111,7 +111,7 @@ def _straight(R: Array, u: Array) -> Array:
 
 
 def center_of_mass(model: Model, q: Array) -> Array:
-    """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m."""
+    """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m; links welded to the world are left out."""
     q, total = model.checked("q", q), moving_mass(model)
     moment: Any = np.zeros(3)
     T_W = body_poses(model, q)
@@ -121,7 +121,21 @@ def center_of_mass(model: Model, q: Array) -> Array:
 
 
 def total_mass(model: Model) -> Any:
-    """Return Σ m of all moving bodies, kg."""
+    """Return Σ m of all that moves, kg.
+
+    Links that are welded to the world stand and are left out, here as in the centre of mass, the momentum and the energies: the base of an
+    arm that does not float, too. The mass of all links is ``sum(link.mass for link in model.links)``.
+
+    Examples
+    --------
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base", inertia=inertia.sphere(5.0, 0.1)), arm.add_link("rod", inertia=inertia.sphere(2.0, 0.1))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod")
+    >>> float(total_mass(arm.model())), float(total_mass(arm.model(floating_base=True)))
+    (2.0, 7.0)
+    """
     return sum(mass(body.inertia) for body in model.bodies)
 
 

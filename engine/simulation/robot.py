@@ -154,13 +154,15 @@ class Robot(Fixed):
 
     @compiled
     def rnea(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
-        """Return the forces tau (..., nv), N·m and N, of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F."""
+        """Return the forces tau (..., nv), N·m and N, of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F.
+        The joints' own damping and friction are not in them: a drive has to overcome these besides (``engine.dynamics.damping_matrix``)."""
         return plain.rnea(self.model, q, v, vdot, self.gravity, wrenches)
 
     @compiled
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
         """Return the accelerations v̇ (..., nv), rad/s² and m/s², that forces make (forward dynamics), by the articulated-body algorithm:
-        M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F. A joint that moves no mass is an error."""
+        M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F. The joints' own damping and friction act only if tau holds them; a simulation adds them. A
+        joint that moves no mass is an error."""
         self._regular  # noqa: B018
         return plain.aba(self.model, q, v, tau, self.gravity, wrenches)
 
@@ -214,7 +216,8 @@ class Robot(Fixed):
 
     @compiled
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J."""
+        """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J, of
+        what moves: links welded to the world are left out of both."""
         return plain.energy(self.model, q, v, self.gravity)
 
     @compiled
@@ -319,7 +322,7 @@ class Robot(Fixed):
 
     @compiled
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """Return the centre of mass c (..., 3) of all that moves, m in world axes."""
+        """Return the centre of mass c (..., 3) of all that moves (links welded to the world do not), m in world axes."""
         return plain.center_of_mass(self.model, q)
 
     @compiled
