@@ -38,8 +38,8 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         D = U = IA_i:   D⁻¹ Uᵀ = 1,   Ia = 0,   pa = τ_i                                      (7)
 
     Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv), and
-    holds all that acts in the joints: their own ``damping`` and ``friction`` do not act unless it does (a simulation adds them). An ``armature`` (nv) given
-    here stands for ``model.armature``.
+    holds all that acts in the joints: their own ``damping`` and ``friction`` act only if they are in it (a simulation adds them). An
+    ``armature`` (nv) given here stands for ``model.armature``.
 
     Returns
     -------

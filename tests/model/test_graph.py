@@ -18,9 +18,11 @@ from tests.trees import flyer, random_tree
 
 SEVERAL = """<mujoco model="several"><option timestep="0.001" gravity="0 0 -9"/><worldbody><geom type="plane" size="1 1 1"/>
   <body name="cart" pos="0 0 .5"><freejoint name="root"/><geom size=".1" friction="0.3"/>
-    <body name="arm"><joint name="hip" axis="0 1 0" ref="30" stiffness="2" damping=".1"/><geom type="capsule" fromto="0 0 0 0 0 1" size=".05"/>
+    <body name="arm"><joint name="hip" axis="0 1 0" ref="30" stiffness="2" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 1" size=".05"/>
       <body name="tip" pos="0 0 1"><joint name="wrist" axis="0 1 0"/><geom size=".02"/></body></body></body>
-  <body name="post" pos="3 0 0"><joint name="k1" axis="0 1 0"/><joint name="k2" axis="1 0 0"/><geom size="0.1" pos="0 0 1"/></body></worldbody>
+  <body name="post" pos="3 0 0"><joint name="k1" axis="0 1 0"/><joint name="k2" axis="1 0 0"/><geom size="0.1" pos="0 0 1"/></body>
+  </worldbody>
   <equality><weld body1="tip" body2="post"/><joint joint1="k1" joint2="k2" polycoef="0.1 2 0 0 0"/></equality>
   <actuator><position name="servo" joint="hip" kp="5" kv="1"/><motor name="push" joint="wrist"/></actuator>
   <sensor><jointpos name="angle" joint="wrist"/></sensor>

@@ -91,7 +91,7 @@ def test_the_momentum_of_a_trajectory_is_the_robots_and_its_wheels(flyer):
 
 @pytest.mark.parametrize("conserve", [True, False])
 def test_what_wheels_take_shows_in_an_orbit(conserve):
-    """At 7000 km and 7.5 km/s the robot loses what its wheels take, about the centre of mass, to 1e-12 of it; the world's origin hides it."""
+    """At 7000 km and 7.5 km/s the robot loses what its wheels take, to 1e-12, about the centre of mass; the world's origin hides it."""
     model = trees.flyer(1, 300.0)
     q, v = model.neutral(), np.array([0.01, -0.02, 0.01, 0.0, 7.5e3, 0.0, 0.1])
     q[:7] = [1.0, 0.0, 0.0, 0.0, 7e6, 0.0, 0.0]
