@@ -122,8 +122,8 @@ def _solid(mass: float | None, density: float | None, volume: float, moments: Ar
 def from_mesh(mesh: Any, density: float | Callable[[Any, Any, Any], Any]) -> Array:
     """Return G of a closed mesh (a ``trimesh.Trimesh``, in metres) filled with the density (kg/m³), about the mesh's origin.
 
-    The density is a number, or a function ρ(x, y, z) of the place in the mesh's axes, m, of arrays or numbers. Its integral is exact but for
-    rounding for polynomials up to degree 3, and to some 1e-9 of the mass for what is smooth.
+    The density is a number, or a function ρ(x, y, z) of the place in the mesh's axes, m, of arrays or numbers. Its integral is exact but
+    for rounding for polynomials up to degree 3, and to some 1e-9 of the mass for what is smooth.
 
     Raise EngineError if the mesh encloses no volume (open, or inside out), or for a density that is none. Warn where the integral of a
     function is less exact, as of one that jumps.
