@@ -15,7 +15,8 @@ from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.function import Function
-from engine.simulation.trajectory import About, Trajectory, central, described, not_finite
+from engine.simulation.totals import About, central
+from engine.simulation.trajectory import Trajectory, described, not_finite
 from engine.spatial import inertia, se3
 
 Array = NDArray[np.float64]

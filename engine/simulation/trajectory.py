@@ -8,15 +8,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics
-from engine.checks import nearest, one_of, path_of, require_packages, shown, writing
-from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import trace
+from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
@@ -24,6 +21,7 @@ from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
+from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-About = Literal["world", "center_of_mass"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -368,11 +365,6 @@ class Trajectory:
         return figure(self, path)
 
 
-def central(about: str) -> bool:
-    """Return whether something is seen from the centre of mass, and not from the world."""
-    return one_of("about", about, ("world", "center_of_mass"), StateError) == "center_of_mass"
-
-
 def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
     """Return which rollouts (...) of states (..., T, n) stopped being finite."""
     found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
@@ -399,20 +391,6 @@ def described(name: str, t: Array, x: Array) -> str:
     span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
     batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
     return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
-
-
-@functools.lru_cache(maxsize=64)
-def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:
-    """``(q, v, *parameters) -> x``, a function of ``dynamics``, where parameters of those names and shapes count instead of the model's
-    numbers."""
-
-    def total(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, g = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
-        return dynamics.energy(moved, q, v, g) if of == "energy" else getattr(dynamics, of)(moved, q, v)
-
-    names = [n for n, _ in own]
-    program = trace(total, [(model.nq,), (model.nv,), *[shape for _, shape in own]])
-    return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
