@@ -55,14 +55,15 @@ class Independent(Draw):
 
 
 class NormalVector(Draw):
-    """Vectors x = μ + L Φ⁻¹(u), L Lᵀ the covariance (which may be singular)."""
+    """Vectors x = μ + L Φ⁻¹(u), L Lᵀ the covariance (which may be singular); of a matrix the entries row by row."""
 
     def __init__(self, what: str, x: Any, shape: tuple[int, ...]) -> None:
         self.mean, cov = np.atleast_1d(x.mean).astype(float), np.atleast_2d(x.cov).astype(float)
-        if self.mean.shape != shape:
-            raise CampaignError(f"{what} is normal in {len(self.mean)} dimensions; expected a distribution of shape {shape}")
+        if len(self.mean) != np.prod(shape):
+            raise CampaignError(f"{what} is normal in {len(self.mean)} dimensions; expected {np.prod(shape):g}, for the shape {shape}")
         values, vectors = np.linalg.eigh(cov)
-        self.L = vectors * np.sqrt(np.maximum(values, 0.0))
+        dust = len(values) * np.finfo(float).eps * values[-1] if len(shape) == 2 else 0.0      # which would make matrices asymmetric
+        self.L = vectors * np.sqrt(np.where(values > dust, values, 0.0))
         self.shape, self.size = shape, len(self.mean)
         self.words = {"distribution": "multivariate_normal", "mean": self.mean.tolist(), "covariance": cov.tolist()}
 
@@ -72,7 +73,7 @@ class NormalVector(Draw):
         x = np.repeat(self.mean[None], len(u), axis=0)
         for k in range(self.size):                                             # not L @ z: its rounding would depend on how many there are
             x += self.L[:, k] * ndtri(u[:, k, None])
-        return x
+        return x.reshape(len(u), *self.shape)
 
 
 class UniformRotation(Draw):
@@ -97,6 +98,8 @@ class Levels(Draw):
             self.list = numbers(what, x, CampaignError)
         except EngineError as error:
             raise CampaignError(f"{str(error).split('; expected')[0]}; expected the values of a grid, such as [100.0, 120.0]") from None
+        if len(shape) == 2 and self.list.shape[1:] == (np.prod(shape),):       # of a matrix the entries row by row
+            self.list = self.list.reshape(-1, *shape)
         if self.list.ndim != len(shape) + 1 or self.list.shape[1:] != shape or not len(self.list):
             raise CampaignError(f"{what} has shape {self.list.shape}; expected the values of a grid, {('n', *shape)}".replace("'n'", "n"))
         self.shape, self.words = shape, {"values": self.list.tolist()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from engine.dynamics.crba import crba
 from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.rnea import rnea
 from engine.model import Body, Model, StateError
+from engine.model.parameters import with_numbers
 from engine.spatial.inertia import mirrored, wrench
 from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 
@@ -37,8 +37,9 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
 
         D = U = IA_i:   D⁻¹ Uᵀ = 1,   Ia = 0,   pa = τ_i                                      (7)
 
-    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv). An ``armature`` (nv) given
-    here stands for ``model.armature``.
+    Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv), and
+    holds all that acts in the joints: their own ``damping`` and ``friction`` act only if they are in it (a simulation adds them). An
+    ``armature`` (nv) given here stands for ``model.armature``.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
     """
     q, v, tau = model.checked("q", q), model.checked("v", v), model.checked("tau", tau)
     if armature is not None:
-        model = replace(model, armature=model.checked("armature", armature))
+        model = with_numbers(model, armature=model.checked("armature", armature))
     if any(body.mimics for body in model.bodies):
         return coupled(model, q, v, tau, gravity, wrenches)
     F_ext = body_wrenches(model, wrenches)

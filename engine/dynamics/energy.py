@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.dynamics.centroidal import momentum_matrix, weighing
 from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity
+from engine.dynamics.momentum import from_center
 from engine.dynamics.stages import carried, swept
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass, transformed
@@ -19,6 +20,7 @@ def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[An
     """Return the kinetic energy K = ½ Σ Vᵀ G V + ½ Σ a v² (a: ``model.armature``) and the potential energy U = −Σ m g·c in uniform
     gravity, zero at the world's origin (J).
 
+    Both are of what moves. Links that are welded to the world have no kinetic energy, and a constant potential energy, which is left out.
     Weight acts on the mass G[5, 5] at its centre. (The algorithms take gravity as an acceleration of the base, G·g: for a body with added
     mass, whose G is not a rigid body's, add its buoyancy and weight as external wrenches in zero gravity.)
 
@@ -44,6 +46,30 @@ def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[An
         K = K + 0.5 * (V[i] @ (body.inertia @ V[i]))
         U = U - g @ (T_W[i][:3, :3] @ first_moment(body.inertia) + mass(body.inertia) * T_W[i][:3, 3])
     return K, U
+
+
+def centroidal_kinetic_energy(model: Model, q: Array, v: Array) -> Any:
+    """Return the kinetic energy as it is seen from the centre of mass, J: of all turning, and of what moves against it.
+
+    By König's theorem that is K − ½ m ċ², found without this difference, so that it is exact at an orbit's speed too. Rotors count as in
+    :func:`energy`. Raises StateError where nothing that moves has mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> stone = Builder()
+    >>> _ = stone.add_link("stone", inertia=inertia.from_mass(3.0, np.zeros(3), 0.5 * np.eye(3)))
+    >>> q, v = np.array([1.0, 0, 0, 0, 7e6, 0, 0]), np.array([0, 0, 2.0, 0, 7.5e3, 0])
+    >>> float(centroidal_kinetic_energy(stone.model(floating_base=True), q, v))
+    1.0
+    """
+    q, v = model.checked("q", q), model.checked("v", v)
+    K: Any = 0.5 * sum(model.armature * v * v)
+    for body, V in zip(model.bodies, from_center(model, q, v)[1], strict=True):
+        K = K + 0.5 * (V @ (body.inertia @ V))
+    return K
 
 
 def energy_derivatives(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[Array, Array, Array]:

@@ -33,7 +33,8 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
 
     Returns
     -------
-    tau : generalized forces (nv)
+    tau : generalized forces (nv). The joints' own ``damping`` and ``friction`` are not in them: a drive has to overcome them besides, by
+        ``damping_matrix(model) @ v`` and what :func:`engine.dynamics.friction_forces` says
 
     Raises
     ------

@@ -22,6 +22,7 @@ import networkx as nx
 import numpy as np
 
 from engine.model import Described, Geometry, Joint, Keyframe, Limits, Link, Material, Mimic, Model, ModelError, Part
+from engine.model.graph import floating
 
 CLASSES = {c.__name__: c for c in (Described, Geometry, Joint, Keyframe, Limits, Link, Material, Mimic, Part)}
 FILES = ("mesh", "texture")
@@ -41,6 +42,8 @@ def model_text(model: Model) -> str:
         "links": [packed(graph.nodes[n]["link"]) for n in graph],
         "joints": [packed(j) for _, _, j in graph.edges.data("joint")],
     }
+    if plain["floating_base"] and packed(base := model.joints[0]) != packed(floating(base.child, {j.name for j in model.joints[1:]})):
+        plain["base"] = packed(base)
     if model.described is not None:
         plain["described"] = packed(model.described)
     return json.dumps(plain, sort_keys=True)
@@ -83,6 +86,9 @@ def model_from_text(text: str) -> Model:
             graph.add_node(link.name, link=link)
         for joint in map(unpacked, plain["joints"]):
             graph.add_edge(joint.parent, joint.child, joint=joint)
+        if "base" in plain:
+            base = unpacked(plain["base"])
+            graph.nodes[base.child]["joint"] = base
         model = Model.from_graph(graph, bool(plain["floating_base"]))
         return replace(model, described=unpacked(plain["described"])) if "described" in plain else model
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:

@@ -89,6 +89,6 @@ the sum of the others); expected a body's inertia
         self.graph.add_edge(parent, child, joint=joint)
         return joint
 
-    def model(self, floating_base: bool = False) -> Model:
+    def model(self, floating_base: bool | None = None) -> Model:
         """Return the model of what has been added; see :meth:`Model.from_graph`."""
         return Model.from_graph(self.graph, floating_base=floating_base)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from engine.model.tree import ReadOnly, frozen
 
 Array = NDArray[np.float64]
+Renaming = Callable[[str], str]
 #: arguments that are the name of a link or a joint, or of the part itself
 NAMES = frozenset(("link", "link_a", "link_b", "joint", "joint1", "joint2", "name"))
 #: arguments whose keys are such names
@@ -29,17 +32,35 @@ class Part:
     kind: str
     values: Mapping[str, Any]
 
-    def renamed(self, prefix: str) -> Part:
-        """Return it with a robot's name before those of links and joints, and its own."""
+    def renamed(self, link: Renaming, joint: Renaming, own: Renaming) -> Part:
+        """Return it with other names for links and joints, and for itself."""
         values = dict(self.values)
         for what, x in values.items():
+            name = own if what == "name" else joint if what.startswith("joint") else link
             if what in NAMES and isinstance(x, str):
-                values[what] = prefix + x
+                values[what] = name(x)
             elif what in KEYED:
-                values[what] = {prefix + name: y for name, y in x.items()}
+                values[what] = {name(n): y for n, y in x.items()}
             elif what == "pairs" and x is not None:
-                values[what] = tuple((prefixed(prefix, a), prefixed(prefix, b)) for a, b in x)
+                values[what] = tuple((on_ground(link, a), on_ground(link, b)) for a, b in x)
         return Part(self.kind, values)
+
+    def without(self, links: Set[str], joints: Set[str]) -> tuple[Part | None, list[str]]:
+        """Return it without what lies on these links and joints, None where it is on one itself, and whom that was of."""
+        values, lost = dict(self.values), list[str]()
+        for what, x in self.values.items():
+            gone = joints if what.startswith("joint") else links
+            if what in NAMES and what != "name" and x in gone:
+                return None, [x]
+            if what == "joints" and (missing := [n for n in x if n in gone]):   # a sum over joints: another, were one left out
+                return None, missing
+            if what in KEYED:
+                values[what] = {n: y for n, y in x.items() if n not in gone}
+                lost += [n for n in x if n in gone]
+            elif what == "pairs" and x is not None:
+                values[what] = tuple(pair for pair in x if not gone & {*pair})
+                lost += [n for pair in x for n in pair if n in gone]
+        return (Part(self.kind, values) if lost else self), lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +111,18 @@ class Described(ReadOnly):
         counts = "".join(f", {len(getattr(self, n))} {n}" for n in named if getattr(self, n))
         return f"<described: gravity {self.gravity}, dt {self.dt}{counts}{', contacts' * (self.contacts is not None)}>"
 
-    def renamed(self, prefix: str) -> Described:
+    def prefixed(self, prefix: str) -> Described:
         """Return it with a robot's name before all names."""
-        constraints, actuators, forces = (tuple(p.renamed(prefix) for p in x) for x in (self.constraints, self.actuators, self.forces))
         sensors = {prefix + name: (kind, on and prefix + on) for name, (kind, on) in self.sensors.items()}
-        return replace(self, constraints=constraints, actuators=actuators, forces=forces, keyframes={}, sensors=sensors,
-                       contacts=self.contacts and self.contacts.renamed(prefix))  # fmt: skip
+        named = partial(add, prefix)
+        return replace(self.renamed(named, named, named), keyframes={}, sensors=sensors)
+
+    def renamed(self, link: Renaming, joint: Renaming, own: Renaming) -> Described:
+        """Return it with other names for links and joints, and for parts."""
+        constraints, actuators, forces = (tuple(p.renamed(link, joint, own) for p in x) for x in
+                                          (self.constraints, self.actuators, self.forces))  # fmt: skip
+        return replace(self, constraints=constraints, actuators=actuators, forces=forces,
+                       contacts=self.contacts and self.contacts.renamed(link, joint, own))  # fmt: skip
 
 
 def plain(x: Any) -> Any:
@@ -107,9 +134,9 @@ def plain(x: Any) -> Any:
     return tuple(map(plain, x)) if np.ndim(x) else float(x)
 
 
-def prefixed(prefix: str, link: str) -> str:
-    """Return a link's name with its robot's before it; the ground is nobody's."""
-    return link if link == "world" else prefix + link
+def on_ground(rename: Renaming, link: str) -> str:
+    """Return another name for a link; the ground is nobody's."""
+    return link if link == "world" else rename(link)
 
 
 def together(q: Array, robots: Mapping[str, Described | None]) -> Described | None:
@@ -118,7 +145,7 @@ def together(q: Array, robots: Mapping[str, Described | None]) -> Described | No
     Constraints, actuators, forces and sensors are those of all, with the robots' names before theirs. Gravity and dt hold where those
     who say some agree; contacts and keyframes, which are of one robot alone, are left out.
     """
-    said = {name: d.renamed(f"{name}/") for name, d in robots.items() if d is not None}
+    said = {name: d.prefixed(f"{name}/") for name, d in robots.items() if d is not None}
     if not said:
         return None
     gravities, steps = ({getattr(d, n) for d in said.values()} - {None} for n in ("gravity", "dt"))

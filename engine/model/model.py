@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import array, nearest, numbers, shown
+from engine.model import graph as graphs
 from engine.model import parameters
 from engine.model.body import Body, assembled, kept, reflected
 from engine.model.described import Described
@@ -23,7 +23,6 @@ from engine.spatial import quaternion
 from engine.spatial.manifold import Manifold, product
 
 Array = NDArray[np.float64]
-FLOATING_BASE = "floating_base"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +31,9 @@ class Model(ReadOnly):
 
     Attributes
     ----------
-    graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen
+    graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen. It is the whole model:
+        ``Model.from_graph(model.graph)`` is an equal one. The root's node holds its ``joint``, too, where it floats by one that no link
+        is above; a joint's ``armature`` beside it is what :meth:`with_armature` added; what the file says besides is in ``graph.graph``
     links, joints : in topological order, depth first, children as declared; a floating base's joint comes first
     nq, nv : number of coordinates and of velocities
     bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
@@ -52,30 +53,62 @@ class Model(ReadOnly):
     armature: Array
     described: Described | None = None
 
-    @classmethod
-    def from_graph(cls, graph: Any, floating_base: bool = False) -> Model:
-        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges.
+    def __post_init__(self) -> None:
+        if self.armature.dtype == object:                                       # traced: a parameter of a simulation
+            return
+        more = self.armature - reflected(self.bodies, self.nv, "armature")
+        extra = {b.joint.name: tuple(more[b.v].tolist()) for b in self._own() if more[b.v].any()}
+        origin = graphs.Origin(self.coordinates, frozenset(link.name for link in self.links), frozenset(j.name for j in self.joints))
+        object.__setattr__(self, "graph", graphs.completed(self.graph, self.joints, extra, self.described, origin))
 
-        With ``floating_base`` the root link moves freely in the world by a floating joint named 'floating_base' ('floating_base_'
-        where the robot has a joint of that name); without, the root link is the world.
+    @classmethod
+    def from_graph(cls, graph: Any, floating_base: bool | None = None) -> Model:
+        """Return the model of a ``networkx.DiGraph`` with ``link`` on nodes and ``joint`` on edges, such as a model's, cut or joined.
+
+        Parameters
+        ----------
+        graph : a tree. Its links have the names of their nodes, relabelled ones too
+        floating_base : whether the root link moves freely in the world, by a floating joint named 'floating_base' ('floating_base_' where
+            the robot has a joint of that name), or is the world. None: it floats where its node holds a ``joint`` that says so, as the
+            root of a floating model's graph does; that of a node which is no root any more counts for nothing
+
+        Raises
+        ------
+        ModelError : the graph is no tree of links and joints: it has a cycle, several roots, or a link with two parents; a node without
+            its link, an edge without its joint, a name that is there twice
+
+        Warns
+        -----
+        EngineWarning : an actuator, a contact or the like that the file describes is of links or joints that are no longer there: it is
+            left out
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from engine.model import Builder
+        >>> arm = Builder("arm")
+        >>> _ = arm.add_link("base"), arm.add_link("rod"), arm.add_joint("pivot", "revolute", "base", "rod")
+        >>> model = arm.model(floating_base=True)
+        >>> Model.from_graph(model.graph)
+        <model 'arm': 2 links, 2 joints, nq 8, nv 7>
+        >>> Model.from_graph(nx.relabel_nodes(model.graph, {"rod": "boom"})).links[1].name
+        'boom'
         """
-        root = _validated(graph)
-        links = [graph.nodes[n]["link"] for n in nx.dfs_preorder_nodes(graph, root)]
-        joints = [graph.edges[p, c]["joint"] for p, c in nx.dfs_edges(graph, root)]
-        if floating_base:
-            name = FLOATING_BASE
-            while any(j.name == name for j in joints):
-                name += "_"
-            joints.insert(0, Joint(name, "floating", "", root))
-        return cls._of(graph.graph.get("name", "") or "robot", nx.freeze(graph.copy()), links, joints)
+        found = graphs.read(graph, floating_base)
+        name = graph.graph.get("name", "") or "robot"
+        own = graphs.written(graph, name, found.links, found.joints)
+        model = cls._of(name, own, found.links, found.joints)
+        described = found.described and graphs.refitted(*found.described, model, found.labels)
+        return replace(model, armature=graphs.armature(model, found.armature), described=described)
 
     @classmethod
-    def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0) -> Model:
+    def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0,
+            described: Described | None = None) -> Model:  # fmt: skip
         """Return the model of links and joints in topological order, with ``more`` armature (nv) than its joints have."""
         bodies, carrier = assembled(links, joints)
         nq, nv = (sum(getattr(b.kind, n) for b in bodies if not b.mimics) for n in ("nq", "nv"))
         armature = kept(reflected(bodies, nv, "armature") + more, "armature")
-        return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature)
+        return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature, described)
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}           # what is cached besides is found again
@@ -130,6 +163,11 @@ class Model(ReadOnly):
             names += [f"{b.joint.name}.{e}" if e else b.joint.name for e in entries]
         return tuple(names)
 
+    @property
+    def coordinates(self) -> tuple[graphs.Own, ...]:
+        """The joints that have coordinates of their own, in the order of q and v: (name, how many in q, how many in v) of each."""
+        return tuple(graphs.Own(b.joint.name, b.kind.nq, b.kind.nv) for b in self._own())
+
     # ------------------------------------------------------------ other numbers
 
     def with_parameters(self, values: Mapping[str, Any]) -> Model:
@@ -171,8 +209,8 @@ class Model(ReadOnly):
         more = self.armature - reflected(self.bodies, self.nv, "armature")
         graph = self.graph
         if not any(np.asarray(x).dtype == object for x in values.values()):
-            graph = parameters.relabelled(graph, links, joints)
-        return replace(Model._of(self.name, graph, links, joints, more), described=self.described)
+            graph = graphs.written(graph, self.name, links, joints)
+        return Model._of(self.name, graph, links, joints, more, self.described)
 
     # ------------------------------------------------------------ rotors
 
@@ -397,37 +435,3 @@ def _armature(what: str, x: Any, n: int) -> Array:
         raise ModelError(f"{what} is {x!r}; expected {n} numbers, zero or more")
     return a
 
-
-def _validated(graph: Any) -> str:
-    """Return the name of the root of a graph that is a tree of links and joints; ModelError says what is not."""
-    if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise ModelError(f"the model's graph is a {type(graph).__name__}; expected a networkx.DiGraph")
-    if not len(graph):
-        raise ModelError("the model has no links; expected at least one")
-    for name, link in graph.nodes.data("link"):
-        if not isinstance(link, Link) or link.name != name:
-            held = f"the link '{link.name}'" if isinstance(link, Link) else f"{type(link).__name__} as its link"
-            raise ModelError(f"node '{name}' holds {held}; expected link=Link('{name}', ...)")
-    seen: dict[str, Joint] = {}
-    for parent, child, joint in graph.edges.data("joint"):
-        if not isinstance(joint, Joint):
-            raise ModelError(f"the edge from '{parent}' to '{child}' holds {type(joint).__name__} as its joint; expected joint=Joint(...)")
-        if (joint.parent, joint.child) != (parent, child):
-            raise ModelError(f"joint '{joint.name}' says it joins '{joint.parent}' to '{joint.child}', its edge '{parent}' to '{child}'")
-        if joint.name in seen:
-            raise ModelError(f"joint '{joint.name}' is there twice; expected unique names")
-        seen[joint.name] = joint
-    for name in graph:
-        above = ", ".join(map(repr, graph.pred[name]))
-        if len(graph.pred[name]) > 1:
-            raise ModelError(f"link '{name}' has {len(graph.pred[name])} parents ({above}); expected a tree: one joint above each link")
-    try:
-        loop = [f"'{p}'" for p, _ in nx.find_cycle(graph)]
-        raise ModelError(f"links {' → '.join([*loop, loop[0]])} form a cycle; expected a tree")
-    except nx.NetworkXNoCycle:
-        pass
-    roots = [n for n, d in graph.in_degree() if d == 0]
-    if len(roots) > 1:
-        some = ", ".join(map(repr, roots[:5]))
-        raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")
-    return str(roots[0])

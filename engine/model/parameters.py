@@ -9,7 +9,6 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from engine import ops
@@ -201,18 +200,8 @@ def placed(joint: Joint, placement: Any = None, displacement: Any = None, **numb
     return {n: x if n == "placement" or ops.graph_of(x) is not None else float(x) for n, x in numbers.items()}
 
 
-def relabelled(graph: Any, links: list[Link], joints: list[Joint]) -> Any:
-    """Return a model's graph with other links and joints of the same names."""
-    made = graph.copy()
-    for link in links:
-        made.nodes[link.name]["link"] = link
-    for joint in (j for j in joints if j.parent):
-        made.edges[joint.parent, joint.child]["joint"] = joint
-    return nx.freeze(made)
-
-
 def with_numbers(owner: Any, **numbers: Any) -> Any:
-    """Return a copy of a link or joint with other numbers, which nobody checks."""
+    """Return a copy of a link, a joint or a model with other numbers, which nobody checks."""
     made = copy.copy(owner)
     for name, x in numbers.items():
         object.__setattr__(made, name, x)

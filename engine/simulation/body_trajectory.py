@@ -15,6 +15,7 @@ from engine.compiler.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.function import Function
+from engine.simulation.totals import About, central
 from engine.simulation.trajectory import Trajectory, described, not_finite
 from engine.spatial import inertia, se3
 
@@ -147,18 +148,28 @@ class BodyTrajectory(Trajectory):
         """Return its twists (..., T, 6), in its own axes."""
         return self.v
 
-    def kinetic_energy(self) -> Array:
-        """Return its kinetic energy (..., T), J."""
-        return inertia.kinetic_energy(self._inertia(), self.v)
+    def kinetic_energy(self, about: About = "world") -> Array:
+        """Return its kinetic energy (..., T), J, as it is seen from the "world" or from the "center_of_mass", where it only turns."""
+        G = self._inertia()
+        return inertia.kinetic_energy(G, self._turning(G) if central(about) else self.v)
 
     def energy(self) -> tuple[Array, Array]:
         """Return kinetic and potential energy (..., T), J; the second is zero: a body's weight is among its forces."""
         K = self.kinetic_energy()
         return K, np.zeros_like(K)
 
-    def momentum(self) -> Array:
-        """Return [angular momentum about the world's origin; linear] in world axes (..., T, 6)."""
-        return inertia.world_momentum(self.poses(), self._inertia(), self.v)
+    def momentum(self, about: About = "world") -> Array:
+        """Return [angular momentum; linear] in world axes (..., T, 6), about the origin of the "world" or the "center_of_mass"."""
+        G, T = self._inertia(), self.poses()
+        if not central(about):
+            return inertia.world_momentum(T, G, self.v)
+        P = np.matvec(G, self._turning(G))[..., :3]                             # which has no linear part: the same about any point
+        return np.concatenate([np.matvec(T[..., :3, :3], P), inertia.world_momentum(T, G, self.v)[..., 3:]], axis=-1)
+
+    def _turning(self, G: Array) -> Array:
+        """Return its twists as seen from the centre of mass c of G: [ω; −ω × c]."""
+        w = self.v[..., :3]
+        return np.concatenate([w, -np.cross(w, inertia.first_moment(G) / inertia.mass(G)[..., None])], axis=-1)
 
     def _inertia(self) -> Array:
         """Return G (6×6), or one for each state where it depends on it."""

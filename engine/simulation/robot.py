@@ -154,13 +154,15 @@ class Robot(Fixed):
 
     @compiled
     def rnea(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
-        """Return the forces tau (..., nv), N·m and N, of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F."""
+        """Return the forces tau (..., nv), N·m and N, of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F.
+        The joints' own damping and friction are not in them: a drive has to overcome these besides (``engine.dynamics.damping_matrix``)."""
         return plain.rnea(self.model, q, v, vdot, self.gravity, wrenches)
 
     @compiled
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
         """Return the accelerations v̇ (..., nv), rad/s² and m/s², that forces make (forward dynamics), by the articulated-body algorithm:
-        M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F. A joint that moves no mass is an error."""
+        M(q) v̇ + C(q, v) v + g(q) = tau + Σ Jᵀ F. The joints' own damping and friction act only if tau holds them; a simulation adds them. A
+        joint that moves no mass is an error."""
         self._regular  # noqa: B018
         return plain.aba(self.model, q, v, tau, self.gravity, wrenches)
 
@@ -214,8 +216,14 @@ class Robot(Fixed):
 
     @compiled
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J."""
+        """Return the kinetic energy ½ vᵀ M v and the potential energy −Σ m g·c (zero at the world's origin), each (...), J, of
+        what moves: links welded to the world are left out of both."""
         return plain.energy(self.model, q, v, self.gravity)
+
+    @compiled
+    def centroidal_kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the kinetic energy as it is seen from the centre of mass (...), J: K − ½ m ċ², exact at an orbit's speed, too."""
+        return plain.centroidal_kinetic_energy(self.model, q, v)
 
     @compiled
     def energy_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
@@ -277,6 +285,12 @@ class Robot(Fixed):
         return plain.momentum(self.model, q, v)
 
     @compiled
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the momentum [angular about the centre of mass; linear] (..., 6) of all that moves in world axes, N·m·s and N·s: exact far
+        from the world's origin, too."""
+        return plain.centroidal_momentum(self.model, q, v)
+
+    @compiled
     def momentum_derivatives(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Return ∂P/∂q and ∂P/∂v (..., 6, nv) of :meth:`momentum`, along q ⊕ e_j of NOTATION.md."""
         return plain.momentum_derivatives(self.model, q, v)
@@ -308,7 +322,7 @@ class Robot(Fixed):
 
     @compiled
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """Return the centre of mass c (..., 3) of all that moves, m in world axes."""
+        """Return the centre of mass c (..., 3) of all that moves (links welded to the world do not), m in world axes."""
         return plain.center_of_mass(self.model, q)
 
     @compiled

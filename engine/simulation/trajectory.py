@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics
 from engine.checks import nearest, path_of, require_packages, shown, writing
-from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import trace
 from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
@@ -24,6 +21,7 @@ from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
+from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -235,15 +233,24 @@ class Trajectory:
         """Return kinetic and potential energy (..., T), J, of the robot and of what acts on it.
 
         Among the kinetic is that of the motors' rotors (of wheels, whose inertia is not known, it is left out), among the potential what
-        components say of it by a signal "energy": springs, gravity of a distant centre.
+        components say of it by a signal "energy": springs, gravity of a distant centre. Links welded to the world are in neither.
         """
         K, U = self._sum("energy")
         return K, sum(self._said("energy"), U)
 
-    def momentum(self) -> Array:
-        """Return the spatial momentum [angular; linear] (..., T, 6) about the world's origin, world axes: the robot's, and what components
-        say by a signal "angular_momentum", such as wheels."""
-        own = self._sum("momentum")
+    def kinetic_energy(self, about: About = "world") -> Array:
+        """Return the robot's kinetic energy (..., T), J, as it is seen from the "world", or from the "center_of_mass": ½ m ċ² less, and
+        exact at an orbit's speed."""
+        return self._sum("centroidal_kinetic_energy") if central(about) else self._sum("energy")[0]
+
+    def momentum(self, about: About = "world") -> Array:
+        """Return the spatial momentum [angular; linear] (..., T, 6) in world axes: the robot's, and what components say by a signal
+        "angular_momentum", such as wheels.
+
+        The angular one is about the origin of the "world", or about the "center_of_mass" of all that moves: without the orbit's, and so
+        exact far from the origin, where the former has the rounding of m r v.
+        """
+        own = self._sum("centroidal_momentum" if central(about) else "momentum")
         return np.concatenate([sum(self._said("angular_momentum"), own[..., :3]), own[..., 3:]], axis=-1)
 
     def poses(self) -> Array:
@@ -384,23 +391,6 @@ def described(name: str, t: Array, x: Array) -> str:
     span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
     batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
     return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
-
-
-@functools.lru_cache(maxsize=64)
-def compiled_sum(of: str, model: Model, gravity: tuple[float, ...], own: tuple[tuple[str, tuple[int, ...]], ...]) -> Gufunc:
-    """``(q, v, *parameters) -> K, U`` or ``-> P``, where parameters of those names and shapes count instead of the model's numbers."""
-
-    def energy(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, g = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
-        return dynamics.energy(moved, q, v, g)
-
-    def momentum(q: Array, v: Array, *parameters: Any) -> Any:
-        moved, _ = with_parameters(model, gravity, dict(zip(names, parameters, strict=True)))
-        return dynamics.momentum(moved, q, v)
-
-    names = [n for n, _ in own]
-    program = trace({"energy": energy, "momentum": momentum}[of], [(model.nq,), (model.nv,), *[shape for _, shape in own]])
-    return Gufunc(program, signature_of(program), ["q", "v", *[f"parameter_{k}" for k in range(len(own))]])
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:

@@ -9,7 +9,7 @@ from engine.campaign import CampaignError
 from engine.campaign.design import philox, uniforms
 from engine.campaign.distributions import draw_of
 from engine.campaign.scatter import Scatter
-from engine.spatial import quaternion
+from engine.spatial import inertia, quaternion
 from tests.campaign.cases import SCATTER, campaign, simulator
 
 N = 20_000
@@ -47,6 +47,20 @@ def test_vectors_have_their_covariance():
     x = drawn(stats.multivariate_normal([1.0, 2.0, 3.0], C, allow_singular=True), (3,))
     assert abs(x.mean(axis=0) - [1, 2, 3]).max() < 5 * np.sqrt(2.0 / N)
     assert abs(np.cov(x.T) - C).max() < 5 * np.sqrt(2 / N) * 2.0 and np.ptp(x[:, 2]) < 1e-12
+
+
+def test_matrices_are_drawn_row_by_row():
+    """An inertia as 36 numbers, in a distribution and in a grid."""
+    G = inertia.box(2.0, [0.1, 0.2, 0.3])
+    along = np.outer(G, G)                                                      # a multiple of G: symmetric in every draw
+    x = draw_of("G", stats.multivariate_normal(G.ravel(), 0.01 * along, allow_singular=True), (6, 6), grid=False)
+    drawn = x.values(np.random.default_rng(0).random((5, 36)))
+    assert drawn.shape == (5, 6, 6) and abs(drawn / drawn[:, 5:, 5:] - G / G[5, 5]).max() < 1e-14
+    assert np.ptp(drawn[:, 5, 5]) > 0.1
+    levels = draw_of("G", [G.ravel(), (2 * G).ravel()], (6, 6), grid=True)
+    np.testing.assert_array_equal(levels.values(np.array([1, 0])), [2 * G, G])
+    with pytest.raises(CampaignError, match=r"G is normal in 6 dimensions; expected 36, for the shape \(6, 6\)"):
+        draw_of("G", stats.multivariate_normal(np.zeros(6), np.eye(6)), (6, 6), grid=False)
 
 
 def test_uniform_rotations():

@@ -133,7 +133,7 @@ def test_copies_with_more() -> None:
     np.testing.assert_array_equal(more.armature, [5.75, 3, 4, 5])
     np.testing.assert_array_equal(model.with_armature(np.arange(4.0)).armature, [0.75, 3, 4, 5])
     np.testing.assert_array_equal(model.with_armature({}).armature, model.armature)
-    assert (more.graph, more.bodies, more.nv) == (model.graph, model.bodies, 4)
+    assert (more.links, more.joints, more.bodies, more.nv) == (model.links, model.joints, model.bodies, 4)
     for wrong, words in (
         ({"sholder": 1.0}, "no joint 'sholder' in 'robot' (did you mean 'shoulder'?)"),
         ({"elbow": 1.0}, "joint 'elbow' is fixed; expected one that moves, for its armature"),

@@ -157,8 +157,60 @@ def against_pinocchio(model: Model, theirs: object, rng: np.random.Generator, to
     q, v = model.random(rng)
     A = pin.ccrba(reference.theirs, reference.data, reference.q(q), reference.v(v))[SWAP][:, reference.order]
     assert error(dynamics.centroidal_momentum_matrix(model, q), A) < tolerance
+    momentum = dynamics.centroidal_momentum(model, q, v)
+    pin.computeCentroidalMomentum(reference.theirs, reference.data, reference.q(q), reference.v(v))
+    assert error(momentum, reference.data.hg.vector[SWAP], float((np.abs(A) @ np.abs(v)).max())) < tolerance
     Adot = pin.dccrba(reference.theirs, reference.data, reference.q(q), reference.v(v))[SWAP][:, reference.order]
     assert error(dynamics.centroidal_momentum_matrix_dot(model, q, v), Adot) < tolerance
+
+
+# ---------------------------------------------------------------- as it is seen from the centre of mass
+
+
+@pytest.mark.parametrize("name", [n for n in HEAVY if "added mass" not in n])
+def test_what_is_seen_from_the_centre_of_mass_is_the_rest(name: str) -> None:
+    """P = [L_c + c × p; p], and König's theorem: K = ½ m ċ² + K_c."""
+    model, q, v, _ = tree(name)
+    found, P, c = dynamics.centroidal_momentum(model, q, v), dynamics.momentum(model, q, v), dynamics.center_of_mass(model, q)
+    assert error(np.concatenate([found[:3] + np.cross(c, found[3:]), found[3:]]), P) < 1e-14
+    assert error(found, dynamics.centroidal_momentum_matrix(model, q) @ v, float(np.abs(P).max())) < 1e-14
+    K, cdot = dynamics.energy(model, q, v)[0], dynamics.center_of_mass_jacobian(model, q) @ v
+    assert error(dynamics.centroidal_kinetic_energy(model, q, v) + 0.5 * dynamics.total_mass(model) * cdot @ cdot, K) < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_orbit_leaves_no_rounding_behind(seed: int) -> None:
+    """At 7000 km and 7.5 km/s it has the bits that it has where it stands; the one about the world's origin is off by its own rounding."""
+    rng = np.random.default_rng(seed)
+    model = random_tree(rng, 6, [k for k in KINDS if k != "floating"], floating_base=True)
+    q, v = model.random(rng)
+    near, slow = q.copy(), v.copy()
+    near[4:7], slow[3:6] = 0.0, 0.0
+    R = quaternion.to_matrix(q[:4])
+    q[4:7], v[3:6] = [7e6, 1e5, -3e4], R.T @ [0.0, 7.5e3, 300.0]
+    own = dynamics.centroidal_momentum(model, near, slow)[:3]
+    found = dynamics.centroidal_momentum(model, q, v)
+    np.testing.assert_array_equal(found[:3], own)
+    assert dynamics.centroidal_kinetic_energy(model, q, v) == dynamics.centroidal_kinetic_energy(model, near, slow)
+    P, c = dynamics.momentum(model, q, v), dynamics.center_of_mass(model, q)
+    assert error(found[3:], P[3:]) < 1e-14 and np.abs(P[:3] - np.cross(c, P[3:]) - own).max() > 1e-6 * np.abs(own).max()
+
+
+def test_trees_in_one_orbit_are_seen_from_their_centre() -> None:
+    """Two robots 5 m apart: as exact as their places and velocities, which are numbers of the orbit's size, are."""
+    model = engine.combine(one=tree("floating base")[0], two=tree("one of each")[0].from_graph(tree("one of each")[0].graph, True))
+    q, v = model.random(np.random.default_rng(0))
+    near, slow = q.copy(), v.copy()
+    for k, name in enumerate(("one", "two")):
+        place, twist = model.q_slice(f"{name}/floating_base"), model.v_slice(f"{name}/floating_base")
+        near[place][4:], q[place][4:] = [5.0 * k, 0.0, 0.0], [7e6 + 5.0 * k, 0.0, 0.0]
+        R = quaternion.to_matrix(q[place][:4])
+        slow[twist][3:], v[twist][3:] = R.T @ [0.0, 0.1 * k, 0.0], R.T @ [0.0, 7.5e3 + 0.1 * k, 0.0]
+    own, found = dynamics.centroidal_momentum(model, near, slow)[:3], dynamics.centroidal_momentum(model, q, v)[:3]
+    coarse = dynamics.total_mass(model) * (5.0 * np.spacing(7.5e3) + 0.1 * np.spacing(7e6))    # m (r δv + v δr) of what q and v can say
+    assert np.abs(found - own).max() < 10 * coarse
+    K = dynamics.centroidal_kinetic_energy
+    assert abs(K(model, q, v) - K(model, near, slow)) < 10 * dynamics.total_mass(model) * np.abs(slow).max() * np.spacing(7.5e3)
 
 
 # ---------------------------------------------------------------- three lives, and what goes wrong
@@ -174,13 +226,14 @@ def test_plain_is_interpreted_is_compiled(name: str) -> None:
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     check_lives(lambda q, v: (dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v),
                               dynamics.centroidal_momentum_matrix(model, q), dynamics.centroidal_momentum_matrix_dot(model, q, v),
-                              dynamics.center_of_mass_jacobian(model, q), dynamics.center_of_mass_jacobian_dot(model, q, v)),
+                              dynamics.center_of_mass_jacobian(model, q), dynamics.center_of_mass_jacobian_dot(model, q, v),
+                              dynamics.centroidal_momentum(model, q, v), dynamics.centroidal_kinetic_energy(model, q, v)),
                 q, v, tolerance=2e-14)  # fmt: skip
 
 
 def test_wrong_arguments() -> None:
     model, q, v, _ = tree("one of each")
-    for fn in (dynamics.momentum_matrix_dot, dynamics.centroidal_momentum_matrix_dot):
+    for fn in (dynamics.momentum_matrix_dot, dynamics.centroidal_momentum_matrix_dot, dynamics.centroidal_momentum):
         with pytest.raises(StateError, match=r"v has shape \(3,\); expected \(\d+,\) for 'random tree'"):
             fn(model, q, v[:3])
     for fn in (dynamics.momentum_matrix, dynamics.centroidal_momentum_matrix):

@@ -131,9 +131,11 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 #: tested in tests/simulation/test_robot.py, test_derivatives.py and test_regressor.py
-ELSEWHERE = {"aba_derivatives", "base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_momentum_matrix",
-             "centroidal_momentum_matrix_dot", "christoffel", "coriolis", "energy_derivatives", "energy_regressor",
-             "floating_inverse_dynamics", "free_floating_bias", "free_floating_inertia", "generalized_jacobian", "at", "inverse_kinematics",
+ELSEWHERE = {"aba_derivatives", "base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_kinetic_energy",
+             "centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel",
+             "coriolis", "energy_derivatives", "energy_regressor",
+             "floating_inverse_dynamics", "free_floating_bias", "free_floating_inertia",
+             "generalized_jacobian", "at", "inverse_kinematics",
              "jacobian_derivative", "minv", "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "momentum_regressor",
              "reaction_null_space", "regressor", "rnea_derivatives", "velocity_from_momentum"}  # fmt: skip
 

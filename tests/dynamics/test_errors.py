@@ -307,7 +307,7 @@ EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V), lambda q, f=getattr(ROBOT, name): f(q, V))
        for name in ("bias", "twists", "energy", "momentum", "coriolis", "center_of_mass_jacobian_dot", "momentum_matrix_dot",
                     "centroidal_momentum_matrix_dot", "free_floating_bias", "energy_derivatives", "momentum_derivatives",
-                    "energy_regressor", "momentum_regressor")},
+                    "energy_regressor", "momentum_regressor", "centroidal_momentum", "centroidal_kinetic_energy")},
     **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V, V), lambda q, f=getattr(ROBOT, name): f(q, V, V))
        for name in ("rnea", "aba", "base_reaction", "rnea_derivatives", "aba_derivatives", "regressor")},
     "jacobian": (lambda q: dynamics.jacobian(MODEL, q, "hand"), lambda q: ROBOT.jacobian(q, "hand")),

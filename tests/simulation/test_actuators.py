@@ -12,6 +12,7 @@ from engine.integrate import METHODS, FreeBody
 from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
 from engine.simulation.forces import JointFriction, JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
+from tests import trees
 from tests.dynamics.oracle_mujoco import built
 from tests.simulation.test_simulator import ASSET, pendulum, slider
 
@@ -86,6 +87,31 @@ def test_the_momentum_of_a_trajectory_is_the_robots_and_its_wheels(flyer):
     own = trajectory.robot.momentum(trajectory.q, trajectory.v)
     own[:, :3] += np.einsum("tij,kj,tk->ti", quaternion.to_matrix(trajectory.q[:, :4]), wheels.axes, trajectory("wheels.momentum"))
     np.testing.assert_allclose(trajectory.momentum(), own, rtol=0, atol=1e-14 * np.abs(own).max())
+
+
+@pytest.mark.parametrize("conserve", [True, False])
+def test_what_wheels_take_shows_in_an_orbit(conserve):
+    """At 7000 km and 7.5 km/s the robot loses what its wheels take, to 1e-12, about the centre of mass; the world's origin hides it."""
+    model = trees.flyer(1, 300.0)
+    q, v = model.neutral(), np.array([0.01, -0.02, 0.01, 0.0, 7.5e3, 0.0, 0.1])
+    q[:7] = [1.0, 0.0, 0.0, 0.0, 7e6, 0.0, 0.0]
+    wheels = ReactionWheels("bus", torque=2.0)
+    spin = lambda t, q, v: {"wheels": np.array([1.0, -0.5, 0.3])}
+    simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, 0), actuators=[wheels], controller=spin, joint_dynamics=False,
+                                 conserve_momentum=conserve)  # fmt: skip
+    run = simulator.run(q, v, 2.0, record_every=20)
+    taken = run("wheels.angular_momentum")
+    P = run.momentum(about="center_of_mass")
+    assert np.abs(taken[-1]).max() > 1.5
+    assert np.ptp(P[:, :3], axis=0).max() < 1e-12 * np.abs(taken).max()
+    assert np.ptp(run.momentum()[:, :3], axis=0).max() > 0.1
+    np.testing.assert_array_equal(P[:, :3], run.robot.centroidal_momentum(run.q, run.v)[:, :3] + taken)
+    K = run.kinetic_energy(about="center_of_mass")
+    np.testing.assert_array_equal(K, run.robot.centroidal_kinetic_energy(run.q, run.v))
+    np.testing.assert_array_equal(run.kinetic_energy(), run.energy()[0])
+    assert 0.0 < K.max() < 10.0 and run.kinetic_energy().min() > 8e9
+    with pytest.raises(engine.StateError, match=r"about is 'centre' \(did you mean"):
+        run.momentum(about="centre")
 
 
 @pytest.mark.filterwarnings("ignore:.*beyond its limits:engine.SimulationWarning")

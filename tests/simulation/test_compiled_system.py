@@ -17,7 +17,7 @@ from engine.integrate import METHODS
 from engine.rigid_body import RigidBody, RigidBodyState
 from engine.simulation import compiled_system as module
 from engine.simulation.component import SimulationWarning
-from engine.spatial import se3
+from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED, close, derivative
 from tests.rigid_body.bodies import BODIES, CHOICES, DENSE, Burning, Heavy, Loaded, Mixed, Satellite, T, U, compiled, rotation, states
 
@@ -353,6 +353,24 @@ def test_what_methods_conserve_of_a_free_body(name, attitude, frame):
     assert np.abs(P - P[0]).max() < 1e-12 * np.abs(P).max() * max(1.0, np.abs(run.poses()[:, :3, 3]).max())
     E = np.abs(K / K[0] - 1)
     assert E.max() < 1e-12 if name == "implicit_midpoint" else E[:500].max() > 1e-9 and E[500:].max() < 1.5 * E[:500].max()
+
+
+def test_a_body_is_seen_from_its_centre_of_mass():
+    """K = ½ m ċ² + K_c and L = L_c + c × p, with the centre of mass off the origin; in an orbit, to the rounding of its turning."""
+    offset, m = np.array([0.3, -0.1, 0.2]), 2.0
+    lopsided = type("Lopsided", (RigidBody,), {"inertia": inertia.from_mass(m, offset, np.diag([0.3, 0.4, 0.5])), "forces": None})
+    c = engine.compile(lopsided())
+    near = c.simulate(c.system.build_state(moderate()), 0.5, 0.05)
+    P, K, T = near.momentum(), near.kinetic_energy(), near.poses()
+    spin, central = near.momentum(about="center_of_mass"), near.kinetic_energy(about="center_of_mass")
+    close(spin[:, 3:], P[:, 3:], 0.0)
+    close(spin[:, :3] + np.cross(T[:, :3, 3] + T[:, :3, :3] @ offset, P[:, 3:]), P[:, :3], 1e-14)
+    close(central + 0.5 * np.vecdot(P[:, 3:], P[:, 3:]) / m, K, 1e-14)
+    s = moderate()
+    far = c.system.build_state(s.position + [7e6, 0, 0], s.orientation, s.linear_velocity + [0, 7.5e3, 0], s.angular_velocity)
+    orbit = c.simulate(far, 0.5, 0.05)
+    close(orbit.momentum(about="center_of_mass")[0, :3], spin[0, :3], 1e-14)
+    close(orbit.kinetic_energy(about="center_of_mass")[0], central[0], 1e-14)
 
 
 def test_energy_changes_by_the_work_of_the_loads():

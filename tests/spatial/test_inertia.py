@@ -1,11 +1,13 @@
 """Spatial inertias: clouds of points, Pinocchio's and trimesh's bodies, changes of frame, and what is unphysical."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from engine.checks import EngineError
-from engine.spatial import inertia, quaternion, se3, so3
+from engine.checks import EngineError, EngineWarning
+from engine.spatial import filled, inertia, quaternion, se3, so3
 from tests.numeric import ROUNDED, check_lives, close
 
 SWAP = np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
@@ -181,6 +183,85 @@ def test_meshes_are_solids(rng):
         close(inertia.from_mesh(moved, 1000.0), inertia.transformed(T, solid), 1e-14)
     ball = trimesh.creation.icosphere(subdivisions=3)
     close(inertia.from_mesh(ball, 2.0), inertia.sphere(2.0 * ball.volume, 1.0), 1.3e-2)    # the facets lie inside
+
+
+def l_shape():
+    """Two boxes that make an L, as one surface that is not star-shaped from amid: an extruded polygon."""
+    import trimesh
+    corners = np.array([[0, 0], [2, 0], [2, 1], [1, 1], [1, 3], [0, 3.0]])
+    vertices = np.concatenate([np.c_[corners, np.zeros(6)], np.c_[corners, np.full(6, 0.5)]])
+    caps = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
+    sides = [t for i, j in zip(range(6), [1, 2, 3, 4, 5, 0], strict=True) for t in ([i, j, j + 6], [i, j + 6, i + 6])]
+    return trimesh.Trimesh(vertices, [[c, b, a] for a, b, c in caps] + [[a + 6, b + 6, c + 6] for a, b, c in caps] + sides)
+
+
+def integrals(G):
+    """m, ∫ r dm, ∫ r rᵀ dm about the origin."""
+    m, c = inertia.mass(G), inertia.center(G)
+    return m, m * c, inertia.second_moments(G) + m * np.outer(c, c)
+
+
+def test_a_density_that_varies_is_integrated():
+    """∫ xⁿ and ∫ eˣ over boxes, by hand; two boxes as one; a constant, and a far place, as of a number."""
+    import trimesh
+    unit = trimesh.creation.box(extents=[1, 1, 1], transform=se3.pose(np.eye(3), [0.5, 0.5, 0.5]))
+    for rho, (m, x, xx) in {
+        "1 + x**3": (5 / 4, 1 / 2 + 1 / 5, 1 / 3 + 1 / 6),
+        "x*y*z": (1 / 8, 1 / 12, 1 / 16),
+        "exp(x)": (np.e - 1, 1.0, np.e - 2),
+    }.items():
+        mass, h, E = integrals(inertia.from_mesh(unit, eval(f"lambda x, y, z: {rho}", {"exp": np.exp})))
+        np.testing.assert_allclose([mass, h[0], E[0, 0]], [m, x, xx], rtol=1e-14)
+    shape, rho = l_shape(), lambda x, y, z: 1.0 + x * x + y - x * y * z
+    boxes = [trimesh.creation.box(bounds=[[0, 0, 0], [2, 1, 0.5]]), trimesh.creation.box(bounds=[[0, 1, 0], [1, 3, 0.5]])]
+    close(inertia.from_mesh(shape, rho), sum(inertia.from_mesh(b, rho) for b in boxes), 1e-14)
+    close(inertia.from_mesh(shape, lambda x, y, z: 7.0), inertia.from_mesh(shape, 7.0), 1e-14)
+    far = shape.copy().apply_translation([100.0, 0.0, 0.0])
+    there = inertia.from_mesh(far, lambda x, y, z: rho(x - 100.0, y, z))
+    np.testing.assert_allclose(inertia.second_moments(there), inertia.second_moments(inertia.from_mesh(shape, rho)), rtol=0, atol=1e-10)
+    by_hand = inertia.from_mesh(unit, lambda x, y, z: math.exp(x) if x < 2 else 0.0)         # takes no arrays
+    close(by_hand, inertia.from_mesh(unit, lambda x, y, z: np.exp(x)), 1e-14)
+
+
+def test_a_density_that_jumps_is_integrated_as_well_as_is_said(monkeypatch):
+    import trimesh
+    monkeypatch.setattr(filled, "MOST", 500)
+    unit = trimesh.creation.box(extents=[1, 1, 1])
+    with pytest.warns(EngineWarning, match=r"uncertain by .* of the mass; expected a density without jumps"):
+        G = inertia.from_mesh(unit, lambda x, y, z: np.where(x > 0.2, 3.0, 1.0))
+    np.testing.assert_allclose(inertia.mass(G), 1.6, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("density", "words"), [
+    ("steel", "density is 'steel'; expected a density in kg/m³, zero or more, or a function"),
+    (-1.0, "density is -1.0; expected a density"),
+    (lambda x: x, ") is no number (<lambda>() takes 1"),
+    (lambda x, y, z: "much", "is no number (could not convert"),
+    (lambda x, y, z: x * np.nan, "expected a finite number of each, kg/m³"),
+    (lambda x, y, z: np.ones(3), "the density of 36 points is array([1., 1., 1.]); expected a finite number of each"),
+    (lambda x, y, z: x, "is -0.5 kg/m³; expected zero or more"),
+    (lambda x, y, z: 0.0, "a body of this density has 0 kg; expected a mass above zero"),
+])  # fmt: skip
+def test_densities_that_are_none(density, words):
+    import trimesh
+    with pytest.raises(ValueError) as caught:
+        inertia.from_mesh(trimesh.creation.box(), density)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_eulers_matrix_is_the_tensor_in_other_words(rng):
+    """I = tr(E) 1 − E, of points: E = Σ m r rᵀ; ω·I ω = tr([ω] E [ω]ᵀ); there and back, of batches too."""
+    m, r, w = rng.uniform(1, 2, 9), rng.standard_normal((9, 3)), rng.standard_normal(3)
+    G = sum(inertia.from_mass(a, p, np.zeros((3, 3))) for a, p in zip(m, r, strict=True))
+    c = m @ r / m.sum()
+    E = np.einsum("n,ni,nj->ij", m, r - c, r - c)
+    close(inertia.second_moments(G), E, 1e-14)
+    close(inertia.from_second_moments(m.sum(), c, E), G, 1e-14)
+    I = np.trace(E) * np.eye(3) - E
+    close(np.trace(so3.hat(w) @ E @ so3.hat(w).T), w @ I @ w, 1e-14)
+    np.testing.assert_array_equal(inertia.second_moments(np.array([G, 2 * G]))[0], inertia.second_moments(G))
+    with pytest.raises(ValueError, match=r"E has shape \(3,\); expected \(3, 3\)"):
+        inertia.from_second_moments(1.0, np.zeros(3), np.ones(3))
 
 
 def test_meshes_that_enclose_nothing():

@@ -93,8 +93,8 @@ class Quantities:
         """Return the centre of mass of all that moves, linear momentum, and angular momentum about that point (n, 3), world axes."""
         poses = self.robot.forward_kinematics(s.q)
         c = self.mass @ (poses[..., :3, :] @ self.centers[:, :, None])[..., 0] / self.mass.sum()
-        P = self.robot.momentum(s.q, s.v)
-        return c, P[:, 3:], P[:, :3] - np.cross(c, P[:, 3:])
+        P = self.robot.centroidal_momentum(s.q, s.v)
+        return c, P[:, 3:], P[:, :3]
 
     def longest(self, source: Source, now: States, what: str, of: Callable[[States], Array]) -> float:
         """Return the largest of something in the whole motion; of one that runs, until now."""
