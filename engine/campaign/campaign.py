@@ -147,7 +147,12 @@ class Campaign:
         plan, folder, workers = self.plan, storage_of(out), workers_of(executor)
         self._begin(folder, workers)
         wanted = checked_stop(stop, folder.manifest["metrics"])
-        there = {k for k, fault in folder.faults().items() if not fault}
+        faults = folder.faults()
+        if wrong := [*filter(None, faults.values())]:
+            warn(f"{len(wrong)} of {folder.chunks} chunks in '{folder.path}' are not as this campaign wrote them, and are made anew: "
+                 f"{'; '.join(wrong[:3])}{f', and {len(wrong) - 3} more' if len(wrong) > 3 else ''}; expected nobody else to write "
+                 "there")  # fmt: skip
+        there = {k for k, fault in faults.items() if not fault}
         todo = [k for k in range(folder.chunks) if k not in there]
         finished = sum(folder.span(k)[1] for k in there)
         tally = Tally(folder, there, wanted)
@@ -176,6 +181,7 @@ class Campaign:
         plan = self.plan
         if folder.manifest:
             folder.require(plan.words)
+            folder.warn_unsigned()
             if self.chunk not in (None, folder.manifest["chunk"]):
                 there = folder.manifest["chunk"]
                 raise CampaignError(f"chunk is {self.chunk}, and '{folder.path}' has chunks of {there}; expected none, or that")

@@ -7,6 +7,7 @@ smaller: for its CRC-32, by which any reader sees damage.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,6 +59,7 @@ def packed(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
     return squeeze.compress(whole.tobytes()) + squeeze.flush()
 
 
-def unpacked(data: bytes, dtype: str, rest: Sequence[int]) -> Array:
-    """Return all rows (n, *rest) of an object."""
-    return np.frombuffer(zlib.decompress(data, 31), dtype).reshape(-1, *rest)
+def unpacked(data: bytes, rows: int, dtype: str, rest: Sequence[int]) -> Array:
+    """Return all rows (rows, *rest) of an object; ValueError or zlib.error where it holds something else, of which no more is unpacked."""
+    size = math.prod((rows, *rest)) * np.dtype(dtype).itemsize
+    return np.frombuffer(zlib.decompressobj(31).decompress(data, size + 1), dtype).reshape(rows, *rest)

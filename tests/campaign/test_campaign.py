@@ -12,6 +12,7 @@ from scipy import stats
 import engine
 from engine.campaign import CampaignError, load_campaign
 from engine.campaign.chunk import looked_up
+from engine.campaign.manifest import text_of
 from engine.campaign.metrics import column
 from engine.campaign.tally import Tally
 from engine.simulation.actuators import ReactionWheels
@@ -331,7 +332,7 @@ def test_another_engines_folder_and_another_chunk_are_refused(whole, tmp_path):
         campaign(5).run(tmp_path / "runs")
     manifest = json.loads((tmp_path / "runs" / "campaign.json").read_text())
     manifest["campaign"]["engine"] = "0.0.1"
-    (tmp_path / "runs" / "campaign.json").write_text(json.dumps(manifest))
+    (tmp_path / "runs" / "campaign.json").write_text(text_of(manifest))
     with pytest.raises(CampaignError, match=r"engine is '0\.1\.0', and was '0\.0\.1'"):
         campaign().run(tmp_path / "runs")
     with pytest.raises(CampaignError, match="engine is"):

@@ -52,7 +52,9 @@ def test_a_damaged_shard_is_named_refused_and_made_anew(runs, damage, text):
     with pytest.raises(engine.StorageError) as error:
         load_campaign(runs)("swing")
     assert text in str(error.value) and "shard-000001.h5" in str(error.value) and "is made anew" in str(error.value)
-    campaign().run(runs)
+    with pytest.warns(engine.EngineWarning, match=r"^1 of 3 chunks in .* are not as this campaign .*shard-000001\.h5' (is|its|has) ") as told:
+        campaign().run(runs)
+    assert text in str(told[0].message)
     assert hashes(runs) == before
 
 
@@ -103,6 +105,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 def test_shards_of_other_campaigns_do_not_fit(runs):
     folder = Folder(runs)
+    assert folder.numbered(["shard-000000.h5", "shard-000007.h5", "notes/shard-000000.h5"]) == [0]
     assert folder.fault(0) == "" and folder.fault(7) is None and shard.head_of(b"[]") is None
     (runs / "shard-000000.h5").rename(runs / "shard-000001.h5")
     assert "is of runs 0 … 19, not 20 … 39" in folder.fault(1)
