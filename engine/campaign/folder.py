@@ -14,7 +14,7 @@ import numpy as np
 from engine.campaign import shard
 from engine.campaign.manifest import manifest_of
 from engine.campaign.places import Disk
-from engine.campaign.storage import ANEW, Storage, is_said
+from engine.campaign.storage import ANEW, NUMBER, Storage, is_said
 from engine.recording import StorageError
 
 Array = np.ndarray
@@ -25,7 +25,7 @@ class Folder(Storage):
     """A campaign's folder."""
 
     kind, sign, begins = "folder", MANIFEST, MANIFEST
-    marks = re.compile(r"shard-(\d{6,15})\.h5")
+    marks = re.compile(rf"shard-({NUMBER})\.h5")
 
     def __init__(self, path: str | Path) -> None:
         self._whole: dict[int, bytes] = {}                                     # the heads of shards of which every byte was looked at

@@ -1,9 +1,9 @@
 """A campaign as a hierarchy of Zarr, in a store of objects or in a directory: arrays along the runs, cut where the chunks are.
 
 A worker puts whole objects there, which are of no other chunk: ``NAME/c/3`` of what is scattered, of metrics and of what is kept; and last,
-``failed/chunk-000003.json``, what is said of the chunk, with the size and the CRC-32 of each object, and the digest of the campaign's
-manifest. Without it nothing of the chunk counts. The manifest is a text among the attributes. ``xarray.open_zarr`` opens it as it stands:
-of runs that are not there numbers are NaN, and ``failed`` is true.
+``failed/chunk-000003.json``, what is said of the chunk, with the size of each object and the CRC-32 of its numbers, and the digest of the
+campaign's manifest. Without it nothing of the chunk counts. The manifest is a text among the attributes. ``xarray.open_zarr`` opens it as
+it stands: of runs that are not there numbers are NaN, and ``failed`` is true.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from engine.campaign import zarr
 from engine.campaign.manifest import manifest_of
 from engine.campaign.places import Disk, Objects
-from engine.campaign.storage import ANEW, DAMAGED, Storage, inside, is_said, wrong_size
+from engine.campaign.storage import ANEW, DAMAGED, NUMBER, Storage, inside, is_said, wrong_size
 from engine.checks import shown
 from engine.recording import StorageError
 
@@ -35,7 +35,7 @@ class Hierarchy(Storage):
     """A campaign's hierarchy."""
 
     kind, sign, begins = "Zarr hierarchy", f"{zarr.META} that a campaign wrote", zarr.META
-    marks = re.compile(r"failed/chunk-(\d{6,15})\.json")
+    marks = re.compile(rf"failed/chunk-({NUMBER})\.json")
 
     def __init__(self, place: Disk | Objects) -> None:
         self._marks: dict[int, dict[str, Any]] = {}
@@ -141,7 +141,7 @@ class Hierarchy(Storage):
                 _, size, dtype, fill, _ = self._columns[name.rpartition("/")[2]]
                 parts |= {of: zarr.packed(x[rows], size, dtype, fill) for of, rows in self._objects(k, name)}
         self.place.each(lambda name: self.place.put(name, parts[name]), parts)
-        sums = {name: [len(data), zlib.crc32(data)] for name, data in parts.items()}
+        sums = {name: [len(data), zarr.checksum(data)] for name, data in parts.items()}
         mark = {"kind": KIND, "first": first, "count": count, "digest": self.digest, "objects": sums, "said": said}
         self.place.put(mark_name(k), zarr.text({**mark, "crc32": checksum(mark)}))
 
@@ -167,17 +167,9 @@ class Hierarchy(Storage):
 
     def read(self, k: int, name: str, rows: slice = slice(None)) -> Array:
         """Return rows of one of a chunk's arrays."""
-        shape, size, dtype, *_ = self._columns[name.rpartition("/")[2]]
+        shape, _, dtype, *_ = self._columns[name.rpartition("/")[2]]
         wanted = [*self._objects(k, name, rows)]
-
-        def part(of: str) -> Array:
-            data = self._get(k, of)
-            try:
-                return zarr.unpacked(data, size, dtype, shape[1:])
-            except (ValueError, zlib.error):
-                raise StorageError(f"'{self.where(of)}' holds something else than {size} rows of {name}; {ANEW}") from None
-
-        parts = self.place.each(lambda x: part(x[0]), wanted)
+        parts = self.place.each(lambda x: self._get(k, x[0]), wanted)
         begun = [np.zeros((0, *shape[1:]), dtype)]
         return np.concatenate(begun + [x[self._within(k, name, at)] for x, (_, at) in zip(parts, wanted, strict=True)])
 
@@ -191,16 +183,20 @@ class Hierarchy(Storage):
         low = (first + rows.start) % self._columns[name.rpartition("/")[2]][1]
         return slice(low, low + rows.stop - rows.start)
 
-    def _get(self, k: int, name: str) -> bytes:
-        """Return one of a chunk's objects, every byte as it was written."""
-        size, crc = self._mark(k)["objects"][name]
+    def _get(self, k: int, name: str) -> Array:
+        """Return all rows of one of a chunk's objects, as they were written."""
+        mark, (shape, rows, dtype, *_) = self._mark(k), self._columns[name.partition("/")[0]]
+        size, crc = mark["objects"][name]
         try:
             data = self.place.get(name)
         except FileNotFoundError:
             raise StorageError(f"'{self.where(name)}' is missing; {ANEW}") from None
-        if wrong := wrong_size(len(data), size) or DAMAGED * (zlib.crc32(data) != crc):
+        if wrong := wrong_size(len(data), size) or DAMAGED * (crc != (zarr.checksum(data) if "digest" in mark else zlib.crc32(data))):
             raise StorageError(f"'{self.where(name)}' {wrong}; {ANEW}")
-        return data
+        try:
+            return zarr.unpacked(data, rows, dtype, shape[1:])
+        except (ValueError, zlib.error):
+            raise StorageError(f"'{self.where(name)}' {DAMAGED}; {ANEW}") from None
 
     def _mark(self, k: int) -> dict[str, Any]:
         """Return what is said of a chunk, and its checksums."""

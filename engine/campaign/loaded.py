@@ -181,8 +181,8 @@ def load_campaign(path: str | Path) -> Runs:
     try:
         folder = storage_of(path)
         if not folder.manifest:
-            raise StorageError(f"'{folder.path}' is no {folder.kind} of a campaign (it has no {folder.sign}); expected one that Campaign.run "
-                               "wrote")  # fmt: skip
+            raise StorageError(f"'{folder.path}' is no {folder.kind} of a campaign (it has no {folder.sign}); expected one that "
+                               "Campaign.run wrote")  # fmt: skip
         folder.warn_unsigned()
         return Runs(folder)
     except MemoryError:

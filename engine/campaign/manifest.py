@@ -7,6 +7,7 @@ text is as it was written; and as it stands in every chunk too, whether a chunk 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ def well_formed(manifest: Mapping[str, Any]) -> bool:
     keep, numbers = said["keep"], said["keep"]["runs"]
     shapes = [*manifest["drawn"].values(), *(m["shape"] for m in manifest["metrics"].values()), *keep["columns"].values()]
     if isinstance(numbers, list):
-        good = all(whole(i, 0, runs - 1) for i in numbers) and all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+        good = all(whole(i, 0, runs - 1) for i in numbers) and all(a < b for a, b in itertools.pairwise(numbers))
     else:
         good = whole(numbers["first"], 0, runs - 1) and whole(numbers["step"], 1) and whole(numbers["count"], 1)
         good = good and numbers["first"] + numbers["step"] * (numbers["count"] - 1) < runs

@@ -25,6 +25,8 @@ from engine.simulation.surroundings import changed
 
 Array = np.ndarray
 ANEW = "expected it whole: run the campaign there again, and it is made anew"
+#: a chunk's, in names: of six figures, or of as many as it takes
+NUMBER = r"[0-9]{6}|[1-9][0-9]{6,15}"
 DAMAGED = "is damaged: its bytes are not as their checksum says"
 
 

@@ -61,5 +61,20 @@ def packed(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
 
 def unpacked(data: bytes, rows: int, dtype: str, rest: Sequence[int]) -> Array:
     """Return all rows (rows, *rest) of an object; ValueError or zlib.error where it holds something else, of which no more is unpacked."""
-    size = math.prod((rows, *rest)) * np.dtype(dtype).itemsize
-    return np.frombuffer(zlib.decompressobj(31).decompress(data, size + 1), dtype).reshape(rows, *rest)
+    size, squeezed = math.prod((rows, *rest)) * np.dtype(dtype).itemsize, zlib.decompressobj(31)
+    found = squeezed.decompress(data, size + 1)
+    if not squeezed.eof or squeezed.unused_data:
+        raise ValueError("there is more than an object")
+    return np.frombuffer(found, dtype).reshape(rows, *rest)
+
+
+def checksum(data: bytes) -> int:
+    """Return the CRC-32 of an object's numbers, which stands near its end.
+
+    That of the object itself would say nothing: a CRC of something and its CRC is the same whatever it is.
+
+    >>> a, b = (packed(np.full(3, x), 3, "<f8", "NaN") for x in (1.0, 2.0))
+    >>> zlib.crc32(a) == zlib.crc32(b), checksum(a) == zlib.crc32(np.full(3, 1.0)), checksum(a) == checksum(b)
+    (True, True, False)
+    """
+    return int.from_bytes(data[-8:-4], "little")

@@ -330,6 +330,7 @@ def test_another_engines_folder_and_another_chunk_are_refused(whole, tmp_path):
     shutil.copytree(whole.folder.path, tmp_path / "runs")
     with pytest.raises(CampaignError, match=r"chunk is 5, and .* has chunks of 60"):
         campaign(5).run(tmp_path / "runs")
+    (tmp_path / "runs" / "shard-000000.h5").unlink()
     manifest = json.loads((tmp_path / "runs" / "campaign.json").read_text())
     manifest["campaign"]["engine"] = "0.0.1"
     (tmp_path / "runs" / "campaign.json").write_text(text_of(manifest))

@@ -1,5 +1,6 @@
 """Campaigns as hierarchies of Zarr: in directories, and in a store that speaks S3; killed, damaged, misspelt, and gone."""
 
+import gzip
 import hashlib
 import json
 import logging
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import pytest
 
 import engine
 from engine.campaign import CampaignError, load_campaign, places
-from engine.campaign.hierarchy import require_names
+from engine.campaign.hierarchy import checksum, require_names
 from engine.campaign.target import storage_of
 from tests.campaign.cases import METRICS, SLOW, campaign, killed, same
 from tests.cli.commands import ROBOT, SCATTER, run
@@ -224,6 +226,45 @@ def refused_and_made_anew(target, name, damage, text, read="apart"):
     with pytest.warns(engine.EngineWarning, match=rf"1 of 3 chunks in .* are made anew: '{target}/{name}' "):
         campaign().run(target)
     assert objects(target) == before
+
+
+@pytest.mark.parametrize("change, text", [
+    (lambda sums, said: sums.update({"../../outside": [3, 4]}), "says something else than a campaign does of a chunk"),
+    (lambda sums, said: sums.pop("swing/c/1"), "says something else"),
+    (lambda sums, said: sums.update({"swing/c/1": 3}), "says something else"),
+    (lambda sums, said: said.update(why={"59": "not its own"}), "says something else"),
+])  # fmt: skip
+def test_a_forged_mark_is_refused(runs, change, text):
+    path = runs / "failed/chunk-000001.json"
+    mark = {n: x for n, x in json.loads(path.read_text()).items() if n != "crc32"}
+    change(mark["objects"], mark["said"])
+    path.write_text(json.dumps({**mark, "crc32": checksum(mark)}))
+    with pytest.raises(engine.StorageError, match=rf"chunk-000001\.json' {text}"):
+        load_campaign(runs)
+
+
+@pytest.mark.parametrize("size", [160, 0, 168, 5 * 10**7])
+def test_an_object_that_holds_something_else_is_refused_before_it_fills_memory(runs, size):
+    path, data = runs / "failed/chunk-000001.json", gzip.compress(bytes(size), 1)
+    mark = {n: x for n, x in json.loads(path.read_text()).items() if n != "crc32"}
+    mark["objects"]["swing/c/1"] = [len(data), zlib.crc32(bytes(size))]
+    path.write_text(json.dumps({**mark, "crc32": checksum(mark)}))
+    (runs / "swing/c/1").write_bytes(data)
+    if size == 160:
+        assert not load_campaign(runs)("swing")[20:40].any()
+        return
+    with pytest.raises(engine.StorageError, match=r"swing/c/1' is damaged: its bytes are not as their checksum says; expected it whole"):
+        load_campaign(runs)("swing")
+
+
+@pytest.mark.parametrize("name", ["swing/c/0", "mean/c/1"])
+def test_an_object_in_anothers_place_is_refused(runs, name):
+    """Of the same size, whole, and of other runs or another metric."""
+    shutil.copy(runs / name, runs / "swing/c/1")
+    with pytest.raises(engine.StorageError, match=r"swing/c/1' is damaged: its bytes are not as their checksum says; expected it whole"):
+        load_campaign(runs)("swing")
+    with pytest.warns(engine.EngineWarning, match=r"swing/c/1' is damaged"):
+        assert np.array_equal(campaign().run(runs)("swing"), campaign(20).run(runs.parent / "b")("swing"))
 
 
 def test_a_chunk_in_anothers_place_is_refused(runs):
