@@ -25,9 +25,9 @@ SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "memory")
 EXPECTED = "a bucket that is there, a server that answers, and credentials for it in the environment"
 #: requests of a store that are under way at a time
 REQUESTS = 16
-#: how often a store is asked again, for how long, and how long an answer may take, s: of one that has not answered yet, or not the last
-#: time; and of one that did, and is busy
-FIRST, LATER = (5, 10.0, 15.0), (50, 20.0, 120.0)
+#: how often a store is asked again, for how long, and how long an answer may take, s, which is a part of that, so that a request that
+#: stalls is made again: of a store that has not answered yet, or not the last time; and of one that did, and is busy, or gets much
+FIRST, LATER = (5, 10.0, 4.0), (50, 120.0, 40.0)
 
 
 class Disk:
@@ -133,6 +133,7 @@ class Objects:
         """Return the store's answer; FileNotFoundError where there is no such object, else StorageError."""
         import obstore.exceptions
 
+        _, seconds, answer = LATER if self.answered else FIRST
         try:
             found = ask()
         except FileNotFoundError as error:
@@ -146,6 +147,8 @@ class Objects:
                 self.answered, self.store = True, opened(self.path, LATER)
             return found
         self.answered, self.store = False, opened(self.path, FIRST)
+        if problem.endswith("does not answer"):
+            problem += f" within {answer:g} s, asked again for up to {seconds:g} s"
         raise StorageError(f"'{self.path}{'/' * bool(name)}{name}' cannot be {what} ({problem}); expected {EXPECTED}")
 
 

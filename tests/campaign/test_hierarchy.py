@@ -1,5 +1,6 @@
 """Campaigns as hierarchies of Zarr: in directories, and in a store that speaks S3; killed, damaged, misspelt, and gone."""
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -7,8 +8,10 @@ import logging
 import multiprocessing
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 import zlib
@@ -343,7 +346,7 @@ def test_urls_that_are_none(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("changed, text", [
-    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9 does not answer"),
+    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9 does not answer within 4 s, asked again for up to 10 s"),
     ({"AWS_SECRET_ACCESS_KEY": None}, "Missing SecretAccessKey"),
     ({}, "The specified bucket does not exist"),
 ])  # fmt: skip
@@ -384,10 +387,65 @@ def test_a_server_that_stops_half_way(server, monkeypatch, folder):
         patch.setattr(places.Objects, "put", stopping)
         with pytest.raises(engine.StorageError) as error:
             campaign(20).run("s3://runs/stops")
-    assert "cannot be written (http://127.0.0.1:" in str(error.value) and "does not answer); expected" in str(error.value)
+    assert "cannot be written (http://127.0.0.1:" in str(error.value) and "within 1 s, asked again for up to 1 s); expected" in str(error.value)
     assert str(error.value).endswith("; running it again goes on from what is whole there") and "\n" not in str(error.value)
     assert 0 < len(load_campaign("s3://runs/stops")) < 60
     assert same(campaign().run("s3://runs/stops"), folder)
+
+
+class Stalls:
+    """A server that takes requests, and does not answer the first few of them."""
+
+    def __init__(self, stalled):
+        self.stalled, self.asked, self.held, self.socket = stalled, 0, [], socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.held.append(self.socket.accept()[0])
+                threading.Thread(target=self.answer, args=(self.held[-1],), daemon=True).start()
+
+    def answer(self, client):
+        with contextlib.suppress(OSError):
+            while client.recv(1 << 16):
+                self.asked += 1
+                if self.asked > self.stalled:
+                    client.sendall(b"HTTP/1.1 200 OK\r\n" + b"\r\n".join([
+                        b"Content-Length: 3", b'ETag: "x"', b"Last-Modified: Tue, 24 Nov 2026 12:00:00 GMT", b"", b"abc"]))  # fmt: skip
+
+
+@pytest.fixture
+def stalls(monkeypatch):
+    """Such a server, the store behind it, and a patience that tests have."""
+    pytest.importorskip("obstore")
+    server = Stalls(0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.socket.getsockname()[1]}")
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "DEFAULT_REGION"):
+        monkeypatch.setenv(f"AWS_{name}", "us-east-1")
+    assert all(2 * answer < seconds for _, seconds, answer in (places.FIRST, places.LATER))
+    monkeypatch.setattr(places, "FIRST", (5, 1.0, 0.3))
+    monkeypatch.setattr(places, "LATER", (5, 1.0, 0.3))
+    yield server, places.Objects("s3://runs/stalls")
+    for s in (server.socket, *server.held):
+        s.close()
+
+
+@pytest.mark.parametrize("ask, found", [(lambda x: x.get("a"), b"abc"), (lambda x: x.put("a", b"abc"), None)])
+def test_a_request_that_stalls_is_made_again(stalls, ask, found):
+    server, store = stalls
+    for k in range(2):                                                         # the first of all, and one of a server that has answered
+        server.stalled = server.asked + 1
+        assert ask(store) == found and server.asked == 2 * (k + 1)
+
+
+def test_a_server_that_answers_no_more_is_one_sentence_soon(stalls):
+    server, store = stalls
+    server.stalled, begun = 10**9, time.perf_counter()
+    said = rf"stalls/a' cannot be written \(http://127\.0\.0\.1:\d+ does not answer within 0\.3 s, asked again for up to 1 s\); {EXPECTED}$"
+    with pytest.raises(engine.StorageError, match=said):
+        store.put("a", b"abc")
+    assert time.perf_counter() - begun < 10.0 and server.asked > 1
 
 
 def test_a_process_that_was_forked_is_told_to_be_spawned(server):
