@@ -19,8 +19,8 @@ from engine.recording import StorageError
 FORMAT = 2
 #: the format before, which had no digests
 UNSIGNED = 1
-#: records of a run, which are held in memory
-RECORDS = 2**31
+#: records of a run, whose times are held in memory
+RECORDS = 2**28
 WRITTEN = "expected the text that the campaign wrote"
 
 
@@ -62,21 +62,27 @@ def manifest_of(text: str | bytes, path: str) -> dict[str, Any]:
 
 def well_formed(manifest: Mapping[str, Any]) -> bool:
     """Return whether a manifest says what is asked of it, whoever wrote it; or raise what comes of asking."""
-    said, runs = manifest["campaign"], manifest["runs"]
-    keep, numbers = said["keep"], said["keep"]["runs"]
-    shapes = [*manifest["drawn"].values(), *(m["shape"] for m in manifest["metrics"].values()), *keep["columns"].values()]
-    if isinstance(numbers, list):
-        good = all(whole(i, 0, runs - 1) for i in numbers) and all(a < b for a, b in itertools.pairwise(numbers))
-    else:
-        good = whole(numbers["first"], 0, runs - 1) and whole(numbers["step"], 1) and whole(numbers["count"], 1)
-        good = good and numbers["first"] + numbers["step"] * (numbers["count"] - 1) < runs
-    times = said["duration"], said["dt"]
-    return (good and whole(runs, 1) and whole(manifest["chunk"], 1) and type(said["runs"]) is int and said["runs"] == runs
-            and all(isinstance(shape, list) and all(whole(n) for n in shape) for shape in shapes)
-            and all(isinstance(m["truth"], bool) for m in manifest["metrics"].values()) and not any("/" in n for n in manifest["metrics"])
-            and whole(keep["every"], 1) and whole(said["record_every"], 1) and whole(said["seed"], 0, math.inf)
-            and all(type(x) in (int, float) and 0 < x < math.inf for x in times) and times[0] / times[1] / said["record_every"] < RECORDS
-            and all(isinstance(said[n], str) for n in ("model_name", "design")) and isinstance(said["scatter"], dict))  # fmt: skip
+    said, runs, metrics = manifest["campaign"], manifest["runs"], manifest["metrics"]
+    keep = said["keep"]
+    shapes = [*manifest["drawn"].values(), *(m["shape"] for m in metrics.values()), *keep["columns"].values()]
+    counts = runs, manifest["chunk"], keep["every"], said["record_every"]
+    times = said["dt"], said["duration"]
+    return (
+        all(whole(n, 1) for n in counts) and whole(said["runs"]) and said["runs"] == runs and whole(said["seed"], 0, math.inf)
+        and all(isinstance(said[name], str) for name in ("model_name", "design")) and isinstance(said["scatter"], dict)
+        and all(isinstance(shape, list) and all(whole(n) for n in shape) for shape in shapes)
+        and all(isinstance(m["truth"], bool) and "/" not in name for name, m in metrics.items())
+        and all(type(x) in (int, float) and 0 < x < math.inf for x in times)
+        and times[1] / times[0] < min(RUNS, RECORDS * said["record_every"])
+        and are_numbers(keep["runs"], runs)
+    )  # fmt: skip
+
+
+def are_numbers(x: Any, runs: int) -> bool:
+    """Return whether x says which of so many runs are kept: a list, increasing, or a range in words."""
+    if isinstance(x, list):
+        return all(whole(i, 0, runs - 1) for i in x) and all(a < b for a, b in itertools.pairwise(x))
+    return whole(x["first"]) and whole(x["step"], 1) and whole(x["count"], 1) and x["first"] + x["step"] * (x["count"] - 1) < runs
 
 
 def whole(x: Any, least: int = 0, most: float = RUNS) -> bool:

@@ -136,8 +136,9 @@ class Storage(abc.ABC):
     def t(self) -> Array:
         """Times (T) of what is kept, s."""
         said = self.manifest["campaign"]
-        every = times(said["dt"], said["duration"], said["record_every"])[:: said["keep"]["every"]]
-        return every if said["keep"]["columns"] else np.zeros(0)
+        if not said["keep"]["columns"]:
+            return np.zeros(0)
+        return times(said["dt"], said["duration"], said["record_every"])[:: said["keep"]["every"]]
 
     def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of a chunk's arrays, by name."""
