@@ -128,9 +128,10 @@ class Campaign:
 
         Parameters
         ----------
-        out : a folder, new or empty, or this campaign's own: it is gone on with, and what is damaged is made anew. In it are HDF5 files;
-            where it ends in ".zarr", and at a URL such as "s3://bucket/name" (also gs://, az://, file:// and memory://; with the extra
-            "cloud"), a hierarchy of Zarr 3, which ``xarray.open_zarr`` opens. Credentials and AWS_ENDPOINT_URL are the environment's
+        out : a folder, new or empty, or this campaign's own: it is gone on with, and what is damaged, or another campaign's, is made anew,
+            with a warning. In it are HDF5 files; where it ends in ".zarr", and at a URL such as "s3://bucket/name" (also gs://, az://,
+            file:// and memory://; with the extra "cloud"), a hierarchy of Zarr 3, which ``xarray.open_zarr`` opens. Credentials and
+            AWS_ENDPOINT_URL are the environment's
         executor : who runs the chunks: None is this process, on all its cores; an executor of concurrent.futures, or a
             dask.distributed.Client, whose processes use as many threads as they were given, else one (the threads of a process take turns).
             They share the folder. What goes to them is pickled: functions that a module has by their names (Dask takes others too)
@@ -140,8 +141,8 @@ class Campaign:
 
         Raises
         ------
-        CampaignError : the folder is of another campaign; a metric has no value of any of the first runs, or, as a controller in plain
-            Python, depends on something besides its run (one is taken twice); the workers are gone
+        CampaignError : the folder is of another campaign, or becomes it meanwhile; a metric has no value of any of the first runs, or, as a
+            controller in plain Python, depends on something besides its run (one is taken twice); the workers are gone
         StorageError : nothing can be written there, or it is not the engine's; what was written is whole
         """
         plan, folder, workers = self.plan, storage_of(out), workers_of(executor)

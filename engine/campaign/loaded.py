@@ -176,7 +176,7 @@ def load_campaign(path: str | Path) -> Runs:
 
     Raises
     ------
-    StorageError : it is no campaign's, or a part of it is damaged, or it cannot be reached
+    StorageError : it is no campaign's, or a part of it is damaged, or another campaign's, or it cannot be reached
     """
     try:
         folder = storage_of(path)
