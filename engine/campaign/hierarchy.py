@@ -140,10 +140,11 @@ class Hierarchy(Storage):
             if name != "kept_runs":
                 _, size, dtype, fill, _ = self._columns[name.rpartition("/")[2]]
                 parts |= {of: zarr.packed(x[rows], size, dtype, fill) for of, rows in self._objects(k, name)}
-        self.place.each(lambda name: self.place.put(name, parts[name]), parts)
+        self.place.each(lambda name: self.place.put(name, parts[name], self.require_own), parts)
         sums = {name: [len(data), zarr.checksum(data)] for name, data in parts.items()}
         mark = {"kind": KIND, "first": first, "count": count, "digest": self.digest, "objects": sums, "said": said}
-        self.place.put(mark_name(k), zarr.text({**mark, "crc32": checksum(mark)}))
+        self.require_own()
+        self.place.put(mark_name(k), zarr.text({**mark, "crc32": checksum(mark)}), self.require_own)
 
     def faults(self, thorough: bool = True) -> dict[int, str]:
         """Return of the chunks that are there what is wrong with them, "" where they are whole."""

@@ -36,14 +36,15 @@ class Disk:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(os.path.abspath(path_of(path, StorageError)))
 
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file all at once: under a name of its own, then renamed."""
+    def put(self, name: str, data: bytes, sure: Callable[[], None] = lambda: None) -> None:
+        """Write a file all at once: under a name of its own, then renamed; ``sure`` is called in between, and may raise."""
         path = self.path / name
         new = path.with_name(f".{path.name}-{os.urandom(6).hex()}{PARTIAL}")
         try:
             with writing(path, StorageError, begun=False):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 new.write_bytes(data)
+                sure()
                 with contextlib.suppress(*([FileNotFoundError] if path.exists() else [])):       # another has put it there, and tidied up
                     new.replace(path)
         except BaseException:
@@ -98,8 +99,8 @@ class Objects:
         self.store = opened(self.path, FIRST)
         self.answered = False
 
-    def put(self, name: str, data: bytes) -> None:
-        """Put an object there."""
+    def put(self, name: str, data: bytes, sure: Callable[[], None] = lambda: None) -> None:
+        """Put an object there; ``sure`` is not called, as asking the store takes as long as putting it there."""
         import obstore
 
         self._ask("written", name, lambda: obstore.put(self.store, name, data, use_multipart=False))

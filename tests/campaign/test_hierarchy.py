@@ -376,11 +376,11 @@ def test_a_server_that_stops_half_way(server, monkeypatch, folder):
     other.start()
     put, done = places.Objects.put, []
 
-    def stopping(self, name, data):
+    def stopping(self, name, data, *sure):
         done.append(name)
         if len(done) == 30:
             other.stop()
-        put(self, name, data)
+        put(self, name, data, *sure)
 
     with monkeypatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*other.get_host_and_port()))

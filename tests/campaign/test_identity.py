@@ -128,6 +128,25 @@ def test_a_worker_whose_folder_is_anothers_by_now_writes_nothing(runs):
     assert not runs.exists()
 
 
+def test_a_folder_that_becomes_anothers_while_a_chunk_is_written(runs, monkeypatch):
+    """The last look is between the bytes and their name."""
+    folder, write, after = storage_of(runs), Path.write_bytes, {}
+
+    def slowly(self, data):
+        if not after:
+            after[self] = b""
+            shutil.rmtree(runs)
+            campaign(20, seed=8).run(runs)
+            after.update(files(runs))
+            self.parent.mkdir(exist_ok=True)
+        write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", slowly)
+    with pytest.raises(CampaignError, match="was begun by another campaign"):
+        done(campaign(20).plan, folder, 1)
+    assert files(runs) == {path: data for path, data in after.items() if data}
+
+
 def test_two_that_begin_at_the_same_moment(tmp_path, monkeypatch):
     begin, other = Folder._begin, campaign(20, seed=8)
 
