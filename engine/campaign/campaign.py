@@ -128,9 +128,10 @@ class Campaign:
 
         Parameters
         ----------
-        out : a folder, new or empty, or this campaign's own: it is gone on with, and what is damaged is made anew. In it are HDF5 files;
-            where it ends in ".zarr", and at a URL such as "s3://bucket/name" (also gs://, az://, file:// and memory://; with the extra
-            "cloud"), a hierarchy of Zarr 3, which ``xarray.open_zarr`` opens. Credentials and AWS_ENDPOINT_URL are the environment's
+        out : a folder, new or empty, or this campaign's own: it is gone on with, and what is damaged, or another campaign's, is made anew,
+            with a warning. In it are HDF5 files; where it ends in ".zarr", and at a URL such as "s3://bucket/name" (also gs://, az://,
+            file:// and memory://; with the extra "cloud"), a hierarchy of Zarr 3, which ``xarray.open_zarr`` opens. Credentials and
+            AWS_ENDPOINT_URL are the environment's
         executor : who runs the chunks: None is this process, on all its cores; an executor of concurrent.futures, or a
             dask.distributed.Client, whose processes use as many threads as they were given, else one (the threads of a process take turns).
             They share the folder. What goes to them is pickled: functions that a module has by their names (Dask takes others too)
@@ -140,14 +141,19 @@ class Campaign:
 
         Raises
         ------
-        CampaignError : the folder is of another campaign; a metric has no value of any of the first runs, or, as a controller in plain
-            Python, depends on something besides its run (one is taken twice); the workers are gone
+        CampaignError : the folder is of another campaign, or becomes it meanwhile; a metric has no value of any of the first runs, or, as a
+            controller in plain Python, depends on something besides its run (one is taken twice); the workers are gone
         StorageError : nothing can be written there, or it is not the engine's; what was written is whole
         """
         plan, folder, workers = self.plan, storage_of(out), workers_of(executor)
         self._begin(folder, workers)
         wanted = checked_stop(stop, folder.manifest["metrics"])
-        there = {k for k, fault in folder.faults().items() if not fault}
+        faults = folder.faults()
+        if wrong := [*filter(None, faults.values())]:
+            warn(f"{len(wrong)} of {folder.chunks} chunks in '{folder.path}' are not as this campaign wrote them, and are made anew: "
+                 f"{'; '.join(wrong[:3])}{f', and {len(wrong) - 3} more' if len(wrong) > 3 else ''}; expected nobody else to write "
+                 "there")  # fmt: skip
+        there = {k for k, fault in faults.items() if not fault}
         todo = [k for k in range(folder.chunks) if k not in there]
         finished = sum(folder.span(k)[1] for k in there)
         tally = Tally(folder, there, wanted)
@@ -176,6 +182,7 @@ class Campaign:
         plan = self.plan
         if folder.manifest:
             folder.require(plan.words)
+            folder.warn_unsigned()
             if self.chunk not in (None, folder.manifest["chunk"]):
                 there = folder.manifest["chunk"]
                 raise CampaignError(f"chunk is {self.chunk}, and '{folder.path}' has chunks of {there}; expected none, or that")

@@ -13,6 +13,8 @@ from engine.checks import EngineError
 
 Array = np.ndarray
 DESIGNS = ("random", "sobol", "latin_hypercube", "grid")
+#: a run's number is a parameter of its noise, exact as a float
+RUNS = 2**53
 #: points of a whole design stay so far from the cube's faces, where quantiles may be infinite
 MARGIN = 2.0**-32
 

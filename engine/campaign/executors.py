@@ -1,7 +1,8 @@
 """Who runs the chunks: this process, an executor of concurrent.futures, or a client of dask.distributed. Workers may die at any moment.
 
 A worker gets the plan as bytes, once for each chunk, makes it once, and checks against the folder's manifest that it is the same: another
-version of the engine, or another program, is refused where it would have run.
+version of the engine, or another program, is refused where it would have run. Before each chunk is put there the manifest is looked at
+again, by its digest; and where the process that started workers is gone, they end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import pickle
 import socket
 import sys
+import threading
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
@@ -35,6 +37,8 @@ AHEAD = 2
 RETRIES = 3
 #: s without a chunk that is done, after which a cluster is asked for its workers
 PATIENCE = 30.0
+#: s from one look at whether the parent is there to the next
+LOOK = 0.5
 GUARD = "the script's own work under: if __name__ == '__main__'"
 TOKEN = os.urandom(16)
 
@@ -72,12 +76,12 @@ def outcomes(executor: Any, plan: Plan, folder: Storage, chunks: Iterable[int]) 
     payload = pickled(plan, is_dask(executor))
     most = AHEAD * workers_of(executor)
     if is_dask(executor):
-        yield from by_dask(executor, (payload, str(folder.path), home()), iter(chunks), most)
+        yield from by_dask(executor, (payload, str(folder.path), folder.digest, home()), iter(chunks), most)
         return
 
     def submit(k: int) -> Any:
         try:
-            return executor.submit(work, payload, str(folder.path), home(), k)
+            return executor.submit(work, payload, str(folder.path), folder.digest, home(), k)
         except concurrent.futures.BrokenExecutor:
             raise
         except RuntimeError as error:
@@ -105,9 +109,11 @@ def pickled(plan: Plan, by_value: bool) -> bytes:
 # ---------------------------------------------------------------- in a worker
 
 
-def work(payload: bytes, path: str, caller: tuple[bytes, int], k: int) -> Outcome:
-    """Run a chunk in a worker; in a process of its own on its own threads alone."""
-    plan, folder = arrived(payload, path)
+def work(payload: bytes, path: str, digest: str, caller: tuple[bytes, int], k: int) -> Outcome:
+    """Run a chunk in a worker; in a process of its own on its own threads alone, and only as long as the caller is there."""
+    if caller != home():
+        end_with(caller[1])
+    plan, folder = arrived(payload, path, digest)
     if caller == home():
         return done(plan, folder, k)
     with TURN, threads(own_threads()):
@@ -115,8 +121,8 @@ def work(payload: bytes, path: str, caller: tuple[bytes, int], k: int) -> Outcom
 
 
 @functools.lru_cache(maxsize=2)
-def arrived(payload: bytes, path: str) -> tuple[Plan, Storage]:
-    """Return the plan and the folder, checked to belong together."""
+def arrived(payload: bytes, path: str, digest: str) -> tuple[Plan, Storage]:
+    """Return the plan and the folder, checked to belong together, the folder also by its manifest's digest."""
     try:
         plan = pickle.loads(zlib.decompress(payload))
     except EngineError:
@@ -132,7 +138,28 @@ def arrived(payload: bytes, path: str) -> tuple[Plan, Storage]:
         folder.require(plan.words)
     except CampaignError as error:
         raise CampaignError(f"a worker on {socket.gethostname()} has something else: {error}") from None
+    if folder.digest != digest:
+        raise CampaignError(f"'{path}' was begun by another campaign while this one ran, as a worker on {socket.gethostname()} sees it; "
+                            f"expected a {folder.kind} of its own")  # fmt: skip
     return plan, folder
+
+
+@functools.cache
+def end_with(pid: int) -> None:
+    """Have this process end soon after the process that started it, where that is the caller.
+
+    Workers of a pool whose process was killed would wait for ever, and go on with what was handed out.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid == pid:
+        threading.Thread(target=ended, args=(parent, os.getppid()), daemon=True).start()
+
+
+def ended(parent: Any, above: int) -> None:
+    """Wait until the parent has ended, then end. Its pipe tells, unless forked siblings hold it too: then that there is another above."""
+    while parent.is_alive() and os.getppid() == above:
+        parent.join(LOOK)
+    os._exit(1)
 
 
 def own_threads() -> int:
@@ -179,7 +206,7 @@ def by_futures(submit: Callable[[int], Any], chunks: Iterator[int], most: int) -
         concurrent.futures.wait(waiting)
 
 
-def by_dask(client: Any, common: tuple[bytes, str, tuple[bytes, int]], chunks: Iterator[int], most: int) -> Iterator[Outcome]:
+def by_dask(client: Any, common: tuple[bytes, str, str, tuple[bytes, int]], chunks: Iterator[int], most: int) -> Iterator[Outcome]:
     """Yield outcomes of a Dask cluster, with so many chunks handed out at a time."""
     import distributed
 

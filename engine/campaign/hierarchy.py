@@ -1,9 +1,9 @@
 """A campaign as a hierarchy of Zarr, in a store of objects or in a directory: arrays along the runs, cut where the chunks are.
 
 A worker puts whole objects there, which are of no other chunk: ``NAME/c/3`` of what is scattered, of metrics and of what is kept; and last,
-``failed/chunk-000003.json``, what is said of the chunk, with the size and the CRC-32 of each object. Without it nothing of the chunk
-counts. The manifest is a text among the attributes. ``xarray.open_zarr`` opens it as it stands: of runs that are not there numbers are NaN,
-and ``failed`` is true.
+``failed/chunk-000003.json``, what is said of the chunk, with the size of each object and the CRC-32 of its numbers, and the digest of the
+campaign's manifest. Without it nothing of the chunk counts. The manifest is a text among the attributes. ``xarray.open_zarr`` opens it as
+it stands: of runs that are not there numbers are NaN, and ``failed`` is true.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from engine.campaign import zarr
-from engine.campaign.keep import times, words_numbers
+from engine.campaign.manifest import manifest_of
 from engine.campaign.places import Disk, Objects
-from engine.campaign.storage import ANEW, DAMAGED, Storage, inside, manifest_of, wrong_runs, wrong_size
+from engine.campaign.storage import ANEW, DAMAGED, NUMBER, Storage, inside, is_said, wrong_size
 from engine.checks import shown
 from engine.recording import StorageError
 
@@ -34,29 +34,32 @@ LEFT = re.compile(rf".+/{re.escape(zarr.META)}|(t|run_kept)/c/0")
 class Hierarchy(Storage):
     """A campaign's hierarchy."""
 
-    kind, sign = "Zarr hierarchy", f"{zarr.META} that a campaign wrote"
+    kind, sign, begins = "Zarr hierarchy", f"{zarr.META} that a campaign wrote", zarr.META
+    marks = re.compile(rf"failed/chunk-({NUMBER})\.json")
 
     def __init__(self, place: Disk | Objects) -> None:
         self._marks: dict[int, dict[str, Any]] = {}
         super().__init__(place)
+        if self.manifest:
+            self._require_names()
 
-    def _manifest(self) -> dict[str, Any]:
+    def _read(self) -> bytes | None:
+        if (found := super()._read()) is None:
+            next(self.place.listed(), None)                                    # a bucket that is missing is said to be
+        return found
+
+    def _manifest_in(self, data: bytes) -> dict[str, Any]:
         where = self.where(zarr.META)
         try:
-            data = self.place.get(zarr.META)
-        except FileNotFoundError:
-            next(self.place.listed(), None)                                    # a bucket that is missing is said to be
-            return {}
-        try:
             told = json.loads(data)["attributes"].get("campaign")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise StorageError(f"'{where}' describes no group of Zarr, or is damaged; expected the text that the campaign wrote") from None
         return {} if told is None else manifest_of(told, where)
 
     def _begin(self, text: str) -> None:
         self.manifest = m = json.loads(text)
         said, columns = m["campaign"], self._columns
-        require_names([*m["drawn"], *m["metrics"], *said["keep"]["columns"], *self._coordinates, "failed", "run"])
+        self._require_names()
         arrays = {name: zarr.array(shape, rows, dtype, fill, dims) for name, (shape, rows, dtype, fill, dims) in columns.items()}
         parts = {f"{name}/{zarr.META}": zarr.text(x) for name, x in arrays.items()}
         for name, x in self._coordinates.items():
@@ -66,29 +69,28 @@ class Hierarchy(Storage):
         attributes = {"model": said["model_name"], "seed": said["seed"], "design": said["design"], "campaign": text}
         self.place.put(zarr.META, zarr.text(zarr.group(attributes, arrays)))
 
+    def _require_names(self) -> None:
+        m = self.manifest
+        require_names([*m["drawn"], *m["metrics"], *m["campaign"]["keep"]["columns"], *self._coordinates, "failed", "run"])
+
     def _left(self, name: str) -> bool:
         return bool(LEFT.fullmatch(name))
 
     # ------------------------------------------------------------ arrays
 
     @functools.cached_property
-    def _kept(self) -> Array:
-        """The numbers of the runs that are kept."""
-        return words_numbers(self.manifest["campaign"]["keep"]["runs"])
-
-    @functools.cached_property
     def _starts(self) -> Array:
         """Where the runs of each chunk begin among those that are kept, and where they end (chunks + 1)."""
-        return np.searchsorted(self._kept, self.manifest["chunk"] * np.arange(self.chunks + 1))
+        return np.searchsorted(self.kept, self.manifest["chunk"] * np.arange(self.chunks + 1))
 
     @functools.cached_property
     def _coordinates(self) -> dict[str, Array]:
         """Times of what is kept, and the numbers of its runs where it is not of all."""
-        said, found = self.manifest["campaign"], dict[str, Array]()
-        if said["keep"]["columns"]:
-            found["t"] = times(said["dt"], said["duration"], said["record_every"])[:: said["keep"]["every"]]
-            if len(self._kept) < self.manifest["runs"]:
-                found["run_kept"] = self._kept
+        found = dict[str, Array]()
+        if self.manifest["campaign"]["keep"]["columns"]:
+            found["t"] = self.t
+            if len(self.kept) < self.manifest["runs"]:
+                found["run_kept"] = np.asarray(self.kept)
         return found
 
     @functools.cached_property
@@ -104,10 +106,10 @@ class Hierarchy(Storage):
         for name, x in self._coordinates.items():
             found[name] = ((len(x),), len(x), "<f8" if name == "t" else "<i8", "NaN" if name == "t" else -1, [name])
         if keep["columns"]:
-            rows = math.gcd(*(int(x) for x in self._starts if 0 < x < len(self._kept))) or len(self._kept)   # no object is of two chunks
+            rows = math.gcd(*(int(x) for x in self._starts if 0 < x < len(self.kept))) or len(self.kept)   # no object is of two chunks
             along = "run_kept" if "run_kept" in self._coordinates else "run"
             for name, shape in keep["columns"].items():
-                shape = (len(self._kept), len(self._coordinates["t"]), *shape)
+                shape = (len(self.kept), len(self._coordinates["t"]), *shape)
                 found[inside(name)] = (shape, rows, "<f8", "NaN", [along, "t", *(f"{name}_{i}" for i in range(len(shape) - 2))])
         return found
 
@@ -124,7 +126,11 @@ class Hierarchy(Storage):
 
     # ------------------------------------------------------------ chunks
 
-    def write(self, k: int, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> None:
+    def _parts(self, k: int) -> set[str]:
+        """Return the names of a chunk's objects."""
+        return {of for name in (*self.shapes(k), "failed") for of, _ in self._objects(k, name)}
+
+    def _write(self, k: int, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> None:
         """Put a chunk's objects there, and then what is said of it."""
         first, count = self.span(k)
         self._marks.pop(k, None)
@@ -134,15 +140,16 @@ class Hierarchy(Storage):
             if name != "kept_runs":
                 _, size, dtype, fill, _ = self._columns[name.rpartition("/")[2]]
                 parts |= {of: zarr.packed(x[rows], size, dtype, fill) for of, rows in self._objects(k, name)}
-        self.place.each(lambda name: self.place.put(name, parts[name]), parts)
-        sums = {name: [len(data), zlib.crc32(data)] for name, data in parts.items()}
-        mark = {"kind": KIND, "first": first, "count": count, "objects": sums, "said": said}
-        self.place.put(mark_name(k), zarr.text({**mark, "crc32": checksum(mark)}))
+        self.place.each(lambda name: self.place.put(name, parts[name], self.require_own), parts)
+        sums = {name: [len(data), zarr.checksum(data)] for name, data in parts.items()}
+        mark = {"kind": KIND, "first": first, "count": count, "digest": self.digest, "objects": sums, "said": said}
+        self.require_own()
+        self.place.put(mark_name(k), zarr.text({**mark, "crc32": checksum(mark)}), self.require_own)
 
     def faults(self, thorough: bool = True) -> dict[int, str]:
         """Return of the chunks that are there what is wrong with them, "" where they are whole."""
         sizes = dict(self.place.listed())
-        there = [k for k in range(self.chunks) if mark_name(k) in sizes]
+        there = self.numbered(sizes)
         self._marks.clear()
 
         def fault(k: int) -> str:
@@ -159,15 +166,11 @@ class Hierarchy(Storage):
 
         return dict(zip(there, self.place.each(fault, there), strict=True))
 
-    def require_whole(self, k: int) -> None:
-        """Make sure that a chunk is there; what is read of it is held against its checksum then."""
-        self._mark(k)
-
     def read(self, k: int, name: str, rows: slice = slice(None)) -> Array:
         """Return rows of one of a chunk's arrays."""
         shape, _, dtype, *_ = self._columns[name.rpartition("/")[2]]
         wanted = [*self._objects(k, name, rows)]
-        parts = self.place.each(lambda x: zarr.unpacked(self._get(k, x[0]), dtype, shape[1:]), wanted)
+        parts = self.place.each(lambda x: self._get(k, x[0]), wanted)
         begun = [np.zeros((0, *shape[1:]), dtype)]
         return np.concatenate(begun + [x[self._within(k, name, at)] for x, (_, at) in zip(parts, wanted, strict=True)])
 
@@ -181,16 +184,20 @@ class Hierarchy(Storage):
         low = (first + rows.start) % self._columns[name.rpartition("/")[2]][1]
         return slice(low, low + rows.stop - rows.start)
 
-    def _get(self, k: int, name: str) -> bytes:
-        """Return one of a chunk's objects, every byte as it was written."""
-        size, crc = self._mark(k)["objects"][name]
+    def _get(self, k: int, name: str) -> Array:
+        """Return all rows of one of a chunk's objects, as they were written."""
+        mark, (shape, rows, dtype, *_) = self._mark(k), self._columns[name.partition("/")[0]]
+        size, crc = mark["objects"][name]
         try:
             data = self.place.get(name)
         except FileNotFoundError:
             raise StorageError(f"'{self.where(name)}' is missing; {ANEW}") from None
-        if wrong := wrong_size(len(data), size) or DAMAGED * (zlib.crc32(data) != crc):
+        if wrong := wrong_size(len(data), size) or DAMAGED * (crc != (zarr.checksum(data) if "digest" in mark else zlib.crc32(data))):
             raise StorageError(f"'{self.where(name)}' {wrong}; {ANEW}")
-        return data
+        try:
+            return zarr.unpacked(data, rows, dtype, shape[1:])
+        except (ValueError, zlib.error):
+            raise StorageError(f"'{self.where(name)}' {DAMAGED}; {ANEW}") from None
 
     def _mark(self, k: int) -> dict[str, Any]:
         """Return what is said of a chunk, and its checksums."""
@@ -204,14 +211,23 @@ class Hierarchy(Storage):
         try:
             mark = json.loads(data)
             good = mark.pop("crc32") == checksum(mark) and mark["kind"] == KIND
-        except (ValueError, KeyError, TypeError, AttributeError):
+            wrong = self.strange(k, mark)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             good = False
         if not good:
             raise StorageError(f"'{where}' says nothing of a chunk, or is damaged; {ANEW}")
-        if wrong := wrong_runs(mark, *self.span(k)):
+        if wrong:
             raise StorageError(f"'{where}' {wrong}; {ANEW}")
+        if not self._is_mark(k, mark):
+            raise StorageError(f"'{where}' says something else than a campaign does of a chunk; {ANEW}")
         self._marks[k] = mark
         return mark
+
+    def _is_mark(self, k: int, mark: Mapping[str, Any]) -> bool:
+        """Return whether a mark speaks of a chunk's own objects, and of its runs, as it should."""
+        sums = mark.get("objects")
+        return (isinstance(sums, dict) and {*sums} == self._parts(k) and is_said(mark.get("said"), *self.span(k))
+                and all(isinstance(x, list) and [type(n) for n in x] == [int, int] for x in sums.values()))  # fmt: skip
 
 
 def require_names(names: list[str]) -> None:

@@ -62,12 +62,7 @@ class Keep:
 
     def rows(self, first: int, count: int) -> Array:
         """Return which of the runs first … first + count − 1 are kept, by their numbers."""
-        n = self.numbers
-        if isinstance(n, range):
-            a, b = (max(0, -(-(i - n.start) // n.step)) for i in (first, first + count))
-            return np.array(n[a:b], dtype=int)
-        a, b = np.searchsorted(n, [first, first + count])
-        return n[a:b]
+        return numbers_within(self.numbers, first, count)
 
     @property
     def bytes(self) -> int:
@@ -87,9 +82,24 @@ class Keep:
         return found
 
 
-def words_numbers(words: Any) -> Array:
+def words_numbers(words: Any) -> Array | range:
     """Return the numbers of the runs that a manifest says are kept."""
-    return np.array(words, dtype=int) if isinstance(words, list) else words["first"] + words["step"] * np.arange(words["count"])
+    if isinstance(words, list):
+        return np.array(words, dtype=int)
+    return range(words["first"], words["first"] + words["step"] * words["count"], words["step"])
+
+
+def numbers_within(n: Array | range, first: int, count: int) -> Array:
+    """Return those of some increasing numbers that are among first … first + count − 1.
+
+    >>> numbers_within(range(1, 100, 5), 10, 10)
+    array([11, 16])
+    """
+    if isinstance(n, range):
+        a, b = (max(0, -(-(i - n.start) // n.step)) for i in (first, first + count))
+        return np.array(n[a:b], dtype=int)
+    a, b = np.searchsorted(n, [first, first + count])
+    return n[a:b]
 
 
 def times(dt: float, duration: float, record_every: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.campaign.design import CampaignError
 from engine.campaign.estimates import Estimate, Running
-from engine.campaign.keep import times, words_numbers
+from engine.campaign.keep import numbers_within
 from engine.campaign.lazily import dataset
 from engine.campaign.plan import Plan
 from engine.campaign.plot import figure
@@ -55,7 +55,6 @@ class Column:
 
     def _of(self, k: int, numbers: Array, part: tuple[Any, ...]) -> Array:
         """Return a chunk's part: rows of these runs, in their order."""
-        self.runs.folder.require_whole(k)
         first, count = self.runs.folder.span(k)
         held = np.arange(first, first + count)
         if self.name.startswith("kept/"):
@@ -87,17 +86,14 @@ class Runs:
         spans = [np.arange(first, first + count) for first, count in map(folder.span, there)]
         self.numbers: Array = np.concatenate([np.zeros(0, dtype=int), *spans])
         said = m["campaign"]
-        kept = words_numbers(said["keep"]["runs"])
-        size = m["chunk"]
-        kept = kept[np.isin(kept // size, there)]
-        every = times(said["dt"], said["duration"], said["record_every"])[:: said["keep"]["every"]]
-        self.t = every if said["keep"]["columns"] else np.zeros(0)
+        kept = [numbers_within(folder.kept, first, count) for first, count in map(folder.span, there)]
+        numbers, self.t = np.concatenate([np.zeros(0, dtype=int), *kept]), folder.t
         self.columns: dict[str, Column] = {
             **{n: Column(self, f"drawn/{inside(n)}", self.numbers, tuple(s)) for n, s in m["drawn"].items()},
             **{n: Column(self, f"metrics/{n}", self.numbers, tuple(x["shape"])) for n, x in m["metrics"].items()},
             "failed": Column(self, "failed", self.numbers, (), bool), "reason": Column(self, "reason", self.numbers, (), object),
         }  # fmt: skip
-        self.kept = {n: Column(self, f"kept/{inside(n)}", kept, (len(self.t), *s)) for n, s in said["keep"]["columns"].items()}
+        self.kept = {n: Column(self, f"kept/{inside(n)}", numbers, (len(self.t), *s)) for n, s in said["keep"]["columns"].items()}
 
     def __repr__(self) -> str:
         m = self.folder.manifest
@@ -140,7 +136,6 @@ class Runs:
         """What was noted of runs that did not fail, in words: of each chunk its first."""
         size, said = self.folder.manifest["chunk"], dict[str, None]()
         for k in np.unique(self.numbers // size).tolist():
-            self.folder.require_whole(k)
             said |= dict.fromkeys(self.folder.said(k)["notes"])
         return tuple(said)
 
@@ -181,10 +176,15 @@ def load_campaign(path: str | Path) -> Runs:
 
     Raises
     ------
-    StorageError : it is no campaign's, or a part of it is damaged, or it cannot be reached
+    StorageError : it is no campaign's, or a part of it is damaged, or another campaign's, or it cannot be reached
     """
-    folder = storage_of(path)
-    if not folder.manifest:
-        raise StorageError(f"'{folder.path}' is no {folder.kind} of a campaign (it has no {folder.sign}); expected one that Campaign.run "
-                           "wrote")  # fmt: skip
-    return Runs(folder)
+    try:
+        folder = storage_of(path)
+        if not folder.manifest:
+            raise StorageError(f"'{folder.path}' is no {folder.kind} of a campaign (it has no {folder.sign}); expected one that "
+                               "Campaign.run wrote")  # fmt: skip
+        folder.warn_unsigned()
+        return Runs(folder)
+    except MemoryError:
+        raise StorageError(f"'{path}' says that it has more runs, or longer ones, than fit into memory; expected those of a campaign that "
+                           "was run") from None  # fmt: skip

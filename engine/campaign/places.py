@@ -25,9 +25,9 @@ SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "memory")
 EXPECTED = "a bucket that is there, a server that answers, and credentials for it in the environment"
 #: requests of a store that are under way at a time
 REQUESTS = 16
-#: how often a store is asked again, for how long, and how long an answer may take, s: of one that has not answered yet, or not the last
-#: time; and of one that did, and is busy
-FIRST, LATER = (5, 10.0, 15.0), (50, 20.0, 120.0)
+#: how often a store is asked again, for how long, and how long an answer may take, s, which is a part of that, so that a request that
+#: stalls is made again: of a store that has not answered yet, or not the last time; and of one that did, and is busy, or gets much
+FIRST, LATER = (5, 10.0, 4.0), (50, 120.0, 40.0)
 
 
 class Disk:
@@ -36,14 +36,15 @@ class Disk:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(os.path.abspath(path_of(path, StorageError)))
 
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file all at once: under a name of its own, then renamed."""
+    def put(self, name: str, data: bytes, sure: Callable[[], None] = lambda: None) -> None:
+        """Write a file all at once: under a name of its own, then renamed; ``sure`` is called in between, and may raise."""
         path = self.path / name
         new = path.with_name(f".{path.name}-{os.urandom(6).hex()}{PARTIAL}")
         try:
             with writing(path, StorageError, begun=False):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 new.write_bytes(data)
+                sure()
                 with contextlib.suppress(*([FileNotFoundError] if path.exists() else [])):       # another has put it there, and tidied up
                     new.replace(path)
         except BaseException:
@@ -98,8 +99,8 @@ class Objects:
         self.store = opened(self.path, FIRST)
         self.answered = False
 
-    def put(self, name: str, data: bytes) -> None:
-        """Put an object there."""
+    def put(self, name: str, data: bytes, sure: Callable[[], None] = lambda: None) -> None:
+        """Put an object there; ``sure`` is not called, as asking the store takes as long as putting it there."""
         import obstore
 
         self._ask("written", name, lambda: obstore.put(self.store, name, data, use_multipart=False))
@@ -133,6 +134,7 @@ class Objects:
         """Return the store's answer; FileNotFoundError where there is no such object, else StorageError."""
         import obstore.exceptions
 
+        _, seconds, answer = LATER if self.answered else FIRST
         try:
             found = ask()
         except FileNotFoundError as error:
@@ -146,6 +148,8 @@ class Objects:
                 self.answered, self.store = True, opened(self.path, LATER)
             return found
         self.answered, self.store = False, opened(self.path, FIRST)
+        if problem.endswith("does not answer"):
+            problem += f" within {answer:g} s, asked again for up to {seconds:g} s"
         raise StorageError(f"'{self.path}{'/' * bool(name)}{name}' cannot be {what} ({problem}); expected {EXPECTED}")
 
 

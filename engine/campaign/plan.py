@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.campaign.design import DESIGNS, CampaignError
+from engine.campaign.design import DESIGNS, RUNS, CampaignError
 from engine.campaign.keep import Keep, times
 from engine.campaign.metrics import Metric
 from engine.campaign.scatter import Scatter
@@ -25,8 +25,6 @@ IDENTITY = ("engine", "numpy", "llvmlite", "python", "machine", "model_name", "m
             "functions", "parameters")  # fmt: skip
 #: a seed has the bits of Philox's key
 SEEDS = 2**128
-#: a run's number is a parameter of its noise, exact as a float
-RUNS = 2**53
 
 
 class Plan:

@@ -7,6 +7,7 @@ smaller: for its CRC-32, by which any reader sees damage.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,6 +59,22 @@ def packed(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
     return squeeze.compress(whole.tobytes()) + squeeze.flush()
 
 
-def unpacked(data: bytes, dtype: str, rest: Sequence[int]) -> Array:
-    """Return all rows (n, *rest) of an object."""
-    return np.frombuffer(zlib.decompress(data, 31), dtype).reshape(-1, *rest)
+def unpacked(data: bytes, rows: int, dtype: str, rest: Sequence[int]) -> Array:
+    """Return all rows (rows, *rest) of an object; ValueError or zlib.error where it holds something else, of which no more is unpacked."""
+    size, squeezed = math.prod((rows, *rest)) * np.dtype(dtype).itemsize, zlib.decompressobj(31)
+    found = squeezed.decompress(data, size + 1)
+    if not squeezed.eof or squeezed.unused_data:
+        raise ValueError("there is more than an object")
+    return np.frombuffer(found, dtype).reshape(rows, *rest)
+
+
+def checksum(data: bytes) -> int:
+    """Return the CRC-32 of an object's numbers, which stands near its end.
+
+    That of the object itself would say nothing: a CRC of something and its CRC is the same whatever it is.
+
+    >>> a, b = (packed(np.full(3, x), 3, "<f8", "NaN") for x in (1.0, 2.0))
+    >>> zlib.crc32(a) == zlib.crc32(b), checksum(a) == zlib.crc32(np.full(3, 1.0)), checksum(a) == checksum(b)
+    (True, True, False)
+    """
+    return int.from_bytes(data[-8:-4], "little")

@@ -1,7 +1,7 @@
 """A model as a text of its own (JSON), to be kept with what was computed from it, and read back the same.
 
-A text may come from anybody, and the meshes and textures that it names lie outside of it: a text holds a digest of each, and a file that
-is not the one that was there when the text was written is not read.
+A text may come from anybody, and the meshes and textures that it names lie outside of it: a text holds a digest of each, of all its bytes,
+and a file that is not the one that was there when the text was written is not read.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.checks import warn
 from engine.model import Described, Geometry, Joint, Keyframe, Limits, Link, Material, Mimic, Model, ModelError, Part
 from engine.model.graph import floating
 
@@ -29,7 +30,10 @@ FILES = ("mesh", "texture")
 #: what a dictionary by names is called in a text
 MAPPING = "names"
 LATER = ("acceleration", "deceleration", "jerk")  # limits that are no part of the hash where there are none
-ENDS = 1 << 12  # bytes of a file's beginning and of its end that its digest is of
+WHOLE = "sha256:"  # stands before a digest of all of a file
+ENDS = 1 << 12  # bytes of a file's beginning and of its end that one of an earlier version is of
+LARGEST = 1 << 32  # bytes of a file that is read for its digest; no mesh has more
+PIECE = 1 << 20  # bytes that are read in one go
 
 
 @functools.lru_cache(maxsize=16)
@@ -80,21 +84,26 @@ def model_from_text(text: str) -> Model:
     <model 'arm': 2 links, 1 joints, nq 1, nv 1>
     """
     try:
-        plain = json.loads(text)
+        plain, unsure = json.loads(text), list[str]()
         graph: Any = nx.DiGraph(name=plain["name"])
-        for link in map(unpacked, plain["links"]):
+        for link in unpacked(plain["links"], unsure):
             graph.add_node(link.name, link=link)
-        for joint in map(unpacked, plain["joints"]):
+        for joint in unpacked(plain["joints"], unsure):
             graph.add_edge(joint.parent, joint.child, joint=joint)
         if "base" in plain:
             base = unpacked(plain["base"])
             graph.nodes[base.child]["joint"] = base
         model = Model.from_graph(graph, bool(plain["floating_base"]))
-        return replace(model, described=unpacked(plain["described"])) if "described" in plain else model
+        model = replace(model, described=unpacked(plain["described"], unsure)) if "described" in plain else model
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"the text of a model cannot be read ({error}); expected what engine.io.model_text writes") from None
+    if unsure:
+        more = f", and {len(unsure) - 1} more," if len(unsure) > 1 else ""
+        warn(f"the text of '{model.name}' is of an earlier version, and knows of '{unsure[0]}'{more} the size and both ends alone; "
+             "expected that what lies between is as it was")  # fmt: skip
+    return model
 
 
 def packed(x: Any) -> Any:
@@ -102,7 +111,7 @@ def packed(x: Any) -> Any:
     if is_dataclass(x) and not isinstance(x, type):
         plain = {f.name: packed(getattr(x, f.name)) for f in fields(x)}
         named = [plain[n] for n in FILES if plain.get(n)]
-        return {"is": type(x).__name__, **plain, **({"digest": digest(*named)} if named else {})}
+        return {"is": type(x).__name__, **plain, **({"digest": digest(named[0])} if named else {})}
     if isinstance(x, Mapping):
         return {"is": MAPPING, "items": {name: packed(y) for name, y in x.items()}}
     if isinstance(x, np.ndarray):
@@ -114,19 +123,22 @@ def packed(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def unpacked(x: Any) -> Any:
-    """Return the part that :func:`packed` made plain."""
+def unpacked(x: Any, unsure: list[str]) -> Any:
+    """Return the part that :func:`packed` made plain; files of which a digest of an earlier version knows the ends alone are ``unsure``."""
     if isinstance(x, dict):
         if x["is"] == MAPPING:
-            return {n: tupled(unpacked(y)) for n, y in x["items"].items()}
-        given = {n: unpacked(y) for n, y in x.items() if n not in ("is", "digest")}
+            return {n: tupled(unpacked(y, unsure)) for n, y in x["items"].items()}
+        given = {n: unpacked(y, unsure) for n, y in x.items() if n not in ("is", "digest")}
         for n in ("placement", "axis", "axis2", "inertia"):
             if n in given:
                 given[n] = np.array(given[n])
         for n in FILES:
             if given.get(n):
-                there, path = digest(given[n]), given[n]
-                same = there and there == x.get("digest")
+                path, known = given[n], str(x.get("digest"))
+                there = digest(path, known)
+                same = there == known
+                if same and WHOLE not in known and int(known.split(" ")[0]) > 2 * ENDS:
+                    unsure.append(path)
                 given[n] = Path(path) if same else None
                 text = f"'{path}' is {'another file than it was' if there else 'not there, as it was,'} when this was recorded"
                 if not same and n == "mesh":
@@ -137,7 +149,7 @@ def unpacked(x: Any) -> Any:
             if given.get(n) is not None:
                 given[n] = tuple(given[n])
         return CLASSES[x["is"]](**given)
-    return [unpacked(y) for y in x] if isinstance(x, list) else x
+    return [unpacked(y, unsure) for y in x] if isinstance(x, list) else x
 
 
 def tupled(x: Any) -> Any:
@@ -145,18 +157,30 @@ def tupled(x: Any) -> Any:
     return tuple(map(tupled, x)) if isinstance(x, list) else x
 
 
-def digest(path: str) -> str:
-    """Return a file's size and the SHA-256 of its beginning and end, which nobody can give who has not seen it; "" if there is none."""
+def digest(path: str, known: str | None = None) -> str:
+    """Return a file's size and the SHA-256 of all its bytes, which nobody can give who has not seen it; "" if there is none.
+
+    To compare it with one that is ``known``, no more is read than that takes: nothing of a file of another size, whose digest is its size
+    alone, and the beginning and the end where it is of an earlier version.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not wait at a pipe
     except (OSError, ValueError):
         return ""
     try:
         there = os.fstat(fd)
-        if not stat.S_ISREG(there.st_mode):
+        left = size = there.st_size
+        if not stat.S_ISREG(there.st_mode) or size > LARGEST:
             return ""
-        ends = os.pread(fd, ENDS, 0) + os.pread(fd, ENDS, max(0, there.st_size - ENDS))
-        return f"{there.st_size} {hashlib.sha256(ends).hexdigest()}"
+        if known is not None and known.split(" ")[0] != str(size):
+            return str(size)
+        if known is not None and WHOLE not in known:
+            return f"{size} {hashlib.sha256(os.pread(fd, ENDS, 0) + os.pread(fd, ENDS, max(0, size - ENDS))).hexdigest()}"
+        seen = hashlib.sha256()
+        while left and (piece := os.read(fd, min(left, PIECE))):
+            seen.update(piece)
+            left -= len(piece)
+        return f"{size} {WHOLE}{seen.hexdigest()}"
     except OSError:
         return ""
     finally:

@@ -22,6 +22,7 @@ from engine.checks import path_of, whole
 from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
+from engine.recording.own_data import attribute, read_records
 from engine.recording.schema import CHUNK, Contents, Shape, Shapes, checked_schema, header_parts
 from engine.recording.store import StorageError, Store
 
@@ -90,7 +91,7 @@ class Recorder:
         self._base, filled = self._written - self._written % self._rows, self._written % self._rows
         for name, x in self._buffers.items() if filled else ():
             if x.size:
-                x[:filled] = schema.read_records(contents.columns[name], self._base)
+                x[:filled] = read_records(contents.columns[name], self._base)
         self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
         self._since = time.monotonic()
         close_at_exit(self)
@@ -214,7 +215,7 @@ class Recorder:
             self._replace(header)
 
     def _replace(self, header: Mapping[str, Any]) -> None:
-        short = json.loads(schema.attribute(self._store.hdf5.id, "header", "S"))
+        short = json.loads(attribute(self._store.hdf5.id, "header", "S"))
         schema.write_header(self._store.hdf5, header_parts({**short, **header}))
 
     @uninterrupted()

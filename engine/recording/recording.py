@@ -12,7 +12,8 @@ import numpy as np
 
 from engine.checks import path_of, whole
 from engine.recording.files import close_at_exit, opened_recording
-from engine.recording.schema import array_of, dataset, read_records, read_schema
+from engine.recording.own_data import array_of, dataset, read_records
+from engine.recording.schema import read_schema
 from engine.recording.store import StorageError, Store
 
 Array = np.ndarray

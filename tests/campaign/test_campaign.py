@@ -12,6 +12,7 @@ from scipy import stats
 import engine
 from engine.campaign import CampaignError, load_campaign
 from engine.campaign.chunk import looked_up
+from engine.campaign.manifest import text_of
 from engine.campaign.metrics import column
 from engine.campaign.tally import Tally
 from engine.simulation.actuators import ReactionWheels
@@ -329,9 +330,10 @@ def test_another_engines_folder_and_another_chunk_are_refused(whole, tmp_path):
     shutil.copytree(whole.folder.path, tmp_path / "runs")
     with pytest.raises(CampaignError, match=r"chunk is 5, and .* has chunks of 60"):
         campaign(5).run(tmp_path / "runs")
+    (tmp_path / "runs" / "shard-000000.h5").unlink()
     manifest = json.loads((tmp_path / "runs" / "campaign.json").read_text())
     manifest["campaign"]["engine"] = "0.0.1"
-    (tmp_path / "runs" / "campaign.json").write_text(json.dumps(manifest))
+    (tmp_path / "runs" / "campaign.json").write_text(text_of(manifest))
     with pytest.raises(CampaignError, match=r"engine is '0\.1\.0', and was '0\.0\.1'"):
         campaign().run(tmp_path / "runs")
     with pytest.raises(CampaignError, match="engine is"):

@@ -67,17 +67,17 @@ def shards(folder):
     return lambda: len([*folder.glob("*.h5")])
 
 
-def threads_of(payload, path, caller, k):
+def threads_of(payload, path, digest, caller, k):
     """What the engine uses while a chunk is run in a worker."""
     found = []
     before, executors.done = executors.done, lambda plan, folder, k: found.append(engine.get_threads())
-    executors.work(payload, path, caller, k)
+    executors.work(payload, path, digest, caller, k)
     executors.done = before
     return found[0]
 
 
 def test_a_worker_process_uses_one_thread(here, pool):
-    common = executors.pickled(campaign(5).plan, False), str(here[0].folder.path)
+    common = executors.pickled(campaign(5).plan, False), str(here[0].folder.path), here[0].folder.digest
     assert pool.submit(threads_of, *common, executors.home(), 0).result() == 1
     assert threads_of(*common, executors.home(), 0) == engine.get_threads()
 
@@ -107,14 +107,14 @@ def test_an_executor_that_is_shut_down(tmp_path):
 
 
 def test_a_worker_with_another_program_is_refused(here):
-    other = executors.pickled(campaign(5, seed=8).plan, False)
+    other, digest = executors.pickled(campaign(5, seed=8).plan, False), here[0].folder.digest
     assert len(other) * 5 < 65536                                              # all on its way to four workers fits into a pipe
     with pytest.raises(CampaignError, match=r"a worker on .* has something else: .* seed is 8, and was 7"):
-        executors.arrived(other, str(here[0].folder.path))
+        executors.arrived(other, str(here[0].folder.path), digest)
     with pytest.raises(CampaignError, match=r"is not there on .*; expected a folder that all workers share"):
-        executors.arrived(other, "/no/such/folder")
+        executors.arrived(other, "/no/such/folder", digest)
     with pytest.raises(CampaignError, match=r"cannot be read on .*; expected the modules"):
-        executors.arrived(zlib.compress(b"cno_such_module\nf\n."), str(here[0].folder.path))
+        executors.arrived(zlib.compress(b"cno_such_module\nf\n."), str(here[0].folder.path), digest)
 
 
 def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):

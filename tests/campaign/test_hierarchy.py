@@ -1,15 +1,20 @@
 """Campaigns as hierarchies of Zarr: in directories, and in a store that speaks S3; killed, damaged, misspelt, and gone."""
 
+import contextlib
+import gzip
 import hashlib
 import json
 import logging
 import multiprocessing
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +23,7 @@ import pytest
 
 import engine
 from engine.campaign import CampaignError, load_campaign, places
-from engine.campaign.hierarchy import require_names
+from engine.campaign.hierarchy import checksum, require_names
 from engine.campaign.target import storage_of
 from tests.campaign.cases import METRICS, SLOW, campaign, killed, same
 from tests.cli.commands import ROBOT, SCATTER, run
@@ -221,8 +226,48 @@ def refused_and_made_anew(target, name, damage, text, read="apart"):
     with pytest.raises(engine.StorageError) as error:
         load_campaign(target)(read)
     assert text in str(error.value) and f"'{target}/{name}'" in str(error.value) and str(error.value).endswith("and it is made anew")
-    campaign().run(target)
+    with pytest.warns(engine.EngineWarning, match=rf"1 of 3 chunks in .* are made anew: '{target}/{name}' "):
+        campaign().run(target)
     assert objects(target) == before
+
+
+@pytest.mark.parametrize("change, text", [
+    (lambda sums, said: sums.update({"../../outside": [3, 4]}), "says something else than a campaign does of a chunk"),
+    (lambda sums, said: sums.pop("swing/c/1"), "says something else"),
+    (lambda sums, said: sums.update({"swing/c/1": 3}), "says something else"),
+    (lambda sums, said: said.update(why={"59": "not its own"}), "says something else"),
+])  # fmt: skip
+def test_a_forged_mark_is_refused(runs, change, text):
+    path = runs / "failed/chunk-000001.json"
+    mark = {n: x for n, x in json.loads(path.read_text()).items() if n != "crc32"}
+    change(mark["objects"], mark["said"])
+    path.write_text(json.dumps({**mark, "crc32": checksum(mark)}))
+    with pytest.raises(engine.StorageError, match=rf"chunk-000001\.json' {text}"):
+        load_campaign(runs)
+
+
+@pytest.mark.parametrize("size", [160, 0, 168, 5 * 10**7])
+def test_an_object_that_holds_something_else_is_refused_before_it_fills_memory(runs, size):
+    path, data = runs / "failed/chunk-000001.json", gzip.compress(bytes(size), 1)
+    mark = {n: x for n, x in json.loads(path.read_text()).items() if n != "crc32"}
+    mark["objects"]["swing/c/1"] = [len(data), zlib.crc32(bytes(size))]
+    path.write_text(json.dumps({**mark, "crc32": checksum(mark)}))
+    (runs / "swing/c/1").write_bytes(data)
+    if size == 160:
+        assert not load_campaign(runs)("swing")[20:40].any()
+        return
+    with pytest.raises(engine.StorageError, match=r"swing/c/1' is damaged: its bytes are not as their checksum says; expected it whole"):
+        load_campaign(runs)("swing")
+
+
+@pytest.mark.parametrize("name", ["swing/c/0", "mean/c/1"])
+def test_an_object_in_anothers_place_is_refused(runs, name):
+    """Of the same size, whole, and of other runs or another metric."""
+    shutil.copy(runs / name, runs / "swing/c/1")
+    with pytest.raises(engine.StorageError, match=r"swing/c/1' is damaged: its bytes are not as their checksum says; expected it whole"):
+        load_campaign(runs)("swing")
+    with pytest.warns(engine.EngineWarning, match=r"swing/c/1' is damaged"):
+        assert np.array_equal(campaign().run(runs)("swing"), campaign(20).run(runs.parent / "b")("swing"))
 
 
 def test_a_chunk_in_anothers_place_is_refused(runs):
@@ -301,7 +346,7 @@ def test_urls_that_are_none(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("changed, text", [
-    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9 does not answer"),
+    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9 does not answer within 4 s, asked again for up to 10 s"),
     ({"AWS_SECRET_ACCESS_KEY": None}, "Missing SecretAccessKey"),
     ({}, "The specified bucket does not exist"),
 ])  # fmt: skip
@@ -331,21 +376,76 @@ def test_a_server_that_stops_half_way(server, monkeypatch, folder):
     other.start()
     put, done = places.Objects.put, []
 
-    def stopping(self, name, data):
+    def stopping(self, name, data, *sure):
         done.append(name)
         if len(done) == 30:
             other.stop()
-        put(self, name, data)
+        put(self, name, data, *sure)
 
     with monkeypatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*other.get_host_and_port()))
         patch.setattr(places.Objects, "put", stopping)
         with pytest.raises(engine.StorageError) as error:
             campaign(20).run("s3://runs/stops")
-    assert "cannot be written (http://127.0.0.1:" in str(error.value) and "does not answer); expected" in str(error.value)
+    assert "cannot be written (http://127.0.0.1:" in str(error.value) and "within 1 s, asked again for up to 1 s)" in str(error.value)
     assert str(error.value).endswith("; running it again goes on from what is whole there") and "\n" not in str(error.value)
     assert 0 < len(load_campaign("s3://runs/stops")) < 60
     assert same(campaign().run("s3://runs/stops"), folder)
+
+
+class Stalls:
+    """A server that takes requests, and does not answer the first few of them."""
+
+    def __init__(self, stalled):
+        self.stalled, self.asked, self.held, self.socket = stalled, 0, [], socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.held.append(self.socket.accept()[0])
+                threading.Thread(target=self.answer, args=(self.held[-1],), daemon=True).start()
+
+    def answer(self, client):
+        with contextlib.suppress(OSError):
+            while client.recv(1 << 16):
+                self.asked += 1
+                if self.asked > self.stalled:
+                    client.sendall(b"HTTP/1.1 200 OK\r\n" + b"\r\n".join([
+                        b"Content-Length: 3", b'ETag: "x"', b"Last-Modified: Tue, 24 Nov 2026 12:00:00 GMT", b"", b"abc"]))  # fmt: skip
+
+
+@pytest.fixture
+def stalls(monkeypatch):
+    """Such a server, the store behind it, and a patience that tests have."""
+    pytest.importorskip("obstore")
+    server = Stalls(0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.socket.getsockname()[1]}")
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "DEFAULT_REGION"):
+        monkeypatch.setenv(f"AWS_{name}", "us-east-1")
+    assert all(2 * answer < seconds for _, seconds, answer in (places.FIRST, places.LATER))
+    monkeypatch.setattr(places, "FIRST", (5, 1.0, 0.3))
+    monkeypatch.setattr(places, "LATER", (5, 1.0, 0.3))
+    yield server, places.Objects("s3://runs/stalls")
+    for s in (server.socket, *server.held):
+        s.close()
+
+
+@pytest.mark.parametrize("ask, found", [(lambda x: x.get("a"), b"abc"), (lambda x: x.put("a", b"abc"), None)])
+def test_a_request_that_stalls_is_made_again(stalls, ask, found):
+    server, store = stalls
+    for k in range(2):                                                         # the first of all, and one of a server that has answered
+        server.stalled = server.asked + 1
+        assert ask(store) == found and server.asked == 2 * (k + 1)
+
+
+def test_a_server_that_answers_no_more_is_one_sentence_soon(stalls):
+    server, store = stalls
+    server.stalled, begun = 10**9, time.perf_counter()
+    said = rf"stalls/a' cannot be written \(http://127\.0\.0\.1:\d+ does not answer within 0\.3 s, asked again for up to 1 s\); {EXPECTED}$"
+    with pytest.raises(engine.StorageError, match=said):
+        store.put("a", b"abc")
+    assert time.perf_counter() - begun < 10.0 and server.asked > 1
 
 
 def test_a_process_that_was_forked_is_told_to_be_spawned(server):
