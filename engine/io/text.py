@@ -91,7 +91,7 @@ def model_from_text(text: str) -> Model:
         for joint in unpacked(plain["joints"], unsure):
             graph.add_edge(joint.parent, joint.child, joint=joint)
         if "base" in plain:
-            base = unpacked(plain["base"])
+            base = unpacked(plain["base"], unsure)
             graph.nodes[base.child]["joint"] = base
         model = Model.from_graph(graph, bool(plain["floating_base"]))
         model = replace(model, described=unpacked(plain["described"], unsure)) if "described" in plain else model

@@ -323,7 +323,7 @@ class Model(ReadOnly):
         bodies = [b for b in self.bodies if b.joint.child in own]
         q, v = (slice(min(s.start for s in part), max(s.stop for s in part)) for part in ([b.q for b in bodies], [b.v for b in bodies]))
         links, joints = [link for link in self.links if link.name in own], [j for j in self.joints if j.child in own]
-        model = Model._of(name, nx.freeze(self.graph.subgraph(own).copy()), links, joints)
+        model = Model._of(name, graphs.written(self.graph.subgraph(own), name, links, joints), links, joints)
         return Tree(name, replace(model, armature=kept(self.armature[v], "armature")), q, v)
 
     @property
