@@ -6,8 +6,9 @@ with the robot's, and a ``memory``, which changes once a step, at its beginning.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,8 @@ class SimulationError(EngineError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
-        self.records: list[Array] = []  # blocks (T, m) until then
+        self.records: list[Array] = []  # blocks (..., T, m) until then
+        self.steps = -1                 # that had been done at the last of them; −1 where it is not on the grid
 
 
 class SimulationWarning(EngineWarning):
@@ -39,13 +41,24 @@ class NotFinite(SimulationError):
     ``wild`` says that its arguments had run away already; ``text`` is the error with its time.
     """
 
-    def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity") -> None:
-        super().__init__(f"{name} returned {what}")
+    def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity", where: str = "") -> None:
+        super().__init__(f"{name} returned {what}{where}")
         self.wild, self.text = wild, f"{name} returns {what} at t = {t:.6g} s"
 
 
 class Unsolved(SimulationError):
     """Raised on floats where the problem of a step's impulses has no solution that is found."""
+
+
+@contextlib.contextmanager
+def named(name: str, traced: bool = False) -> Iterator[None]:
+    """Let what is raised by a function of the user's on floats say whose it is; where it is traced, the user's line is in the traceback."""
+    try:
+        yield
+    except Exception as error:
+        if traced or isinstance(error, SimulationError):
+            raise
+        raise SimulationError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
 #: an argument beyond it has run away

@@ -14,7 +14,7 @@ from engine import ops
 from engine.checks import in_order, nearest, numbers, numeric, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
-from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError
+from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
@@ -165,12 +165,8 @@ class Called:
     def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
         """Return the result, the rate of its own state, and its memory from now on."""
         extra = {n: self._given(n, s, state, memory, count) for n in self.extra}
-        try:
+        with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
-        except Exception as error:
-            if s.q.dtype == object or isinstance(error, SimulationError):  # traced: the user's line is in the traceback
-                raise
-            raise SimulationError(f"{self.name} raised {type(error).__name__}: {error}") from error
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
         if not what:
             return result, None, memory

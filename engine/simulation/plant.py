@@ -21,7 +21,7 @@ from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
-from engine.simulation.component import Component, Context, Effect, SimulationWarning
+from engine.simulation.component import Component, Context, Effect, SimulationWarning, named
 from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointStops
@@ -151,7 +151,8 @@ class Plant:
             state = s.states.get(c.name, c.state)
             if c.memory.size:
                 update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
+                with named(c.name, s.q.dtype == object):
+                    memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)
@@ -407,6 +408,7 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
 
     @functools.wraps(c.act)
     def acting(q: Array) -> Effect:
-        return c.act(s, state, memory, command)
+        with named(c.name, s.q.dtype == object):
+            return c.act(s, state, memory, command)
 
     return pure(acting)(s.q)

@@ -327,8 +327,9 @@ class Simulator(Fixed):
             raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
         except SimulationError as error:
             if error.records:
-                found = self._trajectory(np.concatenate(error.records, axis=-2), p)
-                error.trajectory, error.records = dataclasses.replace(found, reason=str(error)), []
+                found, why = self._trajectory(np.concatenate(error.records, axis=-2), p), failed(self._step, failures, x.shape[:-1])
+                reason = str(error) if why is None else np.where(why == "", str(error), why)
+                error.trajectory, error.records = dataclasses.replace(found, reason=reason), []
             raise
         found = self._trajectory(data, p)
         for text in found.warnings:

@@ -131,26 +131,16 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        step, observe = (self.step, self.observe) if self.compiled else (self._placed(self.step), self._placed(self.observe))
-        return asked(Process(step, observe, self.compiled, example), self.plant, self.layout)
+        return asked(Process(self.step, self.observe, self.compiled, example, self.over, self._where), self.plant, self.layout)
 
     @functools.cached_property
     def plain(self) -> Step:
         """The same on floats."""
         return Step(self.plant, self.method, self.watch, self.dt, compiled=False)
 
-    def _placed(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function on floats whose errors say where they happened."""
-
-        def placed(t0: float, k: float, dt: float, p: Array, x: Array) -> Any:
-            try:
-                return f(t0, k, dt, p, x)
-            except ValueError as error:
-                a = self.layout.split(x)
-                q, v = (np.array2string(y, precision=6, threshold=20) for y in (a["q"], a["v"]))
-                raise SimulationError(f"{error}, in the step from t = {t0 + k * dt:.6g} s, q = {q}, v = {v}") from error
-
-        return placed
+    def _where(self, x: Array) -> str:
+        """Return the q and v of a state x (n), in words."""
+        return "".join(f", {n} = {np.array2string(self.layout.split(x)[n], precision=6, threshold=20)}" for n in ("q", "v"))
 
     # ------------------------------------------------------------ whole states and records
 
@@ -208,6 +198,10 @@ class Step:
         z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
         e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
         return self.layout.join({**a, "state": z, "events": e})
+
+    def over(self, x: Array) -> Array:
+        """Return which whole states (..., n) stay as they are: an event has stopped them."""
+        return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
 
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
