@@ -56,6 +56,12 @@ def failed(step: Step, failures: Failures, batch: tuple[int, ...]) -> Array | No
     return reasons(failures, batch, lambda stop, why: ended(step, stop, why))
 
 
+def failed_as_a_whole(step: Step, failures: Failures, batch: tuple[int, ...], text: str) -> Array | str:
+    """Return why a run ended: the text, or in a batch in which rollouts had failed before (batch), theirs, and the text for all others."""
+    found = failed(step, failures, batch)
+    return text if found is None else np.where(found == "", text, found)
+
+
 def reasons(failures: Failures, batch: tuple[int, ...], text: Callable[[Diverged, bool], str]) -> Array | None:
     """Return the text of each failure (batch); who is to blame is found out for the first few only."""
     if not failures:

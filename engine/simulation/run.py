@@ -107,7 +107,8 @@ class Process:
         in later calls, and all others are the same bits as without it. A SimulationError holds the records before it (``records``).
         """
         batch = x.shape[:-1]
-        on, ended = np.isfinite(x).all(axis=-1) if batch else np.True_, None
+        on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
+        ended = None
         own, given = (x, p) if on.all() else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
         try:
             new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
@@ -116,7 +117,7 @@ class Process:
         if not on.all():
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
-        good = np.isfinite(new).all(axis=-1)
+        good: Array = np.isfinite(new).all(axis=-1)
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]

@@ -30,7 +30,7 @@ from engine.simulation.component import Component, SimulationError, SimulationWa
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
-from engine.simulation.diagnosis import ended, failed, warn_of
+from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
@@ -327,9 +327,8 @@ class Simulator(Fixed):
             raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
         except SimulationError as error:
             if error.records:
-                found, why = self._trajectory(np.concatenate(error.records, axis=-2), p), failed(self._step, failures, x.shape[:-1])
-                reason = str(error) if why is None else np.where(why == "", str(error), why)
-                error.trajectory, error.records = dataclasses.replace(found, reason=reason), []
+                found, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
+                error.trajectory = dataclasses.replace(found, reason=failed_as_a_whole(self._step, failures, x.shape[:-1], str(error)))
             raise
         found = self._trajectory(data, p)
         for text in found.warnings:
