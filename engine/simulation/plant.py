@@ -368,12 +368,6 @@ class Plant:
             return s.v
         return self.constraints.struck(s.model, s.q, s.v, self.memories.split(before), self.memories.split(m))
 
-    def defect(self, z: Array) -> Array:
-        """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
-        sums = self.states.split(z)[DEFECT]
-        sizes = np.sqrt(sums[..., 1::2])
-        return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=(-2, -1))
-
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""
         if not self.conserved:

@@ -117,7 +117,7 @@ class Process:
         if not on.all():
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
-        good: Array = np.isfinite(new).all(axis=-1)
+        good: Array = np.asarray(np.isfinite(new).all(axis=-1))
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]

@@ -140,7 +140,7 @@ class Simulator(Fixed):
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
-        self._step.simulator, self._process = self, self._step.process
+        self._process = self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
         self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.programs,
                           self._process.programs if compiled else None, "a parameter for what changes from run to run, or a new Simulator",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +15,9 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.simulation.asked import asked
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
+from engine.simulation.form import Form
 from engine.simulation.layout import Layout
-from engine.simulation.plant import DEFECT, LASTING, OWN, Plant
+from engine.simulation.plant import LASTING, Plant
 from engine.simulation.run import Process
 from engine.simulation.surroundings import fingerprint
 
@@ -37,10 +37,7 @@ class Step:
     ----------
     layout : of the whole state x: q, v, the components' states and memories, and the events' memory
     functions : a fingerprint of what runs as plain Python: the actions of events, and all functions where they are not compiled
-    simulator : whose step it is, if it is one's: what is pickled in its place
     """
-
-    simulator: Any = None
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
         self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
@@ -64,20 +61,12 @@ class Step:
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
         self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
 
-    @property
-    def kinds(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """What a state consists of besides q and v, and what parameters there are: shapes by name."""
+    @functools.cached_property
+    def form(self) -> Form:
+        """What lies where in its records and states."""
         plant = self.plant
-        return {"state": plant.states.shapes, "memory": plant.memories.shapes, "parameters": plant.parameters.shapes}
-
-    def __repr__(self) -> str:
-        more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in OWN)
-        return f"'{self.plant.model.name}'" + (f" with {more}" if more else "")
-
-    def __reduce__(self) -> Any:
-        if self.simulator is None:
-            raise TypeError("a step of no simulator cannot be pickled")
-        return operator.attrgetter("_step"), (self.simulator,)
+        return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
+                    plant.parameters, tuple(self.watch.names))  # fmt: skip
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
@@ -209,10 +198,4 @@ class Step:
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
-        signals = self.process.record.split(records)
-        x = self.layout.split(signals.pop("x"))
-        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n not in OWN}
-        if self.plant.conserved:
-            states[DEFECT] = self.plant.defect(x["state"])
-        del signals["t"]
-        return {"q": x["q"], "v": x["v"], **states, **signals}
+        return self.form.columns(records)
