@@ -21,7 +21,9 @@ NOW = 1e-9
 
 
 class Asked(Process):
-    """A process with a controller that is asked between steps."""
+    """A process with a controller that is asked between steps, of a batch as a whole: its rows are always the same ones."""
+
+    together = True
 
     def __init__(self, process: Process, plant: Plant, layout: Layout) -> None:
         super().__init__(process.step, process.observe, process.compiled, process.example, process.over, process.where)
@@ -33,18 +35,16 @@ class Asked(Process):
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
         """Return the function that runs a batch: from tick to tick."""
-        run, nq, nv = super().kernel(batch), self.plant.model.nq, self.plant.model.nv
+        run, nq, nv, rest = super().kernel(batch), self.plant.model.nq, self.plant.model.nv, self.plant.model.neutral()
 
         def asked(t: float, p: Array, x: Array) -> Array:
-            """x after a tick, if one is due; of rollouts that are not finite any more nobody is asked."""
+            """x after a tick, if one is due; rollouts that are not finite any more are shown at rest, and stay as they are."""
             if t < self.tick(x) - NOW * self.controller.period:
                 return x
-            alive = np.isfinite(x).all(axis=-1)
-            on = ... if alive.all() else alive
-            own = x[on]
-            said = self.said(t, own[..., :nq], own[..., nq : nq + nv], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
+            on = np.isfinite(x).all(axis=-1, keepdims=True)
+            said = self.said(t, np.where(on, x[..., :nq], rest), np.where(on, x[..., nq : nq + nv], 0.0), p)
             x = x.copy()
-            x[on, self.place] = self.controller.told(own[..., self.place], said)
+            x[..., self.place] = np.where(on, self.controller.told(x[..., self.place], said), x[..., self.place])
             return x
 
         def records(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:

@@ -125,6 +125,13 @@ class Effect:
     signals: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, Any] = field(default_factory=dict)
 
+    def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
+        """Raise NotFinite where the component of that name does, or where it is observed says, what is no number; on floats."""
+        said = {f"NaN or infinity as its signal '{n}'": [x] for n, x in self.signals.items()} if observed else {}
+        for what, parts in ({"NaN or infinity": [self.tau, self.rate, *self.wrenches.values()]} | said).items():
+            if not all(np.isfinite(np.asarray(x, dtype=float)).all() for x in parts if x is not None):
+                raise NotFinite(name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all(), what=what)
+
     def power(self, s: Context) -> Any:
         """Return the power at which it does work on the robot, W."""
         total: Any = 0.0

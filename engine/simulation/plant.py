@@ -386,6 +386,8 @@ class Plant:
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
         for c in self.components:
             e = effects[c.name]
+            if s.q.dtype != object:
+                e.require_finite(c.name, s, observed=True)
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         for name, y in rubbed.items():
@@ -397,12 +399,14 @@ class Plant:
 
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:
     """Return what a component does; where it is traced, one of the user's must do the same when it is called again."""
-    if type(c).__module__.startswith("engine."):
-        return c.act(s, state, memory, command)
+    traced = s.q.dtype == object
 
     @functools.wraps(c.act)
     def acting(q: Array) -> Effect:
-        with named(c.name, s.q.dtype == object):
+        with named(c.name, traced):
             return c.act(s, state, memory, command)
 
-    return pure(acting)(s.q)
+    found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)
+    if not traced:
+        found.require_finite(c.name, s)
+    return found

@@ -20,6 +20,8 @@ from engine.simulation.layout import Layout
 Array = np.ndarray
 #: s: of the step by which a record's shapes are found on floats, wherever the example stands
 SHORT = 1e-9
+#: records before one that is not finite, from which steps are taken again to find out why
+TRAIL = 8
 #: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
 Kernel = Callable[..., Array]
 
@@ -29,7 +31,8 @@ class Diverged(Exception):
 
     Attributes
     ----------
-    data : the records (T, m) before it in its block; bad : the record (m) itself; t : its time, s; row : the rollout of a batch
+    data : the records (T, m) before it in its block, of a batch the last ones; bad : the record (m) itself; t : its time, s
+    row : the rollout of a batch
     steps, dt, begin, p, x : so many steps of dt lead to it from the last good state x (n), with parameters p, at the time ``begin``
     """
 
@@ -46,6 +49,10 @@ Failures = dict[tuple[int, ...], Diverged]
 class Process:
     """A step and an observation that can be run.
 
+    Attributes
+    ----------
+    together : whether a batch is computed as a whole, rows that failed too
+
     Parameters
     ----------
     step : ``step(t0, k, dt, p, x) -> x``, the state (n) after the k-th step from t0
@@ -55,6 +62,8 @@ class Process:
     over : ``over(x)``, which of the states (..., n) stay as they are whatever is called next; none by default
     where : ``where(x)``, what errors on floats say of a state (n) besides the time
     """
+
+    together = False
 
     def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
                  example: tuple[Array, Array], over: Callable[[Array], Array] | None = None,
@@ -109,19 +118,22 @@ class Process:
         batch = x.shape[:-1]
         on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
         ended = None
-        own, given = (x, p) if on.all() else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
+        all_of_it = on.all() or (self.together and on.any())
+        own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
         try:
             new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
         except SimulationError as error:
             ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
-        if not on.all():
+        if not all_of_it:
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
+        new[~on, ..., 1:] = np.nan
         good: Array = np.asarray(np.isfinite(new).all(axis=-1))
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]
-            stop = Diverged(data[:first] if not batch else data[:0], t0 + (k + counts[: first + 1].sum()) * dt, data[first].copy(),
+            before = data[max(first - TRAIL, 0) if batch else 0 : first].copy()
+            stop = Diverged(before, t0 + (k + counts[: first + 1].sum()) * dt, data[first].copy(),
                             int(counts[first]), dt, np.broadcast_to(p, (*batch, p.shape[-1]))[row], last.copy(), row)  # fmt: skip
             if not batch:
                 raise stop

@@ -5,11 +5,13 @@ import pytest
 
 import engine
 from engine import Law, ops
+from engine.simulation.actuators import Motor
 from engine.simulation.live import Live
 from tests.recording.test_recording import same
 from tests.simulation.test_events import event
 from tests.simulation.test_live import wait_until
 from tests.simulation.test_simulator import pendulum
+from tests.trees import flyer
 
 START = ([0.1], [0.0])
 
@@ -79,7 +81,7 @@ def burst(t, q, v, at):
 
 
 def test_a_law_that_raises_ends_a_batch_with_the_records_of_all_its_rows(tmp_path):
-    """A row that had failed before is NaN from there, with its own reason; nobody is asked of it any more."""
+    """A row that had failed before is NaN from there, with its own reason, and is shown at rest to who is asked."""
     law, simulator = planned(0.2, parameters={"at": 9.0}, forces=[burst])
     start, rows = (np.full((2, 2, 1), 0.1), np.zeros(1)), {"at": [[9.0, 0.0555], [9.0, 9.0]]}
     with pytest.raises(engine.SimulationError, match="no plan") as caught:
@@ -87,7 +89,7 @@ def test_a_law_that_raises_ends_a_batch_with_the_records_of_all_its_rows(tmp_pat
     found = caught.value.trajectory
     assert found.q.shape == (2, 2, 200, 1) and np.isfinite(found.q).all(axis=(-2, -1)).tolist() == [[True, False], [True, True]]
     assert np.isfinite(found.q[0, 1, :56]).all() and "burst returns NaN" in found.reason[0, 1] and "no plan" in found.reason[1, 0]
-    assert law.asked[0] == (0.0, (2, 2)) and {shape for t, shape in law.asked if t > 0.056} == {(3,)}
+    assert law.asked[0] == (0.0, (2, 2)) and {shape for _, shape in law.asked} == {(2, 2)}         # rows are the same all along
     with pytest.raises(engine.SimulationError, match="no plan"):
         simulator.run(*start, 0.25, parameters=rows, out=tmp_path / "run.h5")
     kept = engine.load_trajectory(tmp_path / "run.h5")
@@ -103,12 +105,12 @@ def test_a_law_that_raises_ends_a_batch_with_the_records_of_all_its_rows(tmp_pat
 @pytest.mark.parametrize("compiled", [True, False])
 def test_nobody_is_asked_beyond_an_event(compiled):
     """It ends the run before the law raises; or the run goes on, and each tick is asked for once."""
-    law, simulator = planned(0.07, events=[event(lambda t, q, v: t - 0.0505)], compiled=compiled)
-    assert simulator.run(*START, 1.0).t[-1] == pytest.approx(0.0505, abs=1e-12)
-    assert [t for t, _ in law.asked] == [round(0.004 * k, 9) for k in range(13)]
-    law, simulator = planned(9.0, events=[event(lambda t, q, v: t - 0.0505, callback=lambda t, q, v: None)], compiled=compiled)
-    simulator.run(*START, 0.1)
-    assert [t for t, _ in law.asked] == [round(0.004 * k, 9) for k in range(26)]
+    law, simulator = planned(0.012, events=[event(lambda t, q, v: t - 0.0105)], compiled=compiled)
+    assert simulator.run(*START, 1.0).t[-1] == pytest.approx(0.0105, abs=1e-12)
+    assert [t for t, _ in law.asked] == [0.0, 0.004, 0.008]
+    law, simulator = planned(9.0, events=[event(lambda t, q, v: t - 0.0105, callback=lambda t, q, v: None)], compiled=compiled)
+    simulator.run(*START, 0.02)
+    assert [t for t, _ in law.asked] == [0.0, 0.004, 0.008, 0.012, 0.016, 0.02]
 
 
 def test_a_motion_that_diverges_is_no_fault_of_the_law_that_would_see_it():
@@ -180,3 +182,85 @@ def test_a_body_on_floats_whose_function_fails_loses_nothing():
     with pytest.raises(engine.SimulationError, match=said) as caught:
         engine.compile(body).simulate(body.build_state(), 1.0, 0.01, compiled=False)
     assert len(caught.value.trajectory) >= 5
+
+
+# ---------------------------------------------------------------- who drives a motion apart
+
+FLYER = flyer(2, 50.0)
+FLIES = FLYER.neutral(), 0.1 * np.ones(8)
+
+
+def stiff(t, q, v):
+    return np.concatenate([np.zeros(6), -1e4 * v[6:]])
+
+
+def held(t, q, v):
+    return np.concatenate([np.zeros(6), -3e3 * v[6:]])
+
+
+def blow(t, q, v):
+    return 0.0 * v + ops.where(t > 1.003, 1e12, 0.0)
+
+
+def mild(t, q, v):
+    return -0.1 * v
+
+
+class Drag(engine.simulation.component.Component):
+    """What a user writes: it is no number from t = 1 s on, by its force, or by what it says."""
+
+    name = "drag"
+
+    def __init__(self, signals):
+        self.says = signals
+
+    def act(self, s, state, memory, command):
+        root = ops.sqrt(1.0 - s.t)
+        return engine.simulation.component.Effect(tau=-s.v * (1.0 if self.says else root), signals={"heat": root} if self.says else {})
+
+
+class Grows(engine.simulation.component.Component):
+    name, state = "grows", np.full(1, 100.0)
+
+    def act(self, s, state, memory, command):
+        return engine.simulation.component.Effect(rate=state * state * state)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \d+-fold in the step at t = 0\.0\d+ s"),
+    ({"controller": mild, "forces": [stiff]}, "the motion diverges under stiff, which"),
+    ({"controller": Law(held, period=0.05)}, "the motion diverges under held, which"),
+    ({"controller": Law(held, period=0.05, python=True)}, "the motion diverges under held, which"),
+    ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would .* in the step at t = 1\.0\d+ s"),
+    ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},
+     "the motion diverges under <lambda> through 'm', which"),
+    ({"forces": [Drag(False)]}, r"the configuration of 3 joints is .* at t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
+    ({"forces": [Drag(True)]}, r"'drag.heat' is .*: drag returns NaN or infinity as its signal 'heat' at t = 1\.01 s"),
+    ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
+])  # fmt: skip
+def test_who_drives_a_motion_apart_is_named(options, said):
+    simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), **options)
+    with pytest.raises(engine.SimulationError, match=said):
+        simulator.run(*FLIES, 2.0)
+
+
+def bad_row(t, q, v):
+    tau = -0.1 * v
+    tau[1] *= np.nan if t > 0.1 else 1.0
+    return tau
+
+
+def test_a_row_that_a_law_in_plain_python_spoils_is_that_laws_fault():
+    """And its other rows are the same ones as before."""
+    simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), controller=Law(bad_row, period=0.05, python=True))
+    with pytest.warns(engine.SimulationWarning, match=r"1 of 3 rollouts .*: bad_row returns NaN or infinity at t = 0\.15 s"):
+        found = simulator.run(np.tile(FLIES[0], (3, 1)), FLIES[1], 1.0)
+    assert found.failed.tolist() == [False, True, False]
+
+
+def test_what_overflows_first_is_no_cause():
+    """At 1e200 m/s a power is infinite, and the motion is not."""
+    simulator = engine.Simulator(pendulum(), controller=lambda t, q, v: 1e150 * v, joint_dynamics=None)
+    with pytest.raises(engine.SimulationError) as caught:
+        simulator.run([0.1], [1e180], 1.0)
+    assert "drive.power" not in str(caught.value)

@@ -299,7 +299,7 @@ def test_a_state_travels_without_its_simulator(batch):
         moved = second.step(dataclasses.replace(other, v=2.0 * state.v), 30)
         assert bits(moved.q) == bits(first.step(dataclasses.replace(state, v=2.0 * state.v), 30).q)
     flat = pickle.loads(pickle.dumps(state))
-    with pytest.raises(SimulationError, match=r"the state is of a simulator of '.*' with controller, mass.l1; expected one of '.*' with "):
+    with pytest.raises(SimulationError, match=r"the state is of a simulator of '.*' with controller, mass.l1; expected one of '.*', as"):
         arm_simulator().step(flat)
     watched = steered(events=[high])
     assert bits(watched.step(flat, 30).q) == bits(expected.q)                 # its events begin with it
