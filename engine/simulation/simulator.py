@@ -306,8 +306,8 @@ class Simulator(Fixed):
         Raises
         ------
         StateError : the initial state is not what it should be
-        SimulationError : the state of a single rollout stopped being finite (names time and joint; its ``trajectory`` holds the states
-            before, or ``out`` does)
+        SimulationError : the state of a single rollout stopped being finite (names time and joint), or a function in plain Python raised; its
+            ``trajectory`` holds the states before, or ``out`` does
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
