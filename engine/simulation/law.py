@@ -40,8 +40,9 @@ class Law:
     delay : s, a multiple of the period: what it says at a tick acts so much later; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
-        (..., *shape) by name; a rollout that failed is shown at rest; besides t, q, v it may ask for parameters, ``model`` and ``gravity``. For controllers only. What it remembers
-        by itself is in no recording: a run that is resumed knows what it said last, and when it is asked next
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
+        For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
+        asked next
 
     With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
     ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and

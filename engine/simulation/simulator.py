@@ -306,7 +306,7 @@ class Simulator(Fixed):
         Raises
         ------
         StateError : the initial state is not what it should be
-        SimulationError : the state of a single rollout stopped being finite (names time and joint), or a function in plain Python raised; its
+        SimulationError : the state of a single rollout stopped being finite (names time and joint), or plain Python raised; its
             ``trajectory`` holds the states before, or ``out`` does
         StorageError : ``out`` cannot be written
         """
