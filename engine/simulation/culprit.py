@@ -47,7 +47,7 @@ class Watched(Plant):
         share = float(self.dt * np.linalg.norm(rate) / max(float(np.linalg.norm(x)), 1.0))
         if share > self._most:
             self._most = share
-            self.found = f"{self._title(c)}, which would change {what} {share:.3g}-fold in the step at t = {s.t:.6g} s"
+            self.found = f"{self._title(c)}, which would change {what} {share:.2g}-fold in a step"
 
     def _title(self, c: Component) -> str:
         """Return who acts by a component: the function of the user's where it is one, or where one commands it."""

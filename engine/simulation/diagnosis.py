@@ -34,7 +34,7 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     found = blame(step.process, Process(watched.step, watched.observe, False, step.process.example), stop) if blamed else None
     if found and not found.text and not plant.found:                           # it was so before the last step, which is but the end of it
         with np.errstate(all="ignore"), contextlib.suppress(Exception):
-            for record in stop.data[-TRAIL:]:
+            for record in [*stop.data, *found.trail][-TRAIL:]:
                 watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
     return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found,
                     plant.found)  # fmt: skip
@@ -96,13 +96,14 @@ def warn_of(failures: Failures, found: Array | None, name: str) -> None:
 
 class Blame(NamedTuple):
     """Where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), which the run was after so many
-    steps at the latest, and what a function of the user's did."""
+    steps at the latest, what a function of the user's did, and records (m) on the way there."""
 
     last: Array
     bad: Array
     t: float
     steps: int = 1
     text: str = ""
+    trail: tuple[Array, ...] = ()
 
     @property
     def when(self) -> str:
@@ -123,13 +124,15 @@ def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...
 
 def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     """Take the steps since the last good record again, on floats, by functions of the user's that raise NotFinite."""
+    trail: tuple[Array, ...]
     p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
-    bad, when, text = stop.bad, stop.t, ""
+    bad, when, text, trail = stop.bad, stop.t, "", ()
     try:
         with np.errstate(all="ignore"):
             while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
                 again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
                 good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
+                trail = (*trail, *again[:good])[-TRAIL:]
                 if good:
                     t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
                 left -= good
@@ -151,7 +154,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
         text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
-    return Blame(last, bad, when, 1, text)
+    return Blame(last, bad, when, 1, text, trail)
 
 
 def watched(system: ControlSystem) -> ControlSystem:

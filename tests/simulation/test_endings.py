@@ -227,11 +227,11 @@ class Grows(engine.simulation.component.Component):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \d+-fold in the step at t = 0\.0\d+ s"),
+    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a smaller dt"),
     ({"controller": mild, "forces": [stiff]}, "the motion diverges under stiff, which"),
     ({"controller": Law(held, period=0.05)}, "the motion diverges under held, which"),
     ({"controller": Law(held, period=0.05, python=True)}, "the motion diverges under held, which"),
-    ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would .* in the step at t = 1\.0\d+ s"),
+    ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would change the velocities"),
     ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},
      "the motion diverges under <lambda> through 'm', which"),
     ({"forces": [Drag(False)]}, r"the configuration of 3 joints is .* at t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
