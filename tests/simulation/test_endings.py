@@ -227,7 +227,7 @@ class Grows(engine.simulation.component.Component):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a smaller dt"),
+    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a small"),
     ({"controller": mild, "forces": [stiff]}, "the motion diverges under stiff, which"),
     ({"controller": Law(held, period=0.05)}, "the motion diverges under held, which"),
     ({"controller": Law(held, period=0.05, python=True)}, "the motion diverges under held, which"),
