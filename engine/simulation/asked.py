@@ -86,6 +86,8 @@ class Asked(Process):
                 raise SimulationError(f"{called.name} commands '{name}'{nearest(str(name), shapes)} at t = {t:.6g} s; expected some of "
                                       f"{', '.join(shapes)}")  # fmt: skip
             try:
+                if x is None:                                                  # which NumPy takes for NaN
+                    raise TypeError
                 found[name] = np.asarray(x, dtype=float)
             except (TypeError, ValueError):
                 raise SimulationError(f"{called.name} returned {shown(x)} at t = {t:.6g} s; expected numbers") from None

@@ -217,6 +217,7 @@ def asks(t, q, v, memory):
     (lambda: run(Law(lambda t, q, v: q * np.nan, period=0.01, python=True)), "returned NaN or infinity"),
     (lambda: run(Law(lambda t, q, v: 1 / 0, period=0.01, python=True)), "raised ZeroDivisionError at t = 0 s: division by zero"),
     (lambda: run(Law(lambda t, q, v: "much", period=0.01, python=True)), "returned 'much' at t = 0 s; expected numbers"),
+    (lambda: run(Law(lambda t, q, v: None, period=0.01, python=True)), "returned None at t = 0 s; expected numbers"),
     (lambda: run(forces=[Law(lambda t, q, v: q, period=0.01, python=True)]), "is a force in plain Python; expected a controller"),
     (lambda: ops.uniform(2.5), "uniform: n is 2.5; expected how many numbers"),
     (lambda: ops.uniform(2, seed=-1), "uniform: seed is -1; expected a whole number"),
