@@ -47,8 +47,10 @@ def tree_lines(model: engine.Model) -> Iterator[str]:
 def contents_lines(recording: Recording) -> Iterator[str]:
     """Yield what a recording holds, by name; what it does not say is left out."""
     h, n, path = header_in(recording), len(recording), recording.path
-    ends = "complete" if recording.complete else f"not complete: it {ended_how(recording, steps_done(recording))}"
-    if interrupted(recording):
+    ends = "complete"
+    if not recording.complete and not interrupted(recording):
+        ends = f"not complete: it {ended_how(recording, steps_done(recording))}"
+    elif not recording.complete:
         why = f" ({h['reasons']['']})" if h.get("reasons", {}).get("") else ""
         ends = "being written" if being_written(path) else f"interrupted{why}; {goes_on(recording)} goes on"
     span = f"{recording.read('t', 0, 1)[0]:g} … {last_time(recording):g} s" if n else "nothing yet"
