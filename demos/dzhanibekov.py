@@ -5,7 +5,7 @@
 
 A box, an ellipsoid, a T-handle and a cylinder start with ω = (0.001, 10, 0) rad/s. For the first three y is the axis of the middle moment
 of inertia, and a spin about it is unstable: they flip, again and again. The cylinder's transverse moments are equal, and it does not.
-Writes a plot (.png) of the angular velocities, with the closed form's period of the flips. The film leaves the ellipsoid out.
+Writes a plot (.png) of the angular velocities, with the closed form's period of the flips.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ def main() -> None:
 
 
 def looks() -> dict[str, list[engine.Geometry]]:
-    """Shapes of those that primitives can show."""
+    """Shapes of the bodies, with something on one side that shows how they turn."""
     orange, white, steel, dark, blue = (0.93, 0.50, 0.12), (0.82, 0.82, 0.80), (0.62, 0.65, 0.69), (0.15, 0.16, 0.18), (0.13, 0.36, 0.72)
+    teal, side = (0.10, 0.55, 0.52), show.shape("sphere", (0.03,), orange, at=(0.0, 0.105, 0.0))
     return {
         "box": [show.shape("box", (0.3, 0.2, 0.1), white), show.shape("box", (0.302, 0.05, 0.102), orange, at=(0.0, 0.0751, 0.0))],
+        "ellipsoid": [show.shape("ellipsoid", (0.16, 0.12, 0.05), teal), side],
         "T-handle": [show.shape("cylinder", BAR, steel, at=BAR_AT, along="x"), show.shape("cylinder", STEM, orange, at=STEM_AT, along="y"),
                      *(show.shape("sphere", (0.026,), dark, at=BAR_AT + [x, 0.0, 0.0]) for x in (-0.18, 0.18))],
         "cylinder": [show.shape("cylinder", (0.1, 0.3), white), show.shape("cylinder", (0.101, 0.06), blue, at=(0.0, 0.0, 0.1)),

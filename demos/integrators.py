@@ -24,6 +24,10 @@ RNG = np.random.default_rng(1)
 L = RNG.standard_normal((6, 6))
 G = np.diag([2.0, 2.5, 3.0, 4.0, 5.0, 6.0]) + 0.15 * L @ L.T
 TWIST = np.array([1.0, -0.8, 1.2, 0.6, -0.4, 0.8])
+#: one for each method, with a mark of its own where lines cross
+COLORS = dict(zip(METHODS, ("#1f77b4", "#e6550d", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#b8a800", "#000080",
+                            "#6b8e23", "#00e0a0", "#000000"), strict=True))  # fmt: skip
+MARKS = dict(zip(METHODS, "os^vDP*X<>phd", strict=True))
 
 
 class Pushed(engine.RigidBody):
@@ -67,16 +71,16 @@ def main() -> None:
         motions = []
         for k, name in enumerate(name for name in METHODS if energies[name][1][-1] < 2.0 * energies[name][1][0]):
             start = alone.build_state([1.6 * k, 0.0, 0.0], angular_velocity=TWIST[:3])
-            motions.append(show.body(lasting(free, start, min(options.duration, 60.0), name, 1), name, looks(list(METHODS).index(name))))
+            motions.append(show.body(lasting(free, start, min(options.duration, 60.0), name, 1), name, looks(name)))
         show.show(options, motions, environment="plain", view=(-1.35, 0.3), shown=engine.Shown(names=True))
 
 
-def looks(k: int) -> list[engine.Geometry]:
-    """A brick in the colour of the plot's line number k, with a nose."""
+def looks(name: str) -> list[engine.Geometry]:
+    """A brick in the colour of a method's line in the plot, with a nose."""
     from matplotlib.colors import to_rgb
 
     nose = show.shape("box", (0.06, 0.5, 0.25), (0.15, 0.16, 0.18), at=(0.5, 0.0, 0.0))
-    return [show.shape("box", (1.0, 0.7, 0.4), to_rgb(f"C{k}")), nose]
+    return [show.shape("box", (1.0, 0.7, 0.4), to_rgb(COLORS[name])), nose]
 
 
 def lasting(free: engine.CompiledSystem, x0: np.ndarray, duration: float, name: str, record_every: int = 20) -> engine.BodyTrajectory:
@@ -93,17 +97,17 @@ def plot(steps, errors, energies, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6.5), layout="constrained")
     for k, name in enumerate(errors):
-        style = {"color": f"C{k}", "ls": "--" if METHODS[name].implicit else "-"}
-        left.loglog(steps, errors[name], "o", ms=4, **style, label=f"{name}, order {METHODS[name].order}")
+        style = {"color": COLORS[name], "ls": "--" if METHODS[name].implicit else "-", "marker": MARKS[name], "ms": 5}
+        left.loglog(steps, errors[name], **style, lw=0.8, label=f"{name}, order {METHODS[name].order}")
         t, K = energies[name]
-        right.semilogy(t, np.clip(np.abs(K / K[0] - 1), 1e-16, 100.0), lw=1, **style)
+        right.semilogy(t, np.clip(np.abs(K / K[0] - 1), 1e-16, 100.0), lw=1, **style, markevery=(k / 130, 0.1))
     for order in (1, 2, 3, 4, 5):
         left.loglog(steps, 0.1 * steps**order, color="0.85", lw=0.8, zorder=0)
     left.set(xlabel="step, s", ylabel="error after 1 s", ylim=(1e-14, 1), title="order")
     right.set(xlabel="t, s", ylabel="|E/E₀ − 1|", ylim=(1e-16, 10), title="energy of a free body, h = 0.05 s")
-    left.legend(fontsize=8)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", title="dashed: implicit")
     for axis in (left, right):
         axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)

@@ -17,13 +17,14 @@ TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
-BELOW = {"cache", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body", "compiler", "io",
-         "inverse_kinematics", "recording"}  # fmt: skip
+BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
+         "compiler", "io", "inverse_kinematics", "recording"}  # fmt: skip
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
     "cache": (set(), set()),
+    "interrupts": (set(), set()),
     "progress": (set(), {"rich"}),
     "ops": ({"checks"}, {"scipy"}),
     "spatial": ({"checks", "ops"}, set()),
@@ -36,12 +37,12 @@ ROOMS = {
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "dynamics", "integrate"}, set()),
     "compiler": ({"cache", "checks", "ops"}, {"llvmlite"}),
-    "io": ({"cache", "checks", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
+    "io": ({"cache", "checks", "interrupts", "model", "spatial", "dynamics"}, {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
-    "recording": ({"checks"}, {"h5py"}),
+    "recording": ({"checks", "interrupts"}, {"h5py"}),
     "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"progress", *PHYSICS, "io", "dynamics", "code", "simulation"},
+    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
@@ -61,9 +62,9 @@ SIMULATION = (
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
      "totals"),
     ("plant", "events", "controllers", "impacts", "trajectory"),
-    ("asked", "assembly"), ("step", "body_trajectory"),
-    ("diagnosis", "event_runs", "state", "linearization"),
-    ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
+    ("asked", "assembly", "form"), ("step", "body_trajectory"),
+    ("culprit", "event_runs", "state", "linearization"),
+    ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},

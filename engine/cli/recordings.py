@@ -17,6 +17,7 @@ import engine
 from engine.cli.ending import Failure, calm, note
 from engine.identification.table import read_csv
 from engine.recording import Recording
+from engine.simulation.run_header import last_time
 
 Array = np.ndarray
 PLOTTED = 100_000         # records; of more, a picture shows every second, third, …
@@ -87,11 +88,6 @@ def note_described(model: engine.Model) -> None:
     if idle:
         note(f"the {', '.join(idle)} that the file of '{model.name}' describes do not act here; engine.simulator_of(model), in Python, "
              "has them")  # fmt: skip
-
-
-def last_time(recording: Recording) -> float:
-    """Return the time of the last record, s; 0 where there is none."""
-    return float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
 
 
 def steps_done(recording: Recording) -> int:

@@ -11,10 +11,10 @@ import typer
 import engine
 from engine.cli.ending import Failure, note
 from engine.cli.options import Run, seconds
-from engine.cli.recordings import goes_on, interrupted, last_time, record, steps_done
+from engine.cli.recordings import goes_on, interrupted, record, steps_done
 from engine.io import model_from_text
 from engine.recording import Recording
-from engine.simulation.run_header import header_in, too_short
+from engine.simulation.run_header import ended_how, header_in, last_time, too_short
 
 Whole = Annotated[float | None, typer.Option(metavar="S", help="How long in all, s; if not given, as the run was begun.", callback=seconds)]
 
@@ -68,15 +68,13 @@ def objection(recording: Recording, file: str, wanted: float, steps: int) -> str
     h, begun, last = recording.header, len(recording) > 0, last_time(recording)
     dt, every = float(h["dt"]), int(h["record_every"])
     if not recording.complete and not interrupted(recording):
-        return f"'{file}' ended at t = {last:g} s because the motion diverged, or an event ended it; there is nothing to go on from"
+        return f"'{file}' {ended_how(recording, steps)}; there is nothing to go on from"
     if text := too_short(recording, wanted, "--duration"):
         return text
     if begun and wanted > last + 1e-6 * dt and abs(last - steps * dt) > 1e-6 * dt:
-        return (f"'{file}' ended with a step shorter than dt, at t = {last:g} s, and the steps of a longer run would fall elsewhere; "
-                f"expected a run whose duration is a multiple of dt = {dt:g} s")  # fmt: skip
+        return f"'{file}' {ended_how(recording, -1)}; expected a run whose duration is a multiple of dt = {dt:g} s"
     if begun and recording.complete and steps % every:
-        return (f"'{file}' ended between two records of every {every} steps, and the records of a longer run would fall elsewhere; "
-                f"expected a run whose duration is a multiple of {dt * every:g} s")  # fmt: skip
+        return f"'{file}' {ended_how(recording, steps)}; expected a run whose duration is a multiple of {dt * every:g} s"
     return ""
 
 

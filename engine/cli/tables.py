@@ -7,9 +7,10 @@ import numpy as np
 import typer
 
 import engine
-from engine.cli.recordings import being_written, goes_on, interrupted, last_time
+from engine.cli.recordings import being_written, goes_on, interrupted, steps_done
 from engine.io import model_from_text
 from engine.recording import Recording
+from engine.simulation.run_header import ended_how, header_in, last_time
 
 Array = np.ndarray
 
@@ -45,10 +46,13 @@ def tree_lines(model: engine.Model) -> Iterator[str]:
 
 def contents_lines(recording: Recording) -> Iterator[str]:
     """Yield what a recording holds, by name; what it does not say is left out."""
-    h, n, path = recording.header, len(recording), recording.path
-    ends = "complete" if recording.complete else "not complete: the motion diverged, or an event ended it"
-    if interrupted(recording):
-        ends = "being written" if being_written(path) else f"interrupted; {goes_on(recording)} goes on"
+    h, n, path = header_in(recording), len(recording), recording.path
+    ends = "complete"
+    if not recording.complete and not interrupted(recording):
+        ends = f"not complete: it {ended_how(recording, steps_done(recording))}"
+    elif not recording.complete:
+        why = f" ({h['reasons']['']})" if h.get("reasons", {}).get("") else ""
+        ends = "being written" if being_written(path) else f"interrupted{why}; {goes_on(recording)} goes on"
     span = f"{recording.read('t', 0, 1)[0]:g} … {last_time(recording):g} s" if n else "nothing yet"
     planned = f" of {h['duration']:g} s" if "duration" in h and not recording.complete else ""
     every = f", one every {h['record_every']} steps" if h.get("record_every", 1) != 1 else ""

@@ -6,9 +6,9 @@ import typer
 
 import engine
 from engine.cli.ending import Failure
-from engine.cli.recordings import being_written, goes_on, interrupted, last_time
+from engine.cli.recordings import being_written, goes_on, interrupted, steps_done
 from engine.recording import Recording
-from engine.simulation.run_header import robot_in
+from engine.simulation.run_header import ended_how, last_time, robot_in
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Recordings (HDF5).")]
 
@@ -48,7 +48,7 @@ def said(file: str) -> bool:
             elif interrupted(recording):
                 text = f"interrupted, and whole until then: {text}; {goes_on(recording)} goes on"
             else:
-                text = f"not complete, because the motion diverged, and whole until then: {text}"
+                text = f"not complete, as it {ended_how(recording, steps_done(recording))}; whole until then: {text}"
             print(f"{file}: {text}")
             return recording.complete and not damage
     except engine.EngineError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
+from engine.io.whole_trimesh import trimesh
 from engine.io.xml import root_of
 
 Array = np.ndarray
@@ -127,30 +128,26 @@ def check_instances(root: Any, space: str) -> None:
 
 def mesh_of(primitive: Any, material: Any) -> Any:
     """Return a trimesh mesh with three vertices for every triangle."""
-    import trimesh
-
     uv = colors = None
     if len(primitive.texcoordset):
         uv = primitive.texcoordset[0][primitive.texcoord_indexset[0]].reshape(3 * len(primitive), -1)[:, :2]
     for offset, _, _, _, source in primitive.original.sources.get("COLOR", [])[:1] if material is None else ():
         colors = source.data[primitive.index[:, :, offset]].reshape(3 * len(primitive), -1)
     textured = material is not None or (uv is not None and colors is None)
-    visual = trimesh.visual.TextureVisuals(uv=uv, material=material) if textured else None
+    visual = trimesh().visual.TextureVisuals(uv=uv, material=material) if textured else None
     normals = None if primitive.normal is None else primitive.normal[primitive.normal_index].reshape(-1, 3)
     vertices = primitive.vertex[primitive.vertex_index].reshape(-1, 3)
-    return trimesh.Trimesh(vertices, np.arange(len(vertices)).reshape(-1, 3), vertex_normals=normals, vertex_colors=colors, visual=visual,
+    return trimesh().Trimesh(vertices, np.arange(len(vertices)).reshape(-1, 3), vertex_normals=normals, vertex_colors=colors, visual=visual,
                            process=False)  # fmt: skip
 
 
 def material_of(effect: Any, name: str, named: Any) -> Any:
     """Return a trimesh material, as of an .mtl: diffuse colour or picture, opacity and shininess."""
-    from trimesh.visual.material import SimpleMaterial
-
     image = named.picture(effect.diffuse.sampler.surface.image.path) if hasattr(effect.diffuse, "sampler") else None
     color = next((c for c in (effect.diffuse, effect.emission) if isinstance(c, (tuple, list)) and len(c) >= 3), (1.0, 1.0, 1.0))
     kd = [float(c) for c in np.clip(np.array(color[:3], float), 0, 1)] if image is None else [1.0, 1.0, 1.0]
     shininess = effect.shininess if isinstance(effect.shininess, (int, float)) else None
-    return SimpleMaterial(image=image, diffuse=kd, glossiness=shininess, name=name, kd=kd, d=[opacity_of(effect)])
+    return trimesh().visual.material.SimpleMaterial(image=image, diffuse=kd, glossiness=shininess, name=name, kd=kd, d=[opacity_of(effect)])
 
 
 def opacity_of(effect: Any) -> float:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine import cache
+from engine.io.whole_trimesh import trimesh
 
 if TYPE_CHECKING:
     from trimesh import Trimesh
@@ -143,11 +144,9 @@ def solid(points: Array) -> bool:
 
 def measured(mesh: Trimesh, points: list[Array]) -> Parts:
     """Return parts with how far they reach beyond the mesh, and leave of it out."""
-    from trimesh.convex import convex_hull
-
     v, triangles = np.asarray(mesh.vertices), np.asarray(mesh.triangles)
     size = float(np.linalg.norm(np.ptp(v, axis=0)))
-    hulls = [convex_hull(p) for p in points]
+    hulls = [trimesh().convex.convex_hull(p) for p in points]
     planes = [np.column_stack([h.face_normals, -np.einsum("ij,ij->i", h.face_normals, h.triangles[:, 0])]) for h in hulls]
     surface = []
     for k, hull in enumerate(hulls):
@@ -205,8 +204,6 @@ def farthest_outside(x: Array, triangles: Array, size: float) -> float:
 
 def distances(x: Array, triangles: Array) -> Array:
     """Return the distances of points (n, 3) from the nearest of triangles (m, 3, 3)."""
-    from trimesh import triangles as of_triangles
-
     center = triangles.mean(axis=1)
     reach = np.linalg.norm(triangles - center[:, None], axis=2).max(axis=1)
     least = np.full(len(x), np.inf)
@@ -215,7 +212,7 @@ def distances(x: Array, triangles: Array) -> Array:
         p = x[s : s + step]
         far = np.linalg.norm(p[:, None] - center, axis=2)
         i, j = np.nonzero(far - reach <= far.min(axis=1)[:, None])             # no other triangle can be nearer than a center is
-        nearest = of_triangles.closest_point(triangles[j], p[i])  # type: ignore[no-untyped-call]
+        nearest = trimesh().triangles.closest_point(triangles[j], p[i])
         np.minimum.at(least, s + i, np.linalg.norm(nearest - p[i], axis=1))
     return least
 

@@ -15,10 +15,12 @@ from urllib.parse import unquote
 import numpy as np
 
 from engine.checks import shown
+from engine.interrupts import held
 from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.prepared import MOST_TRIANGLES, prepared, weighed
+from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
 from engine.model import Geometry
 
@@ -48,8 +50,6 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     -----
     RobotFileWarning : it is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it
     """
-    from trimesh import Trimesh
-
     if not isinstance(geometry, Geometry):
         raise RobotFileError(f"load_mesh got {shown(geometry)}; expected a link's shape, or Geometry('mesh', (1, 1, 1), mesh=Path('…'))")
     if geometry.kind == "mesh":
@@ -68,13 +68,12 @@ def load_mesh(geometry: Geometry) -> Trimesh:
         points = points * size
     if not (np.abs(points) <= FARTHEST).all():
         raise RobotFileError(f"a {geometry.kind} of the size {geometry.size} reaches beyond {FARTHEST:g} m; expected a smaller one", path)
-    return Trimesh(points, faces.copy(), process=False)
+    return trimesh().Trimesh(points, faces.copy(), process=False)
 
 
 def primitive(geometry: Geometry) -> tuple[Array, Array, Array]:
     """Return vertices (n, 3) and faces (m, 3) of a simple shape of about size 1, and what scales it (3)."""
-    from trimesh import creation
-
+    creation = trimesh().creation
     size = np.array(geometry.size)
     if geometry.kind == "capsule":
         largest = max(*size, 1e-300)
@@ -266,16 +265,15 @@ def quietly() -> Iterator[None]:
         yield
 
 
+@held(at_once=True)
 def placed(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:
     """Return the trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
-    import trimesh
-
     if kind == ".dae":
         meshes, unit = collada_meshes(data, named)
         return [(mesh, np.diag([unit, unit, unit, 1.0])) for mesh in meshes]
-    scene: Any = trimesh.load_scene(BytesIO(data), file_type=kind[1:], resolver=named, process=False)  # type: ignore[arg-type]
+    scene: Any = trimesh().load_scene(BytesIO(data), file_type=kind[1:], resolver=named, process=False)
     found = [(scene.geometry[name], T) for T, name in (scene.graph[node] for node in scene.graph.nodes_geometry)]
-    return [(mesh, T) for mesh, T in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+    return [(mesh, T) for mesh, T in found if isinstance(mesh, trimesh().Trimesh) and len(mesh.faces)]
 
 
 def check_sound(meshes: list[tuple[Any, Array]]) -> None:

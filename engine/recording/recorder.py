@@ -6,8 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import path_of, whole
+from engine.interrupts import held
 from engine.recording import schema
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
@@ -29,23 +28,6 @@ from engine.recording.store import StorageError, Store
 Array = np.ndarray
 
 KEPT = "; what was committed before is kept, and resume goes on after it"
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the end, so that it finds nothing half done; in the main thread, the only one that it reaches."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
-        yield
-        return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            signal.raise_signal(signal.SIGINT)
 
 
 class Recorder:
@@ -105,7 +87,7 @@ class Recorder:
         return self._base + self._now[0] if self._store.hdf5 else self._committed
 
     @classmethod
-    @uninterrupted()
+    @held()
     def create(cls, path: str | Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], checkpoint: Shapes,
                overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None) -> Recorder:  # fmt: skip
         """Return a recorder of a new file; its folder is made where there is none.
@@ -157,7 +139,7 @@ class Recorder:
                 new.unlink(missing_ok=True)
 
     @classmethod
-    @uninterrupted()
+    @held()
     def resume(cls, path: str | Path, buffer: int = 16 << 20, header: Mapping[str, Any] | None = None) -> Recorder:
         """Return a recorder that goes on after the last record of a file, in place; whatever a kill left behind it is cut off.
 
@@ -179,7 +161,7 @@ class Recorder:
             store.commit()
             return recorder
 
-    @uninterrupted()
+    @held()
     def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
         """Add a block of records, and where to go on from after it. Both are kept or lost together.
 
@@ -206,7 +188,7 @@ class Recorder:
             if due:
                 self._commit()
 
-    @uninterrupted()
+    @held()
     def note(self, header: Mapping[str, Any]) -> None:
         """Replace entries of the header, with the next commit."""
         if self._store.hdf5 is None:
@@ -218,14 +200,14 @@ class Recorder:
         short = json.loads(attribute(self._store.hdf5.id, "header", "S"))
         schema.write_header(self._store.hdf5, header_parts({**short, **header}))
 
-    @uninterrupted()
+    @held()
     def flush(self) -> None:
         """Write what was collected."""
         if self._store.hdf5 is not None and self._now[1] is not None:
             with self._store.closed_on_error(KEPT):
                 self._commit()
 
-    @uninterrupted()
+    @held()
     def close(self, complete: bool) -> None:
         """Write what was collected, and whether the recording is complete; a recorder that is closed stays as it is."""
         if self._store.hdf5 is not None:
@@ -333,7 +315,7 @@ def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[Recorde
         yield add
         complete = True
     finally:
-        with uninterrupted():
+        with held():
             last = waiting[-1] if waiting else made()
             pool.shutdown()
             if made().exception() is None:

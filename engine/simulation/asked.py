@@ -21,10 +21,12 @@ NOW = 1e-9
 
 
 class Asked(Process):
-    """A process with a controller that is asked between steps."""
+    """A process with a controller that is asked between steps, of a batch as a whole: its rows are always the same ones."""
+
+    together = True
 
     def __init__(self, process: Process, plant: Plant, layout: Layout) -> None:
-        super().__init__(process.step, process.observe, process.compiled, process.example)
+        super().__init__(process.step, process.observe, process.compiled, process.example, process.over, process.where)
         assert plant.controller is not None
         self.plant, self.controller, self.layout = plant, plant.controller, layout
         begin = layout.slices["memory"].start
@@ -33,35 +35,40 @@ class Asked(Process):
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
         """Return the function that runs a batch: from tick to tick."""
-        run, nq, nv = super().kernel(batch), self.plant.model.nq, self.plant.model.nv
+        run, nq, nv, rest = super().kernel(batch), self.plant.model.nq, self.plant.model.nv, self.plant.model.neutral()
 
         def asked(t: float, p: Array, x: Array) -> Array:
-            """x after a tick, if one is due."""
+            """x after a tick, if one is due; rollouts that are not finite any more are shown at rest, and stay as they are."""
             if t < self.tick(x) - NOW * self.controller.period:
                 return x
-            said = self.said(t, x[..., :nq], x[..., nq : nq + nv], p)
+            on = np.isfinite(x).all(axis=-1, keepdims=True)
+            said = self.said(t, np.where(on, x[..., :nq], rest), np.where(on, x[..., nq : nq + nv], 0.0), p)
             x = x.copy()
-            x[..., self.place] = self.controller.told(x[..., self.place], said)
+            x[..., self.place] = np.where(on, self.controller.told(x[..., self.place], said), x[..., self.place])
             return x
 
         def records(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-            found = []
-            for count in counts:
-                x, left = asked(t0 + k * dt, p, x), int(count)
-                while left:
-                    ahead = (self.tick(x) - t0) / dt - k
-                    n = min(left, max(1, int(np.ceil(ahead - 1e-6)))) if np.isfinite(ahead) else left
-                    x, k, left = run(np.array([float(n)]), t0, k, dt, p, x)[..., 0, 1 : 1 + self.n], k + n, left - n
-                    x = asked(t0 + k * dt, p, x)
-                found.append(run(np.zeros(1), t0, k, dt, p, x))
+            found: list[Array] = []
+            try:
+                for count in counts:
+                    x, left = asked(t0 + k * dt, p, x), int(count)
+                    while left:
+                        ahead = (self.tick(x) - t0) / dt - k
+                        n = min(left, max(1, int(np.ceil(ahead - 1e-6)))) if np.isfinite(ahead) else left
+                        x, k, left = run(np.array([float(n)]), t0, k, dt, p, x)[..., 0, 1 : 1 + self.n], k + n, left - n
+                        x = asked(t0 + k * dt, p, x)
+                    found.append(run(np.zeros(1), t0, k, dt, p, x))
+            except SimulationError as error:
+                error.records = found
+                raise
             return np.concatenate(found, axis=-2)
 
         return records
 
     def tick(self, x: Array) -> float:
         """The time of the next tick; infinite if no rollout goes on."""
-        ticks = x[..., self.place.start].ravel()
-        return float(min(ticks[np.isfinite(ticks)], default=np.inf))
+        going = np.isfinite(x).all(axis=-1) & ~self.over(x)
+        return float(min(x[..., self.place.start][going].ravel(), default=np.inf))
 
     def said(self, t: float, q: Array, v: Array, p: Array) -> dict[str, Array]:
         """Return what the controller says, by name (..., *shape), checked."""
@@ -71,22 +78,24 @@ class Asked(Process):
         extra = {n: known[n] for n in called.extra}
         try:
             result = called.law.fn(t, q.copy(), v.copy(), **extra)
-        except SimulationError:
-            raise
         except Exception as error:
             raise SimulationError(f"{called.name} raised {type(error).__name__} at t = {t:.6g} s: {error}") from error
         found = {}
         for name, x in (result.items() if isinstance(result, dict) else [("tau", result)]):
             if name not in shapes:
-                raise SimulationError(f"{called.name} commands '{name}'{nearest(str(name), shapes)}; expected some of {', '.join(shapes)}")
+                raise SimulationError(f"{called.name} commands '{name}'{nearest(str(name), shapes)} at t = {t:.6g} s; expected some of "
+                                      f"{', '.join(shapes)}")  # fmt: skip
             try:
+                if x is None:                                                  # which NumPy takes for NaN
+                    raise TypeError
                 found[name] = np.asarray(x, dtype=float)
             except (TypeError, ValueError):
-                raise SimulationError(f"{called.name} returned {shown(x)}; expected numbers") from None
+                raise SimulationError(f"{called.name} returned {shown(x)} at t = {t:.6g} s; expected numbers") from None
             if found[name].shape != (*batch, *shapes[name]):
-                raise SimulationError(f"{called.name} returned shape {found[name].shape} for '{name}'; expected {(*batch, *shapes[name])}")
+                raise SimulationError(f"{called.name} returned shape {found[name].shape} for '{name}' at t = {t:.6g} s; expected "
+                                      f"{(*batch, *shapes[name])}")  # fmt: skip
             if not batch and not np.isfinite(found[name]).all():
-                raise NotFinite(called.name, t, wild=False)
+                raise NotFinite(called.name, t, wild=False, where=f" at t = {t:.6g} s")
         return found
 
 

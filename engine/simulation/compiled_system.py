@@ -21,7 +21,7 @@ from engine.progress import progress_bar
 from engine.rigid_body import ControlSystem, LieState, RigidBody, RigidBodyState
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import SimulationError
+from engine.simulation.component import SimulationError, named
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
 from engine.simulation.function import Function, compiled_attempt, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
@@ -213,7 +213,8 @@ class CompiledSystem(Fixed, Generic[Motion]):
             raise SimulationError(f"{name_of(controller)} takes {inspect.signature(controller)}; expected a function of (x, t)") from None
         except ValueError:  # a builtin without a signature: the call will tell
             pass
-        u = np.asarray(pure(controller)(x, t))
+        with named(name_of(controller), x.dtype == object):
+            u = np.asarray(pure(controller)(x, t))
         if u.shape != (self.controls,):
             raise SimulationError(f"{name_of(controller)} returned shape {u.shape}; expected ({self.controls},) for {self.system.name}")
         return u
@@ -280,7 +281,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
         if compiled:
             self._require_unchanged()
-        system = self._checked if compiled else self.system
+        system = self._checked if compiled else changed(self.system, lambda name, fn: named(f"{self.system.name}.{name}")(fn))
         process, there = self._process(system, self._controlled(controller), method, compiled)
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
         none, failures = np.zeros(0), Failures()
@@ -299,6 +300,10 @@ class CompiledSystem(Fixed, Generic[Motion]):
         except Diverged as stop:
             text = ended(stop)
             raise SimulationError(text, self._trajectory(stop.data, process, text)) from None
+        except SimulationError as error:
+            if error.records:
+                error.trajectory, error.records = self._trajectory(np.concatenate(error.records), process, str(error)), []
+            raise
         why = reasons(failures, x0.shape[:-1], ended)
         warn_of(failures, why, self.system.name)
         return self._trajectory(data, process, why)

@@ -6,8 +6,9 @@ with the robot's, and a ``memory``, which changes once a step, at its beginning.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,8 @@ class SimulationError(EngineError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
-        self.records: list[Array] = []  # blocks (T, m) until then
+        self.records: list[Array] = []  # blocks (..., T, m) until then
+        self.steps = -1                 # that had been done at the last of them; −1 where it is not on the grid
 
 
 class SimulationWarning(EngineWarning):
@@ -39,9 +41,20 @@ class NotFinite(SimulationError):
     ``wild`` says that its arguments had run away already; ``text`` is the error with its time.
     """
 
-    def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity") -> None:
-        super().__init__(f"{name} returned {what}")
+    def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity", where: str = "") -> None:
+        super().__init__(f"{name} returned {what}{where}")
         self.wild, self.text = wild, f"{name} returns {what} at t = {t:.6g} s"
+
+
+@contextlib.contextmanager
+def named(name: str, traced: bool = False) -> Iterator[None]:
+    """Let what is raised by a function of the user's on floats say whose it is; where it is traced, the user's line is in the traceback."""
+    try:
+        yield
+    except Exception as error:
+        if traced or isinstance(error, SimulationError):
+            raise
+        raise SimulationError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
 #: an argument beyond it has run away
@@ -107,6 +120,13 @@ class Effect:
     rate: Any = None
     signals: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, Any] = field(default_factory=dict)
+
+    def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
+        """Raise NotFinite where the component of that name does, or where it is observed says, what is no number; on floats."""
+        said = {f"NaN or infinity as its signal '{n}'": [x] for n, x in self.signals.items()} if observed else {}
+        for what, parts in ({"NaN or infinity": [self.tau, self.rate, *self.wrenches.values()]} | said).items():
+            if not all(np.isfinite(np.asarray(x, dtype=float)).all() for x in parts if x is not None):
+                raise NotFinite(name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all(), what=what)
 
     def power(self, s: Context) -> Any:
         """Return the power at which it does work on the robot, W."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.component import WILD, NotFinite, SimulationWarning
-from engine.simulation.run import Diverged, Failures, Process
+from engine.simulation.culprit import Watched
+from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -28,15 +30,23 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     """Return what of a robot stopped being finite, when, and, where somebody is to be blamed, why."""
     model = step.plant.model
     turns = [step.layout.slices["q"].stop + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
-    plain = Process(step.plain.step, step.plain.observe, False, step.process.example)
-    found = blame(step.process, plain, stop) if blamed else None
-    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found)
+    plant = Watched(step.plant, stop.dt)
+    watched = Step(plant, step.method, step.watch, step.dt, compiled=False)
+    found = blame(step.process, Process(watched.step, watched.observe, False, step.process.example), stop) if blamed else None
+    if found and not found.text and not plant.found:                           # it was so before the last step, which is but the end of it
+        with np.errstate(all="ignore"), contextlib.suppress(Exception):
+            for record in [*stop.data, *found.trail][-TRAIL:]:
+                watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
+    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found,
+                    plant.found)  # fmt: skip
 
 
-def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None) -> str:
-    """Return in words ``what`` of the first bad record (m) stopped being finite, when, and, where that was looked for and found, why."""
+def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None,
+             strong: str = "") -> str:  # fmt: skip
+    """Return in words ``what`` of the first bad record (m) stopped being finite, when, and, where that was looked for and found, why: some
+    function's result, or who is too ``strong`` for a step."""
     bad = found or Blame(stop.x, stop.bad, stop.t, stop.steps)
-    why = f": {reason(found, stop, method, turns)}" if found else ""
+    why = f": {reason(found, stop, method, turns, strong)}" if found else ""
     return f"{what(bad.bad)} is no longer finite {bad.when} (dt = {dt:g} s){why}"
 
 
@@ -46,15 +56,25 @@ def lost(step: Step, record: Array) -> str:
     x = {n: found["x"][at] for n, at in step.layout.slices.items()}
     what = {"configuration": ("q", x["q"]), "velocity": ("v", x["v"]), "acceleration": ("v", found["vdot"])}
     for name, (which, values) in what.items():
-        if not np.isfinite(values).all():
-            return f"the {name} of joint '{model.entries(which)[int(np.isfinite(values).argmin())]}'"
-    signals = [n for n, y in found.items() if not np.isfinite(y).all()]
-    return f"'{signals[0]}'" if signals and signals[0] != "x" else "the state of a component"
+        joints = dict.fromkeys(np.array(model.entries(which))[~np.isfinite(values)])
+        if joints:
+            return f"the {name} of " + (f"joint '{next(iter(joints))}'" if len(joints) == 1 else f"{len(joints)} joints")
+    if not (np.abs(found["x"][step.places]) <= WILD).all():                    # what follows from it overflows before it does itself
+        return f"what follows from the motion of '{model.name}', which has run away,"
+    states = [n for n, z in step.plant.states.split(x["state"]).items() if not np.isfinite(z).all()]
+    signals = [n for n, y in found.items() if n != "x" and not np.isfinite(y).all()]
+    return f"the state of '{states[0]}'" if states else f"'{signals[0]}'" if signals else "the memory of a law"
 
 
 def failed(step: Step, failures: Failures, batch: tuple[int, ...]) -> Array | None:
     """Return why rollouts of a batch failed (batch), "" where they did not; None where none did."""
     return reasons(failures, batch, lambda stop, why: ended(step, stop, why))
+
+
+def failed_as_a_whole(step: Step, failures: Failures, batch: tuple[int, ...], text: str) -> Array | str:
+    """Return why a run ended: the text, or in a batch in which rollouts had failed before (batch), theirs, and the text for all others."""
+    found = failed(step, failures, batch)
+    return text if found is None else np.where(found == "", text, found)
 
 
 def reasons(failures: Failures, batch: tuple[int, ...], text: Callable[[Diverged, bool], str]) -> Array | None:
@@ -77,13 +97,14 @@ def warn_of(failures: Failures, found: Array | None, name: str) -> None:
 
 class Blame(NamedTuple):
     """Where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), which the run was after so many
-    steps at the latest, and what a function of the user's did."""
+    steps at the latest, what a function of the user's did, and records (m) on the way there."""
 
     last: Array
     bad: Array
     t: float
     steps: int = 1
     text: str = ""
+    trail: tuple[Array, ...] = ()
 
     @property
     def when(self) -> str:
@@ -91,7 +112,7 @@ class Blame(NamedTuple):
         return f"at t = {self.t:.6g} s" if self.steps <= 1 else f"by t = {self.t:.6g} s, {self.steps} steps after the record before"
 
 
-def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...]) -> str:
+def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...], strong: str) -> str:
     """Return why a run stopped being finite; ``turns`` is where in a state (n) angular velocities lie."""
     if found.text:
         return found.text
@@ -99,23 +120,26 @@ def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...
         turn = max((float(np.linalg.norm(found.last[i])) for i in turns), default=0.0)
         cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""
         return f"Newton's method did not converge in a step with h|ω| = {stop.dt * turn:.3g}{cut}; expected a smaller dt or gentler forces"
-    return "the motion diverges; expected a smaller dt or gentler forces"
+    return f"the motion diverges{f' under {strong}' * bool(strong)}; expected a smaller dt or gentler forces"
 
 
 def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     """Take the steps since the last good record again, on floats, by functions of the user's that raise NotFinite."""
+    trail: tuple[Array, ...]
     p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
-    bad, when, text = stop.bad, stop.t, ""
+    bad, when, text, trail = stop.bad, stop.t, "", ()
     try:
         with np.errstate(all="ignore"):
-            while process.compiled and left > 1:                               # as far as it goes well, a piece at a time
+            while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
                 again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
                 good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
+                trail = (*trail, *again[:good])[-TRAIL:]
                 if good:
                     t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
                 left -= good
                 if good < len(again):
                     bad, left = again[good], 1
+                    break
             plain.observe(t, 0.0, dt, p, last)
             y = last
             for k in range(left):
@@ -131,7 +155,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
         text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
-    return Blame(last, bad, when, 1, text)
+    return Blame(last, bad, when, 1, text, trail)
 
 
 def watched(system: ControlSystem) -> ControlSystem:

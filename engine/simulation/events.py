@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.integrate import Event
-from engine.model import Model
+from engine.model import Model, StateError
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.law import Called
 from engine.simulation.layout import Layout
@@ -130,7 +130,11 @@ class Watch:
         for i in np.flatnonzero(zeros):
             action = self.events[i].action
             given = q.copy(), v.copy()
-            answer = action(t, *given) if callable(action) else False if action == "stop" else None
+            try:
+                answer = action(t, *given) if callable(action) else False if action == "stop" else None
+            except Exception as error:
+                text = f"the callback of {self.names[i]} raised {type(error).__name__} at t = {t:.6g} s: {error}"
+                raise SimulationError(text) from error
             if answer is None and not (np.array_equal(given[0], q) and np.array_equal(given[1], v)):
                 raise SimulationError(f"the callback of {self.names[i]} changed its q or v and returned None; expected it to return (q, v)")
             if answer is False:
@@ -138,7 +142,10 @@ class Watch:
             elif answer is not None:
                 if not isinstance(answer, (tuple, list)) or len(answer) != 2:
                     raise SimulationError(f"the callback of {self.names[i]} returned {answer!r}; expected None, False or (q, v)")
-                q, v = model.normalized(answer[0]), model.checked("v", answer[1])
+                try:
+                    q, v = model.normalized(answer[0]), model.checked("v", answer[1])
+                except StateError as error:
+                    raise SimulationError(f"the callback of {self.names[i]} returned no state at t = {t:.6g} s: {error}") from None
         return (q, v) if on else None
 
 

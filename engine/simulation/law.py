@@ -14,7 +14,7 @@ from engine import ops
 from engine.checks import in_order, nearest, numbers, numeric, shown
 from engine.compiler.trace import name_of, pure
 from engine.model import Model
-from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError
+from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
@@ -40,8 +40,9 @@ class Law:
     delay : s, a multiple of the period: what it says at a tick acts so much later; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
-        (..., *shape) by name; besides t, q, v it may ask for parameters, ``model`` and ``gravity``. For controllers only. What it remembers
-        by itself is in no recording: a run that is resumed knows what it said last, and when it is asked next
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
+        For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
+        asked next
 
     With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
     ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and
@@ -165,12 +166,8 @@ class Called:
     def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
         """Return the result, the rate of its own state, and its memory from now on."""
         extra = {n: self._given(n, s, state, memory, count) for n in self.extra}
-        try:
+        with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
-        except Exception as error:
-            if s.q.dtype == object or isinstance(error, SimulationError):  # traced: the user's line is in the traceback
-                raise
-            raise SimulationError(f"{self.name} raised {type(error).__name__}: {error}") from error
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
         if not what:
             return result, None, memory

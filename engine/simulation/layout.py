@@ -25,6 +25,11 @@ class Layout:
             self.slices[name] = slice(self.n, self.n + size)
             self.n += size
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and [*self.shapes.items()] == [*other.shapes.items()]
+
+    __hash__ = None  # type: ignore[assignment]
+
     def split(self, x: Array) -> dict[str, Array]:
         """Return the arrays (..., *shape) of a vector (..., n)."""
         return {name: x[..., self.slices[name]].reshape(*x.shape[:-1], *shape) if shape else x[..., self.slices[name].start]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -105,7 +106,8 @@ class Live:
 
     It is asked for states and told what to do from any other thread; nothing of this makes it wait, and it makes nobody wait. What it is
     told holds from the next tick on. A machine that is too slow skips time: :attr:`rate` says how fast it goes. Event functions stop the
-    motion where they stop a run.
+    motion where they stop a run. A turn that fails is taken again, step by step, to the last state before; a law in plain Python is asked
+    again in it.
 
     >>> import engine
     >>> stone = engine.Builder("stone")
@@ -310,9 +312,18 @@ class Live:
                 return
 
     def _advance(self, steps: int) -> None:
-        self.state = self.simulator.step(self.state, steps, dict(self._new))
-        self._new.clear()
-        self.trace.append(self.state)
+        new, before = dict(self._new), self.state
+        try:
+            self.state = self.simulator.step(self.state, steps, new)
+        except SimulationError:
+            with contextlib.suppress(SimulationError):           # again one by one, to the last state before
+                for _ in range(steps - 1):
+                    self.state = self.simulator.step(self.state, 1, new)
+            raise
+        finally:
+            if self.state is not before:
+                self._new.clear()
+                self.trace.append(self.state)
 
     def _restart(self, parameters: Mapping[str, Array]) -> None:
         self.state, self.trace = self._begun(parameters)

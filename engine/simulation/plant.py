@@ -16,12 +16,12 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws, Unsolved
-from engine.dynamics.momentum_conservation import Tree, central_momentum, defect, momentum_rate, noted, with_momentum
+from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, noted, with_momentum
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
-from engine.simulation.component import Component, Context, Effect, SimulationWarning
+from engine.simulation.component import Component, Context, Effect, SimulationWarning, named
 from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointStops
@@ -151,7 +151,8 @@ class Plant:
             state = s.states.get(c.name, c.state)
             if c.memory.size:
                 update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
+                with named(c.name, s.q.dtype == object):
+                    memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)
@@ -371,10 +372,6 @@ class Plant:
             return s.v
         return self.constraints.struck(s.model, s.q, s.v, self.memories.split(before), self.memories.split(m))
 
-    def defect(self, z: Array) -> Array:
-        """Return what the steps' errors of momentum add up to (...), of states z (...), relative to the largest momentum so far."""
-        return defect(self.states.split(z)[DEFECT]).max(axis=-1)
-
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""
         if not self.conserved:
@@ -393,6 +390,8 @@ class Plant:
         signals: dict[str, Any] = {"vdot": vdot, "tau": sum(driven[1:], driven[0])}
         for c in self.components:
             e = effects[c.name]
+            if s.q.dtype != object:
+                e.require_finite(c.name, s, observed=True)
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         for name, y in rubbed.items():
@@ -404,11 +403,14 @@ class Plant:
 
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:
     """Return what a component does; where it is traced, one of the user's must do the same when it is called again."""
-    if type(c).__module__.startswith("engine."):
-        return c.act(s, state, memory, command)
+    traced = s.q.dtype == object
 
     @functools.wraps(c.act)
     def acting(q: Array) -> Effect:
-        return c.act(s, state, memory, command)
+        with named(c.name, traced):
+            return c.act(s, state, memory, command)
 
-    return pure(acting)(s.q)
+    found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)
+    if not traced:
+        found.require_finite(c.name, s)
+    return found

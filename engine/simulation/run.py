@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.compiler import machine
 from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.compiler.trace import Program, trace
@@ -19,6 +20,8 @@ from engine.simulation.layout import Layout
 Array = np.ndarray
 #: s: of the step by which a record's shapes are found on floats, wherever the example stands
 SHORT = 1e-9
+#: records before one that is not finite, from which steps are taken again to find out why
+TRAIL = 8
 #: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
 Kernel = Callable[..., Array]
 
@@ -28,7 +31,8 @@ class Diverged(Exception):
 
     Attributes
     ----------
-    data : the records (T, m) before it in its block; bad : the record (m) itself; t : its time, s; row : the rollout of a batch
+    data : the records (T, m) before it in its block, of a batch the last ones; bad : the record (m) itself; t : its time, s
+    row : the rollout of a batch
     steps, dt, begin, p, x : so many steps of dt lead to it from the last good state x (n), with parameters p, at the time ``begin``
     """
 
@@ -45,17 +49,27 @@ Failures = dict[tuple[int, ...], Diverged]
 class Process:
     """A step and an observation that can be run.
 
+    Attributes
+    ----------
+    together : whether a batch is computed as a whole, rows that failed too
+
     Parameters
     ----------
     step : ``step(t0, k, dt, p, x) -> x``, the state (n) after the k-th step from t0
     observe : ``observe(t0, k, dt, p, x)``, a record {"t": …, "x": x, …} of arrays by name
     compiled : whether they run as machine code; plain functions run one rollout at a time
     example : parameters p and a state x, of the right sizes
+    over : ``over(x)``, which of the states (..., n) stay as they are whatever is called next; none by default
+    where : ``where(x)``, what errors on floats say of a state (n) besides the time
     """
 
+    together = False
+
     def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
-                 example: tuple[Array, Array]) -> None:  # fmt: skip
+                 example: tuple[Array, Array], over: Callable[[Array], Array] | None = None,
+                 where: Callable[[Array], str] = lambda x: "") -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
+        self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
         self.n = len(example[1])
 
     @functools.cached_property
@@ -99,31 +113,37 @@ class Process:
         """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
 
         In a batch a rollout that is not finite any more is NaN from there on, and noted among the ``failures``; nothing of it is computed
-        in later calls, and all others are the same bits as without it.
+        in later calls, and all others are the same bits as without it. A SimulationError holds the records before it (``records``).
         """
         batch = x.shape[:-1]
-        on = np.isfinite(x).all(axis=-1) if batch else np.True_
-        if on.all():
-            new = self._records(counts, t0, k, dt, p, x)
-        else:
-            new = np.full((*batch, len(counts), self.record.n), np.nan)
-            new[..., 0] = t0 + (k + np.cumsum(counts)) * dt
-            if on.any():
-                new[on] = self._records(counts, t0, k, dt, np.broadcast_to(p, (*batch, p.shape[-1]))[on], x[on])
-                new[..., 0] = new[on][0, :, 0]
-        good = np.isfinite(new).all(axis=-1)
-        if good.all():
-            return new
+        on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
+        ended = None
+        all_of_it = on.all() or (self.together and on.any())
+        own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
+        try:
+            new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
+        except SimulationError as error:
+            ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
+        if not all_of_it:
+            some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
+            new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
+        new[~on, ..., 1:] = np.nan
+        good: Array = np.asarray(np.isfinite(new).all(axis=-1))
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]
-            stop = Diverged(data[:first] if not batch else data[:0], t0 + (k + counts[: first + 1].sum()) * dt, data[first].copy(),
+            before = data[max(first - TRAIL, 0) if batch else 0 : first].copy()
+            stop = Diverged(before, t0 + (k + counts[: first + 1].sum()) * dt, data[first].copy(),
                             int(counts[first]), dt, np.broadcast_to(p, (*batch, p.shape[-1]))[row], last.copy(), row)  # fmt: skip
             if not batch:
                 raise stop
             if failures is not None:
                 failures[stop.row] = stop
-        new[np.logical_or.accumulate(~good, axis=-1), 1:] = np.nan
+        if not good.all():
+            new[np.logical_or.accumulate(~good, axis=-1), 1:] = np.nan
+        if ended is not None:
+            ended.records = [new] if new.size else []
+            raise ended
         return new
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
@@ -132,19 +152,21 @@ class Process:
             return self.kernel(x.shape[:-1])(counts, t0, k, dt, p, x)
 
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-        """The same on floats, for one rollout; from a record that is not finite on nothing more is computed."""
+        """The same on floats, for one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""
         records: list[Array] = []
         try:
             for count in counts:
-                if records and not np.isfinite(records[-1]).all():
+                if records and (self.over(x) or not np.isfinite(records[-1]).all()):
                     records.append(records[-1])
                     continue
                 for _ in range(int(count)):
                     x, k = self.step(t0, k, dt, p, x), k + 1.0
                 records.append(self.record.join(self.observe(t0, k, dt, p, x)))
-        except SimulationError as error:
-            error.records = [np.array(records)] if records else []
-            raise
+        except Exception as error:
+            what = str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
+            stop = SimulationError(f"{what}, in the step from t = {t0 + k * dt:.6g} s{self.where(x)}")
+            stop.records = [np.array(records)] if records else []
+            raise stop from error
         return np.array(records)
 
     def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0,
@@ -153,7 +175,7 @@ class Process:
 
         Recorded are the state at first (unless ``start`` steps have been done already), after steps whose number is a multiple of
         ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is no multiple of dt.
-        Raises :class:`Diverged`, or notes it, as :meth:`advance`.
+        Raises :class:`Diverged`, or notes it, as :meth:`advance`; a SimulationError says after how many ``steps`` its last record is.
         """
         steps = duration / dt
         whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
@@ -169,7 +191,12 @@ class Process:
         done = start
         for i, j in pieces(last + 1 - before if start < whole or not start else 0):
             part = counts(i, j)
-            new = self.advance(part, 0.0, float(done), dt, p, x, failures)
+            try:
+                new = self.advance(part, 0.0, float(done), dt, p, x, failures)
+            except SimulationError as error:
+                if error.records:
+                    error.steps = done + int(part[: error.records[0].shape[-2]].sum())
+                raise
             done += int(part.sum())
             x = new[..., -1, 1 : 1 + self.n]
             yield new, done

@@ -23,7 +23,7 @@ from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
 from engine.simulation.plant import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, times
-from engine.simulation.run_header import checked_path, header_in, header_of, outcome, parameter_in, robot_in, too_short
+from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -85,6 +85,7 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
             raise SimulationError(text)
         p = step.plant.parameters.spread(parameters_in(step, recording), recording.batch)
         steps, finished, x = progress_in(step, recording)
+        how = ended_how(recording, steps)
     finished = finished or complete
     longer = duration is not None and checked_duration(duration) > known["duration"]
     if finished and not longer:
@@ -92,12 +93,17 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
         return path
     wanted = checked_duration(duration if duration is not None else known["duration"], step.dt)
     if steps < 0 or (finished and steps % int(known["record_every"])):
-        why = "by an event, or diverged" if steps < 0 else "between two records (its steps are no multiple of record_every)"
-        raise SimulationError(f"'{path}' ended {why}; expected a run that ended on its grid, or was interrupted")
+        raise SimulationError(f"'{path}' {how}; expected a run that ended on its grid, or was interrupted")
     if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
         return path
-    return written(step, path, lambda: Recorder.resume(path, header={"duration": wanted}), p, x, wanted, int(known["record_every"]),
-                   steps, progress, known)  # fmt: skip
+    known = {**known, "duration": wanted, **({"reasons": rows_of(known["reasons"])} if "reasons" in known else {})}
+    return written(step, path, lambda: Recorder.resume(path, header={n: known[n] for n in ("duration", "reasons") if n in known}), p, x,
+                   wanted, int(known["record_every"]), steps, progress, known)  # fmt: skip
+
+
+def rows_of(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the reasons that are of single rollouts of a batch: that of the whole is no longer true once it goes on."""
+    return {row: text for row, text in reasons.items() if row}
 
 
 def require_same(step: Step, path: Path, known: Mapping[str, Any]) -> None:
@@ -155,9 +161,9 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         if sum(new.shape[-2] for new in found):
             add(lambda recorder: recorder.append(*block(step, doubts, found, steps, finished)))
 
-    def end(why: Array | str | None) -> None:
-        """Write why it failed, if it did, and what was noted, to what is known of it from before."""
-        add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts))))
+    def end(why: Array | None, text: str = "") -> None:
+        """Write why rows, or all of it, failed, if they did, and what was noted, to what is known of it from before."""
+        add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts, text))))
 
     failures: Failures = {}
     doubts = Doubts(step.plant.model, step.plant.limited, dt, step.plant.contacts)
@@ -176,11 +182,11 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         except Diverged as stop:
             write([*held, stop.data], -1, True)
             text = ended(step, stop)
-            end(text)
+            end(None, text)
             raise SimulationError(f"{text} (recorded until then in '{path}')") from None
         except SimulationError as error:
-            write([*held, *error.records], -1, True)
-            end(str(error))
+            write([*held, *error.records], error.steps, error.steps < 0)       # on the grid it is gone on with like one that was killed
+            end(failed(step, failures, x.shape[:-1]), str(error))
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error
     warn_of(failures, why, f"'{step.plant.model.name}'")
     doubts.warn()

@@ -26,10 +26,11 @@ def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str,
             **({} if ground is None else {"ground": ground.tolist()})}  # fmt: skip
 
 
-def outcome(reason: Array | str | None, warnings: Sequence[str]) -> dict[str, Any]:
-    """Return the part of a file's header that is known in the end: why a run, or rollouts of a batch, failed, and what was noted."""
+def outcome(reason: Array | str | None, warnings: Sequence[str], whole: str = "") -> dict[str, Any]:
+    """Return the part of a file's header that is known in the end: why a run, or rollouts of a batch, failed, why a batch as a ``whole``
+    did, and what was noted."""
     rows = reason if isinstance(reason, np.ndarray) else np.array("" if reason is None else reason, dtype=object)
-    texts = {",".join(map(str, row)): str(text) for row, text in np.ndenumerate(rows) if text}
+    texts = {",".join(map(str, row)): str(text) for row, text in np.ndenumerate(rows) if text} | ({"": whole} if whole else {})
     return {**({"reasons": texts} if texts else {}), **({"warnings": list(warnings)} if warnings else {})}
 
 
@@ -119,12 +120,29 @@ def robot_in(recording: Recording) -> tuple[Model, tuple[float, ...], dict[str, 
 
 def too_short(recording: Recording, duration: float, option: str = "duration") -> str:
     """Return why a run cannot be resumed to last ``duration`` s, less than it has lasted or was to last; nothing where it can."""
-    last = float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
-    if duration < last - 1e-9 * recording.header["dt"]:
+    if duration < (last := last_time(recording)) - 1e-9 * recording.header["dt"]:
         return f"{option} is {duration:g} s, and '{recording.path}' holds {last:g} s already; expected a {option} from there on"
     if duration < (planned := recording.header["duration"]):
         return f"{option} is {duration:g} s, less than the {planned:g} s that '{recording.path}' was to last; expected at least that"
     return ""
+
+
+def last_time(recording: Recording) -> float:
+    """Return the time of the last record, s; 0 where there is none."""
+    return float(recording.read("t", len(recording) - 1)[0]) if len(recording) else 0.0
+
+
+def ended_how(recording: Recording, steps: int) -> str:
+    """Return how a run ended that cannot be made longer, in words; it had done so many ``steps`` then, −1 where it was not on its grid."""
+    h, last = recording.header, last_time(recording)
+    if text := h.get("reasons", {}).get(""):
+        return f"failed ({text})"
+    zeros = recording.read("events", len(recording) - 1)[0] if len(recording) and "events" in recording.columns else ()
+    if names := [name for name, zero in zip(h.get("event_names", ()), zeros, strict=False) if zero]:
+        return f"ended at t = {last:g} s, at a zero of {' and of '.join(names)}"
+    if steps >= 0:
+        return f"ended between two records of every {h['record_every']} steps, and the records of a longer run would fall elsewhere"
+    return f"ended with a step shorter than dt, at t = {last:g} s, and the steps of a longer run would fall elsewhere"
 
 
 def parameter_in(recording: Recording, name: str, x: Any) -> Array:
@@ -157,7 +175,7 @@ def outcome_in(recording: Recording) -> tuple[Array | str | None, tuple[str, ...
         return None, noted
     found = np.full(batch, "", dtype=object)
     try:
-        for row, text in texts.items():
+        for row, text in sorted(texts.items()):                                # of the whole, "", first
             found[tuple(int(k) for k in row.split(",") if k)] = text
     except (ValueError, IndexError):
         raise StorageError(f"header['reasons'] of '{recording.path}' speaks of rollout '{row:.20}'; expected one of {batch}") from None

@@ -30,7 +30,7 @@ from engine.simulation.component import Component, SimulationError, SimulationWa
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
-from engine.simulation.diagnosis import ended, failed, warn_of
+from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.doubts import Doubts, require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
@@ -140,7 +140,7 @@ class Simulator(Fixed):
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
-        self._step.simulator, self._process = self, self._step.process
+        self._process = self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
         self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.programs,
                           self._process.programs if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
@@ -306,8 +306,8 @@ class Simulator(Fixed):
         Raises
         ------
         StateError : the initial state is not what it should be
-        SimulationError : the state of a single rollout stopped being finite (names time and joint; its ``trajectory`` holds the states
-            before, or ``out`` does)
+        SimulationError : the state of a single rollout stopped being finite (names time and joint), or plain Python raised; its
+            ``trajectory`` holds the states before, or ``out`` does
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
@@ -327,8 +327,8 @@ class Simulator(Fixed):
             raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
         except SimulationError as error:
             if error.records:
-                found = self._trajectory(np.concatenate(error.records, axis=-2), p)
-                error.trajectory, error.records = dataclasses.replace(found, reason=str(error)), []
+                found, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
+                error.trajectory = dataclasses.replace(found, reason=failed_as_a_whole(self._step, failures, x.shape[:-1], str(error)))
             raise
         found = self._trajectory(data, p)
         for text in found.warnings:

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from engine.model import Model
 from engine.simulation.component import SimulationError
+from engine.simulation.form import Form
 from engine.simulation.step import Step
 
 Array = NDArray[np.float64]
 
 
 class Origin(NamedTuple):
-    """Where a state comes from: a record (..., m) of a step with parameters (..., p), so many steps after the time ``begun``."""
+    """Where a state comes from: a record (..., m) with parameters (..., p), so many steps after the time ``begun``; ``form`` says what lies
+    where in them."""
 
-    step: Step
+    form: Form
     record: Array
     parameters: Array
     begun: float
@@ -33,7 +35,7 @@ class Origin(NamedTuple):
     @property
     def x(self) -> Array:
         """The whole state (..., n)."""
-        return self.record[..., 1 : 1 + self.step.layout.n]
+        return self.record[..., 1 : 1 + self.form.whole.n]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +43,8 @@ class State:
     """A robot at one time of a simulation, or a batch of them: what :meth:`Simulator.step` goes on from.
 
     t, q and v may be replaced (``dataclasses.replace``), and q and v written into: a state is what it shows. A rollout of a batch that
-    failed begins anew where it is given q and v again, its wheels and controllers as they are at first.
+    failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or copied,
+    it is gone on with by any simulator of the same robot, with components, parameters and events of the same names.
 
     Attributes
     ----------
@@ -57,14 +60,14 @@ class State:
     @classmethod
     def of(cls, step: Step, record: Array, p: Array, begun: float, steps: int) -> State:
         """Return the state in a record (..., m), so many steps after the time ``begun``."""
-        origin, at = Origin(step, record, p, begun, steps), step.layout.slices
+        origin, at = Origin(step.form, record, p, begun, steps), step.layout.slices
         x = origin.x
         return cls(origin.t, x[..., at["q"]].copy(), x[..., at["v"]].copy(), origin)
 
     @functools.cached_property
     def _shown(self) -> dict[str, Array]:
         """What follows, by name."""
-        columns = self.origin.step.columns(self.origin.record.copy())
+        columns = self.origin.form.columns(self.origin.record.copy())
         for x in columns.values():
             if isinstance(x, np.ndarray):
                 x.flags.writeable = False
@@ -96,11 +99,12 @@ class State:
 
     def resumed(self, by: Step) -> tuple[Array, float, int]:
         """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
-        step, _, p, begun, steps = self.origin
-        model, ours = by.plant.model, step.plant.model
-        if step is not by and (model.labels("q") != ours.labels("q") or step.kinds != by.kinds):
-            raise SimulationError(f"the state is of a simulator of {step}; expected one of {by}, as start gives it")
-        x, at, moved = self.origin.x, step.layout.slices, self.t != self.origin.t
+        form, _, p, begun, steps = self.origin
+        model, at, x, moved = by.plant.model, by.layout.slices, self.origin.x, self.t != self.origin.t
+        if form is not by.form and not form.fits(by.form):
+            raise SimulationError(f"the state is of a simulator of {form}; expected one of {by.form}, as start gives it")
+        if form.events != by.form.events:                                      # others have seen nothing yet
+            x = by.prepare(p, np.concatenate([x[..., : at["events"].start], np.zeros((*x.shape[:-1], by.watch.memory.n))], axis=-1), self.t)
         if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
             return x, begun, steps
         if not np.isfinite(self.t):
@@ -114,7 +118,7 @@ class State:
         q, v = model.normalized(q[rows]), model.checked("v", v[rows], batched=True)
         kept = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1)
         x = x.copy()
-        x[rows] = step.prepare(p[rows], np.where(alive[rows][:, None], kept, step.begun(q, v, (len(q),))), float(self.t))
+        x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, by.begun(q, v, (len(q),))), float(self.t))
         return (x, float(self.t), 0) if moved else (x, begun, steps)
 
 

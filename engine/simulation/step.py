@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +15,9 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.simulation.asked import asked
 from engine.simulation.component import Context, SimulationError
 from engine.simulation.events import Watch
+from engine.simulation.form import Form
 from engine.simulation.layout import Layout
-from engine.simulation.plant import DEFECT, LASTING, OWN, Plant
+from engine.simulation.plant import LASTING, Plant
 from engine.simulation.run import Process
 from engine.simulation.surroundings import fingerprint
 
@@ -37,10 +37,7 @@ class Step:
     ----------
     layout : of the whole state x: q, v, the components' states and memories, and the events' memory
     functions : a fingerprint of what runs as plain Python: the actions of events, and all functions where they are not compiled
-    simulator : whose step it is, if it is one's: what is pickled in its place
     """
-
-    simulator: Any = None
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
         self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
@@ -64,20 +61,12 @@ class Step:
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
         self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
 
-    @property
-    def kinds(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """What a state consists of besides q and v, and what parameters there are: shapes by name."""
+    @functools.cached_property
+    def form(self) -> Form:
+        """What lies where in its records and states."""
         plant = self.plant
-        return {"state": plant.states.shapes, "memory": plant.memories.shapes, "parameters": plant.parameters.shapes}
-
-    def __repr__(self) -> str:
-        more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in OWN)
-        return f"'{self.plant.model.name}'" + (f" with {more}" if more else "")
-
-    def __reduce__(self) -> Any:
-        if self.simulator is None:
-            raise TypeError("a step of no simulator cannot be pickled")
-        return operator.attrgetter("_step"), (self.simulator,)
+        return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
+                    plant.parameters, tuple(self.watch.names))  # fmt: skip
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
@@ -131,26 +120,16 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        step, observe = (self.step, self.observe) if self.compiled else (self._placed(self.step), self._placed(self.observe))
-        return asked(Process(step, observe, self.compiled, example), self.plant, self.layout)
+        return asked(Process(self.step, self.observe, self.compiled, example, self.over, self._where), self.plant, self.layout)
 
     @functools.cached_property
     def plain(self) -> Step:
         """The same on floats."""
         return Step(self.plant, self.method, self.watch, self.dt, compiled=False)
 
-    def _placed(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function on floats whose errors say where they happened."""
-
-        def placed(t0: float, k: float, dt: float, p: Array, x: Array) -> Any:
-            try:
-                return f(t0, k, dt, p, x)
-            except ValueError as error:
-                a = self.layout.split(x)
-                q, v = (np.array2string(y, precision=6, threshold=20) for y in (a["q"], a["v"]))
-                raise SimulationError(f"{error}, in the step from t = {t0 + k * dt:.6g} s, q = {q}, v = {v}") from error
-
-        return placed
+    def _where(self, x: Array) -> str:
+        """Return the q and v of a state x (n), in words."""
+        return "".join(f", {n} = {np.array2string(self.layout.split(x)[n], precision=6, threshold=20)}" for n in ("q", "v"))
 
     # ------------------------------------------------------------ whole states and records
 
@@ -209,16 +188,14 @@ class Step:
         e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
         return self.layout.join({**a, "state": z, "events": e})
 
+    def over(self, x: Array) -> Array:
+        """Return which whole states (..., n) stay as they are: an event has stopped them."""
+        return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
+
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
         return self.watch.memory.split(x[..., self.layout.slices["events"]])
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
-        signals = self.process.record.split(records)
-        x = self.layout.split(signals.pop("x"))
-        states = {f"{n}.state": y for n, y in self.plant.states.split(x["state"]).items() if n not in OWN}
-        if self.plant.conserved:
-            states[DEFECT] = self.plant.defect(x["state"])
-        del signals["t"]
-        return {"q": x["q"], "v": x["v"], **states, **signals}
+        return self.form.columns(records)

@@ -13,6 +13,7 @@ import pytest
 import engine
 from engine import load_urdf
 from engine.cli.ending import interruptible
+from engine.interrupts import held
 from engine.viewer.draw.opengl import settle
 from tests.cli.commands import run, said
 
@@ -218,3 +219,43 @@ def test_ctrl_c_waits_for_what_must_not_be_torn():
         os.kill(os.getpid(), signal.SIGINT)
         done.append(1)
     assert done == []
+
+
+CUT = """
+import signal, sys
+from importlib.abc import MetaPathFinder
+from engine.cli.application import app
+
+class Cut(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.startswith(sys.argv[1]):
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Cut())
+app(["info", "meshed.urdf", "--meshes"])
+"""
+
+
+def test_ctrl_c_is_not_swallowed_where_an_import_is_tried(here):
+    """Trimesh catches whatever comes while it tries what it can do without."""
+    Path("a.stl").write_text("solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
+                             "endsolid a\n")  # fmt: skip
+    mesh = '<visual><geometry><mesh filename="a.stl"/></geometry></visual>'
+    Path("meshed.urdf").write_text(f'<robot name="a"><link name="a">{mesh}</link></robot>')
+    found = subprocess.run([sys.executable, "-c", CUT, "scipy.spatial"], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stderr) == (130, "engine: interrupted\n") and "wrong" not in found.stdout
+
+
+def test_ctrl_c_that_somebody_caught_comes_in_the_end():
+    """As readers of meshes do; and one that is held back comes then, once."""
+    for at_once in (True, False):
+        passed = []
+        with pytest.raises(KeyboardInterrupt), held(at_once):
+            try:
+                signal.raise_signal(signal.SIGINT)
+                passed.append("held")
+            except BaseException:
+                passed.append("caught")
+            passed.append("on")
+        assert passed == ["caught" if at_once else "held", "on"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -93,6 +93,15 @@ def test_the_handle_balances_and_its_middle_axis_is_the_stem(show):
     G = demo["T_HANDLE"]
     assert inertia.mass(G) == pytest.approx(0.52) and np.abs(inertia.first_moment(G)).max() < 1e-12
     assert G[0, 0] < G[1, 1] < G[2, 2] and np.abs(G - np.diag(np.diag(G))).max() < 1e-12
+    assert demo["looks"]().keys() == demo["BODIES"].keys()                     # each is in the film
+
+
+def test_each_method_has_a_line_of_its_own(show):
+    import runpy
+
+    demo = runpy.run_path(str(DEMOS / "integrators.py"))
+    for each in (demo["COLORS"], demo["MARKS"]):
+        assert each.keys() == engine.integrate.METHODS.keys() and len({*each.values()}) == len(each)
 
 
 @pytest.mark.parametrize("name", ["tracking", "drone_arm"])

@@ -1,6 +1,7 @@
 """What is compiled travels: models, robots, functions, simulators, trajectories are pickled and copied, used or not, to the same bits."""
 
 import copy
+import dataclasses
 import functools
 import multiprocessing
 import pickle
@@ -276,3 +277,30 @@ def test_an_error_of_a_run_brings_its_trajectory_along():
     error = explode(engine.Simulator(ARM, dt=1e-2))
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) and bits(again.trajectory.q) == bits(error.trajectory.q)
+
+
+def steered(gain=1.0, names=("go",), events=()):
+    """A simulator that cannot be pickled: its functions are lambdas."""
+    laws = Law(lambda t, q, v, state: (-gain * state, q), state=np.zeros(3))
+    wheels = [Motor(ARM.joints[0].name, name=name) for name in names]
+    return engine.Simulator(ARM, controller=laws, actuators=wheels, parameters={"mass.l1": 1.0}, events=events)
+
+
+@pytest.mark.parametrize("batch", [(), (2, 2)])
+def test_a_state_travels_without_its_simulator(batch):
+    """It is numbers; another simulator of the same goes on from it to the bit, and one that is not the same says so."""
+    first, second = steered(), steered()
+    state = first.step(first.start(np.full((*batch, 3), 0.1), np.ones(3), {"mass.l1": 2.0}), 20)
+    expected = first.step(state, 30)
+    for other in (pickle.loads(pickle.dumps(state)), copy.deepcopy(state), copy.copy(state)):
+        shown = [(x.q, x.vdot, x.tau, *x.signals.values()) for x in (other, state)]
+        assert other.t == state.t and bits(shown[0]) == bits(shown[1])
+        assert bits(second.step(other, 30).q) == bits(expected.q)
+        moved = second.step(dataclasses.replace(other, v=2.0 * state.v), 30)
+        assert bits(moved.q) == bits(first.step(dataclasses.replace(state, v=2.0 * state.v), 30).q)
+    flat = pickle.loads(pickle.dumps(state))
+    with pytest.raises(SimulationError, match=r"the state is of a simulator of '.*' with controller, mass.l1; expected one of '.*', as"):
+        arm_simulator().step(flat)
+    watched = steered(events=[high])
+    assert bits(watched.step(flat, 30).q) == bits(expected.q)                 # its events begin with it
+    assert bits(second.step(pickle.loads(pickle.dumps(watched.step(flat, 10))), 20).q) == bits(expected.q)

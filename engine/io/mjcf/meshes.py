@@ -19,6 +19,7 @@ from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
 from engine.io.mjcf.orientation import turned
 from engine.io.mjcf.settings import Settings
+from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
 from engine.model import Geometry
 from engine.spatial import inertia, se3
@@ -129,10 +130,8 @@ def enclosed(corners: Array, way: str) -> tuple[float, Array, Array]:
 
 def hull(node: Node, points: Array) -> tuple[Array, Array]:
     """Return the vertices and triangles of the convex hull of points, all turned outwards."""
-    from trimesh.convex import convex_hull
-
     try:
-        found = convex_hull(points)
+        found = trimesh().convex.convex_hull(points)
     except Exception as problem:  # whatever qhull says of flat ones
         raise node.error(f"the mesh has no convex hull ({short(type(problem).__name__)}); expected points that span a volume") from None
     return np.asarray(found.vertices), np.asarray(found.faces)

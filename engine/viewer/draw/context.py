@@ -7,6 +7,7 @@ from typing import Any
 
 import engine.viewer.draw.opengl as gl
 from engine.checks import require_packages
+from engine.interrupts import held
 from engine.viewer.scene.errors import ViewerError
 
 VERSION = (3, 3)
@@ -31,7 +32,8 @@ def open_window(visible: bool, **options: Any) -> Any:
         raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), "
                           "or engine.render(…, 'out.png')")  # fmt: skip
     try:
-        import pyglet.window
+        with held():                                             # its displays catch whatever comes while they try extensions
+            import pyglet.window
 
         config = made(double_buffer=True, major_version=VERSION[0], minor_version=VERSION[1], forward_compatible=True)
         window = pyglet.window.Window(visible=visible, config=config, **options)

@@ -1,0 +1,58 @@
+"""Who drives a motion apart: what acts so strongly that a step cannot follow it, found as the last states are looked at again on floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics
+from engine.simulation.actuators import Drive
+from engine.simulation.component import WILD, Component, Context, Effect
+from engine.simulation.law import Ticking
+from engine.simulation.plant import Plant
+
+Array = np.ndarray
+#: of what a velocity or a state is, or of 1: a change in one step that no method follows
+MOST = 1.0
+
+
+class Watched(Plant):
+    """A plant that notes, where it is asked on floats, who is too strong: who changes velocities, or a state of its own, the most.
+
+    Attributes
+    ----------
+    found : in words, who it is; "" as long as nobody is
+    """
+
+    def __init__(self, plant: Plant, dt: float) -> None:
+        vars(self).update(vars(plant))
+        self.dt, self.found, self._most = dt, "", MOST
+
+    def effects(self, s: Context, m: Array) -> dict[str, Effect]:
+        effects = super().effects(s, m)
+        if (np.abs(np.append(s.q, s.v)) <= WILD).all():
+            M = dynamics.crba(s.model, s.q)
+            for c in self.acting:
+                e = effects[c.name]
+                force = sum((s.jacobian(link).T @ F for link, F in e.wrenches.items()), np.zeros(len(s.v)))
+                force = force if e.tau is None else force + e.tau
+                self._note(c, s, "the velocities", np.linalg.lstsq(M, force)[0], s.v)
+                if e.rate is not None:
+                    self._note(c, s, "its state", e.rate, s.states[c.name])
+        return effects
+
+    def _note(self, c: Component, s: Context, what: str, rate: Any, x: Array) -> None:
+        """Take note of a component that changes x in a step by more than anybody did until now, as a share of x."""
+        share = float(self.dt * np.linalg.norm(rate) / max(float(np.linalg.norm(x)), 1.0))
+        if share > self._most:
+            self._most = share
+            self.found = f"{self._title(c)}, which would change {what} {share:.2g}-fold in a step"
+
+    def _title(self, c: Component) -> str:
+        """Return who acts by a component: the function of the user's where it is one, or where one commands it."""
+        if isinstance(c, Ticking):
+            return c.called.name
+        steered = self.controller is not None and c.command is not None
+        by = self.controller.called.name if self.controller is not None and steered else ""
+        return by if steered and isinstance(c, Drive) else f"{by} through '{c.name}'" if steered else f"'{c.name}'"
