@@ -142,10 +142,15 @@ class ContactLaws:
                 far[body.parent] = ops.maximum(far[body.parent], far[i] + ops.norm(body.placement[:3, 3]))
         return far
 
+    def seen(self, q: Array, v: Array, within: Any = 0.0) -> list[Touch]:
+        """Return where the pairs are at q (nq), in world axes, and how fast their gaps grow at v (nv): of those whose spheres are no farther
+        apart than ``within``, m, for each of the two."""
+        found = nearness(self.model, self.pairs, q, [within] * (len(self.model.bodies) + 1))
+        return self.touches(q, v, found, np.zeros(3))
+
     def gaps(self, q: Array) -> Array:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
-        found = nearness(self.model, self.pairs, q, [0.0] * (len(self.model.bodies) + 1))
-        return np.concatenate([t.gap for t in self.touches(q, np.zeros(self.model.nv), found, np.zeros(3))])
+        return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
         """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), the springs' energy."""
