@@ -143,8 +143,8 @@ class ContactLaws:
         return far
 
     def seen(self, q: Array, v: Array, within: Any = 0.0) -> list[Touch]:
-        """Return where the pairs are at q (nq), in world axes, and how fast their gaps grow at v (nv): of those whose spheres are no farther
-        apart than ``within``, m, for each of the two."""
+        """Return where the pairs are at q (nq), in world axes, and how fast their gaps grow at v (nv); ``within``, m, is by how much the
+        spheres around each of two may be larger that they are looked at."""
         found = nearness(self.model, self.pairs, q, [within] * (len(self.model.bodies) + 1))
         return self.touches(q, v, found, np.zeros(3))
 

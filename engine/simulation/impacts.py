@@ -42,8 +42,8 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Of all bounces, which follow each
     other ever faster, the one after which nothing opens at more than ``rest`` ends the run, with a warning: what lies still needs contacts.
-    Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed: shapes that
-    are found in each other end the run with an error.
+    Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed; shapes
+    that are found in each other end the run with an error.
 
     Parameters
     ----------
