@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, touch
 from engine.contact.point_law import velocity
 from engine.contact.touching import Touching, relative
@@ -26,14 +27,15 @@ class ContactLaws:
     Parameters
     ----------
     stiction : the speed that counts as rest, m/s
+    heavier : whether the model has other inertias than those that the pairs' mobilities are of
     """
 
-    def __init__(self, model: Model, pairs: list[Pair], stiction: float) -> None:
-        self.model, self.pairs, self.stiction = model, pairs, stiction
+    def __init__(self, model: Model, pairs: list[Pair], stiction: float, heavier: bool = False) -> None:
+        self.model, self.pairs, self.stiction, self.heavier = model, pairs, stiction, heavier
 
     def of(self, model: Model, values: Mapping[str, Any]) -> ContactLaws:
         """Return the laws of a model with other numbers, with parameters in place of those of surfaces."""
-        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction)
+        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
 
     @property
     def surfaces(self) -> set[str]:
@@ -54,7 +56,8 @@ class ContactLaws:
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
         been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        return Touching(axes, self.pairs, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
+        pairs = with_mobilities(self.model, self.pairs) if self.heavier else self.pairs
+        return Touching(axes, pairs, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""
