@@ -59,8 +59,8 @@ SIMULATION = (
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings"),
-    ("plant", "events", "controllers", "impacts", "trajectory"),
-    ("asked", "assembly"), ("step", "body_trajectory"),
+    ("plant", "events", "controllers", "trajectory"),
+    ("asked", "assembly", "impacts"), ("step", "body_trajectory"),
     ("diagnosis", "event_runs", "state", "linearization"),
     ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip

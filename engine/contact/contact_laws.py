@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.mobility import changes_inertia, with_mobilities
-from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, touch
+from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
 from engine.contact.point_law import velocity
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
@@ -120,12 +120,19 @@ class ContactLaws:
         return reach
 
     def passing(self, q: Array, v: Array, h: Any) -> Any:
-        """Return whether shapes that may have met before q (nq) move so far within h at v (nv) that one may have passed through another."""
-        reach = self.reach(v, h)
-        found = nearness(self.model, self.pairs, q, reach)
-        return functools.reduce(ops.logical_or, [
-            ops.logical_and(near, pair.size < reach[pair.a.body] + reach[pair.b.body])
-            for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, GROUNDS)], False)  # fmt: skip
+        """Return whether shapes that may have met before q (nq) move so far, relative to each other, within h at v (nv) that one may have
+        passed through another."""
+        root, T_W, still = {i: tree[0] for tree in self.model.trees for i in tree}, body_poses(self.model, q), v.copy()
+        drift: dict[int, Any] = {}                                             # of what floats, in world axes
+        for i in (i for i in self.model.roots if self.model.bodies[i].kind.floats):
+            own = self.model.bodies[i].v
+            drift[i], still[own.start + 3 : own.stop] = se3.rotation(T_W[i]) @ v[own][3:], 0.0
+        reach, passes = self.reach(still, h), False
+        for pair in (pair for pair in self.pairs if not isinstance(pair.a.shape, GROUNDS)):
+            a, b = (drift.get(root.get(s.body, -1), np.zeros(3)) for s in (pair.a, pair.b))
+            way = reach[pair.a.body] + reach[pair.b.body] + h * ops.norm(b - a)
+            passes = ops.logical_or(passes, ops.logical_and(spheres_apart(pair, T_W) <= way, pair.size < way))
+        return passes
 
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, Any]]]:

@@ -17,6 +17,7 @@ from engine.integrate import Event
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 from engine.simulation.contacts import Contacts
+from engine.simulation.events import Barrier
 
 Array = np.ndarray
 #: m: points no farther apart than this touch, where one of them does; and how deep the first is then, so that what touches at first counts
@@ -25,14 +26,6 @@ TOUCHES, FIRST = 1e-9, 1e-12
 FAR = 16.0 * float(np.finfo(float).eps)
 #: impacts that follow each other at once, at the most; and of the speeds, one that is rounding
 MOST, ROUNDED = 1000, 1e-12
-
-
-class Barrier(Event):
-    """A function that is nowhere to be zero or below: where it is, that counts, whatever it was before."""
-
-    def crosses(self, a: Any, b: Any) -> Any:
-        """Return whether a value that goes from a to b has come to zero. Traceable."""
-        return b <= 0.0
 
 
 def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1e-7) -> Event:
@@ -106,7 +99,7 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
              SimulationWarning)  # fmt: skip
         return False
 
-    return Barrier(least_gap, direction=-1, action=rebound, check=require_apart)
+    return Barrier(least_gap, direction=-1, action=rebound, check=require_apart, laws=laws)
 
 
 def touching(q: Array) -> Any:

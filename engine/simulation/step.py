@@ -15,6 +15,7 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.asked import asked
 from engine.simulation.component import Context, SimulationError
+from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, LASTING, OWN, Plant
@@ -69,6 +70,12 @@ class Step:
         """What a state consists of besides q and v, and what parameters there are: shapes by name."""
         plant = self.plant
         return {"state": plant.states.shapes, "memory": plant.memories.shapes, "parameters": plant.parameters.shapes}
+
+    def doubts(self, dt: float) -> Doubts:
+        """Return what notes what is wrong with a run in steps of dt."""
+        plant, watch = self.plant, self.watch
+        free = {} if any(callable(e.action) for e in watch.events) else plant.free
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free)
 
     def __repr__(self) -> str:
         more = ", ".join(n for shapes in self.kinds.values() for n in shapes if n not in OWN)
