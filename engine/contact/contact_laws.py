@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
-from engine.contact.point_law import velocity
+from engine.contact.point_law import kept_energy, velocity
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -38,6 +38,11 @@ class ContactLaws:
         return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
 
     @property
+    def pairs_here(self) -> list[Pair]:
+        """The pairs, with mobilities of this model."""
+        return with_mobilities(self.model, self.pairs) if self.heavier else self.pairs
+
+    @property
     def surfaces(self) -> set[str]:
         """The links whose surfaces may touch, the ground's "world"."""
         return {s.link for pair in self.pairs for s in (pair.a, pair.b)}
@@ -56,8 +61,7 @@ class ContactLaws:
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
         been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        pairs = with_mobilities(self.model, self.pairs) if self.heavier else self.pairs
-        return Touching(axes, pairs, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
+        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""
@@ -163,15 +167,15 @@ class ContactLaws:
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), the springs' energy."""
+        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), and of the springs' energy
+        what steps of h can give back."""
         found = self.nearness(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0
-        for t in self.touches(q, v, found, axes.about):
+        for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
             at += list(t.position)
             gap += list(t.gap)
-            energy = energy + 0.5 * t.pair.material.stiffness * sum(
-                part * ops.minimum(g, 0.0) ** 2 for g, part in zip(t.gap, t.share, strict=True))
+            energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
         return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip

@@ -235,7 +235,8 @@ class Trajectory:
         """Return kinetic and potential energy (..., T), J, of the robot and of what acts on it.
 
         Among the kinetic is that of the motors' rotors (of wheels, whose inertia is not known, it is left out), among the potential what
-        components say of it by a signal "energy": springs, gravity of a distant centre.
+        components say of it by a signal "energy": springs, gravity of a distant centre; and of the springs of contacts as much as steps
+        that do not resolve a blow can give back.
         """
         K, U = self._sum("energy")
         return K, sum(self._said("energy"), U)
