@@ -53,7 +53,7 @@ class Trajectory:
     failed : which rollouts (...) stopped being finite: their records are NaN from there on, or end before
     reason : of a batch in which some failed, why, in words (...), "" where they did not; of one that failed, why; else None
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
-    defect : what the errors of angular momentum of the steps until then add up to (..., T), relative to the largest momentum: an estimate of the
+    defect : what the errors of angular momentum of the steps until then add up to (..., T), relative to the largest: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
     names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
