@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, touch
-from engine.contact.point_law import velocity
+from engine.contact.mobility import changes_inertia, with_mobilities
+from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
+from engine.contact.point_law import kept_energy, velocity
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -26,14 +27,20 @@ class ContactLaws:
     Parameters
     ----------
     stiction : the speed that counts as rest, m/s
+    heavier : whether the model has other inertias than those that the pairs' mobilities are of
     """
 
-    def __init__(self, model: Model, pairs: list[Pair], stiction: float) -> None:
-        self.model, self.pairs, self.stiction = model, pairs, stiction
+    def __init__(self, model: Model, pairs: list[Pair], stiction: float, heavier: bool = False) -> None:
+        self.model, self.pairs, self.stiction, self.heavier = model, pairs, stiction, heavier
 
     def of(self, model: Model, values: Mapping[str, Any]) -> ContactLaws:
         """Return the laws of a model with other numbers, with parameters in place of those of surfaces."""
-        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction)
+        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
+
+    @property
+    def pairs_here(self) -> list[Pair]:
+        """The pairs, with mobilities of this model."""
+        return with_mobilities(self.model, self.pairs) if self.heavier else self.pairs
 
     @property
     def surfaces(self) -> set[str]:
@@ -54,7 +61,7 @@ class ContactLaws:
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
         been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        return Touching(axes, self.pairs, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
+        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""
@@ -117,12 +124,19 @@ class ContactLaws:
         return reach
 
     def passing(self, q: Array, v: Array, h: Any) -> Any:
-        """Return whether shapes that may have met before q (nq) move so far within h at v (nv) that one may have passed through another."""
-        reach = self.reach(v, h)
-        found = nearness(self.model, self.pairs, q, reach)
-        return functools.reduce(ops.logical_or, [
-            ops.logical_and(near, pair.size < reach[pair.a.body] + reach[pair.b.body])
-            for pair, near in zip(self.pairs, found.near, strict=True) if not isinstance(pair.a.shape, GROUNDS)], False)  # fmt: skip
+        """Return whether shapes that may have met before q (nq) move so far, relative to each other, within h at v (nv) that one may have
+        passed through another."""
+        root, T_W, still = {i: tree[0] for tree in self.model.trees for i in tree}, body_poses(self.model, q), v.copy()
+        drift: dict[int, Any] = {}                                             # of what floats, in world axes
+        for i in (i for i in self.model.roots if self.model.bodies[i].kind.floats):
+            own = self.model.bodies[i].v
+            drift[i], still[own.start + 3 : own.stop] = se3.rotation(T_W[i]) @ v[own][3:], 0.0
+        reach, passes = self.reach(still, h), False
+        for pair in (pair for pair in self.pairs if not isinstance(pair.a.shape, GROUNDS)):
+            a, b = (drift.get(root.get(s.body, -1), np.zeros(3)) for s in (pair.a, pair.b))
+            way = reach[pair.a.body] + reach[pair.b.body] + h * ops.norm(b - a)
+            passes = ops.logical_or(passes, ops.logical_and(spheres_apart(pair, T_W) <= way, pair.size < way))
+        return passes
 
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, Any]]]:
@@ -142,21 +156,26 @@ class ContactLaws:
                 far[body.parent] = ops.maximum(far[body.parent], far[i] + ops.norm(body.placement[:3, 3]))
         return far
 
+    def seen(self, q: Array, v: Array, within: Any = 0.0) -> list[Touch]:
+        """Return where the pairs are at q (nq), in world axes, and how fast their gaps grow at v (nv); ``within``, m, is by how much the
+        spheres around each of two may be larger that they are looked at."""
+        found = nearness(self.model, self.pairs, q, [within] * (len(self.model.bodies) + 1))
+        return self.touches(q, v, found, np.zeros(3))
+
     def gaps(self, q: Array) -> Array:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
-        found = nearness(self.model, self.pairs, q, [0.0] * (len(self.model.bodies) + 1))
-        return np.concatenate([t.gap for t in self.touches(q, np.zeros(self.model.nv), found, np.zeros(3))])
+        return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), the springs' energy."""
+        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), and of the springs' energy
+        what steps of h can give back."""
         found = self.nearness(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0
-        for t in self.touches(q, v, found, axes.about):
+        for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
             at += list(t.position)
             gap += list(t.gap)
-            energy = energy + 0.5 * t.pair.material.stiffness * sum(
-                part * ops.minimum(g, 0.0) ** 2 for g, part in zip(t.gap, t.share, strict=True))
+            energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
         return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip

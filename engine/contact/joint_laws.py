@@ -8,13 +8,14 @@ order, towards the end where it is stiffer than the step, which damps it. The we
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import ops
 from engine.contact.hunt_crossley import lasts, normal_impulse, weight
+from engine.contact.mobility import changes_inertia, inverse_inertia
 from engine.dynamics.crba import crba
 from engine.model import Model
 
@@ -52,8 +53,8 @@ class Row(NamedTuple):
     high: float
     speed: float
     effort: float
-    mobility: float
-    agility: float
+    mobility: Any
+    agility: Any
 
     @property
     def acts(self) -> bool:
@@ -98,6 +99,15 @@ def mobilities(model: Model) -> tuple[Array, Array]:
         every = np.array([np.abs(np.diag(np.linalg.pinv(crba(model, q), hermitian=True))) for q in some])
         MOBILITIES[model] = every[0], every.max(axis=0)
     return MOBILITIES[model]
+
+
+def rows_on(model: Model, rows: list[Row], values: Iterable[str]) -> list[Row]:
+    """Return the rows of a model in which parameters of those names stand: their agility is in proportion to their mobility."""
+    if not changes_inertia(values):
+        return rows
+    inverse = inverse_inertia(model)
+    found = [r.ratio**2 * inverse[r.j, r.j] for r in rows]
+    return [r._replace(mobility=w, agility=w * (r.agility / r.mobility)) for r, w in zip(rows, found, strict=True)]
 
 
 class Rub(NamedTuple):
@@ -176,32 +186,34 @@ class JointLaws:
     Parameters
     ----------
     slow : the speed, rad/s or m/s, that counts as rest
-    stiffness : of a stop, N·m/rad (N/m), for each row
+    stiffness : of a row's stops, N·m/rad (N/m)
     dissipation : of a stop, s/rad (s/m)
     varied : names of parameters that count instead of the rows' own losses, "damping.JOINT" and "friction.JOINT"
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
     >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
-    >>> law = JointLaws([row], 1e-5, [0.0], 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
+    >>> law = JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
     >>> law.impulse(np.ones(1))[0].round(9)
     array([-0.003])
     """
 
-    def __init__(self, rows: list[Row], slow: float, stiffness: list[float], dissipation: float, varied: frozenset[str] = NONE) -> None:
+    def __init__(self, rows: list[Row], slow: float, stiffness: Callable[[Row], Any], dissipation: float,
+                 varied: frozenset[str] = NONE) -> None:  # fmt: skip
         self.rows, self.slow, self.stiffness, self.dissipation, self.varied = rows, slow, stiffness, dissipation, varied
 
-    def of(self, values: Mapping[str, Any]) -> JointLaws:
-        """Return the laws with parameters in place of the rows' losses."""
+    def of(self, model: Model, values: Mapping[str, Any]) -> JointLaws:
+        """Return the laws of a model with other numbers, with parameters in place of the rows' losses."""
         rows = [r._replace(**{n: values[name] for n in LOSSES if (name := f"{n}.{r.joint}") in self.varied and name in values})
-                for r in self.rows]  # fmt: skip
+                for r in rows_on(model, self.rows, values)]  # fmt: skip
         return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
 
     def step(self, h: Any, before: Array, q: Array, free: Array) -> Rubbing:
         """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv)."""
         rubs = []
-        for r, k in zip(self.rows, self.stiffness, strict=True):
-            rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, k, self.dissipation))
+        for r in self.rows:
+            rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, self.stiffness(r),
+                            self.dissipation))  # fmt: skip
         return Rubbing(rubs, self.slow, len(free))
 
 

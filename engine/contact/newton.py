@@ -68,7 +68,7 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
     >>> from engine.contact.joint_laws import JointLaws, Row
     >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
     >>> free = np.array([1e-3])
-    >>> v, found = minimum(np.array([[2.0]]), free, JointLaws([row], 1e-5, [0.0], 0.0).step(1e-3, free, np.zeros(1), free), free)
+    >>> v, found = minimum(np.array([[2.0]]), free, JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, free, np.zeros(1), free), free)
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
     (True, True)
     """

@@ -177,10 +177,13 @@ def noted(sums: Array, moved: Array) -> Array:
 
 
 def defect(sums: Array) -> Array:
-    """Return the larger of what the steps' errors (..., 4) of angular and linear momentum add up to, relative to the largest momentum so
-    far: (...)."""
-    sizes = np.sqrt(sums[..., 1::2])
-    return np.divide(sums[..., ::2], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0).max(axis=-1)
+    """Return what the steps' errors (..., 4) of the angular momentum about the centre of mass add up to (...), relative to the largest so far.
+
+    Those of the linear momentum do not count: a tree that flies faster moves the same within itself, and all that steps miss of a momentum
+    that is the same in the world is how far the frame turns in which they see it, which the projection takes off to rounding.
+    """
+    sizes = np.sqrt(sums[..., 1])
+    return np.divide(sums[..., 0], sizes, out=np.zeros(sizes.shape), where=sizes != 0.0)
 
 
 # ---------------------------------------------------------------- trees that are one

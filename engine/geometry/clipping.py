@@ -57,14 +57,14 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
         return points_of([(middle, n, gap)])
     missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
     (x, _, g), *others = points
-    first, *rest = shares(sides_a, sides_b, of_a, of_b)
+    first, *rest = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
     return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *rest])
 
 
-def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array) -> list[Any]:
+def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, most: Any) -> list[Any]:
     """Return how many points each corner of a common part counts as: by the lengths l of the sides beside it, the one that begins there
     and the one that ends there, (l_k + l_j)/2 of all; together 1 + (n − 1) P/P_full, with the part's perimeter P over that of the smaller
-    face, and n = 2 for edges and 4 for faces.
+    face, and n = 2 for edges and 4 for faces, ``most``.
     """
     weights = []
     for sides, others in ((sides_a, sides_b), (sides_b, sides_a)):
@@ -73,8 +73,8 @@ def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array) -
             before = side.length if len(sides) == 2 else ops.where(side.cut < 0.0, sides[k - 1].length, cut)
             weights.append(ops.where(side.there, 0.5 * (side.length + before), 0.0))
     full = [sum(ops.norm(c - d) for c, d in zip(face, np.roll(face, -1, axis=0), strict=True)) for face in (of_a, of_b) if len(face) > 1]
-    total, corners = sum(weights), max(1, min(4, len(of_a) or 4, len(of_b) or 4))
-    count = 1.0 + (corners - 1.0) * ops.minimum(total / ops.maximum(functools.reduce(ops.minimum, full), 1e-300), 1.0)
+    total = sum(weights)
+    count = 1.0 + (most - 1.0) * ops.minimum(total / ops.maximum(functools.reduce(ops.minimum, full), 1e-300), 1.0)
     return [count * w / ops.maximum(total, 1e-300) for w in weights]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +24,16 @@ class Face(NamedTuple):
     ----------
     corners : (k, 3), m, in order; several may be one
     normal : (3), of its plane, of any length; a segment's and a point's is the direction, square to the segment
+    counts : as how many points all of it carries: a face four, an edge two, and so a strip along a round side
     """
 
     corners: Array
     normal: Array
+    counts: Any
 
     def placed(self, R: Array, p: Array) -> Face:
         """Return the face in the frame in which its own has the rotation R and the position p."""
-        return Face(self.corners @ R.T + p, R @ self.normal)
+        return Face(self.corners @ R.T + p, R @ self.normal, self.counts)
 
 
 def face(shape: Shape, d: Array) -> Face:
@@ -47,9 +49,9 @@ def face(shape: Shape, d: Array) -> Face:
     if isinstance(shape, Hull):
         return hull_face(shape, d)
     if isinstance(shape, Capsule):
-        return Face(0.5 * shape.length * np.array([-Z, Z]), d - d[2] * Z)
+        return Face(0.5 * shape.length * np.array([-Z, Z]), d - d[2] * Z, 2.0)
     assert isinstance(shape, (Ellipsoid, Sphere))
-    return Face(shape.core(d)[None], d)
+    return Face(shape.core(d)[None], d, 1.0)
 
 
 def box_face(half: Array, d: Array) -> Face:
@@ -63,7 +65,7 @@ def box_face(half: Array, d: Array) -> Face:
     normal = choose(*np.eye(3))
     out = ops.where(d @ normal < 0.0, -1.0, 1.0) * choose(*sides)
     u, v = choose(sides[1], sides[2], sides[0]), choose(sides[2], sides[0], sides[1])
-    return Face(np.array([out + u + v, out - u + v, out - u - v, out + u - v]), normal)
+    return Face(np.array([out + u + v, out - u + v, out - u - v, out + u - v]), normal, 4.0)
 
 
 def cylinder_face(shape: Cylinder, d: Array) -> Face:
@@ -74,7 +76,7 @@ def cylinder_face(shape: Cylinder, d: Array) -> Face:
     end = [up + r * c for c in (out, side, -out, -side)]
     strip = [r * out + s * STRIP * r * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
     lies = abs(d[2]) < radial
-    return Face(ops.where(lies, np.array(strip), np.array(end)), ops.where(lies, out, Z))
+    return Face(ops.where(lies, np.array(strip), np.array(end)), ops.where(lies, out, Z), ops.where(lies, 2.0, 4.0))
 
 
 def hull_face(shape: Hull, d: Array) -> Face:
@@ -92,4 +94,4 @@ def hull_face(shape: Hull, d: Array) -> Face:
     c = x[:-1] - x[0]
     square = np.sum([ops.cross(c[i], c[i + 1]) for i in range(1, CORNERS - 1)], axis=0)
     normal, _ = unit(square, d, 1e-6 * shape.bounding_radius**2)
-    return Face(x[:-1], ops.where(normal @ d > 0.5, normal, d))
+    return Face(x[:-1], ops.where(normal @ d > 0.5, normal, d), 4.0)

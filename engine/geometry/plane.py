@@ -57,12 +57,11 @@ def feet(shape: Shape, T: Array, up: Array) -> list[Array]:
 
 
 def cylinder_feet(shape: Cylinder, R: Array, p: Array, up: Array) -> list[Array]:
-    """Return the lowest points of both rims, and two of the lower rim, a third of a turn to the sides."""
+    """Return the lowest points of both rims, and three more of the lower rim, a quarter of a turn apart: all on which it stands upright."""
     axis, rise = R[:, 2], R[:, 2] @ up
     end = ops.where(rise < 0.0, 0.5, -0.5) * shape.length * axis               # the center of the lower end
     down, _ = unit(rise * axis - up, R[:, 0], 1e-12)
     side = ops.cross(axis, down)
-    legs = [-0.5 * down + s * np.sqrt(0.75) * side for s in (-1.0, 1.0)]
-    return [p + end + shape.radius * down, p - end + shape.radius * down, *(p + end + shape.radius * leg for leg in legs)]
+    return [p + end + shape.radius * down, p - end + shape.radius * down, *(p + end + shape.radius * leg for leg in (side, -down, -side))]
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest, number, numbers, shown, warn
-from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, number_of_points
-from engine.dynamics import crba, jacobian
+from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
 from engine.integrate import Method
@@ -119,8 +118,8 @@ class Contacts:
         chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:
             require_touchable(model, name, placed[name])
-        inverse = np.linalg.pinv(crba(model, model.neutral()), hermitian=True)
-        moves = {s.link: mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
+        inverse = inverse_inertia(model)
+        moves = {s.link: shape_mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
         count = sum(len(placed.get(a, [0])) * len(placed[b]) for a, b in chosen)
         if count > MOST_PAIRS:
             raise ContactError(f"contacts of '{model.name}' have {count} pairs of shapes; expected {MOST_PAIRS} at most: name the pairs")
@@ -266,17 +265,6 @@ def require_fine(pair: Pair) -> None:
         warn(f"{pair.name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
              f"{min(field.spacing):.3g} m; its corners alone are looked at, or the ground under its middle, and summits between them are "
              "not seen; expected smaller shapes, where that matters", SimulationWarning)  # fmt: skip
-
-
-def mobility(model: Model, inverse: Array, s: Placed) -> float:
-    """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions, in the neutral configuration,
-    with M⁻¹ there."""
-    if s.body < 0:
-        return 0.0
-    link = next(n.name for n, (body, T) in zip(model.links, model.carrier, strict=True) if body == s.body and (np.eye(4) == T).all())
-    J = jacobian(model, model.neutral(), link, "world_aligned", s.center)[3:]
-    w = float(np.trace(J @ inverse @ J.T)) / 3.0
-    return 2.0 ** np.round(np.log2(w)) if w > 0.0 else 0.0                     # about: so that few programs serve many pairs
 
 
 def neighbours(model: Model, a: str, b: str) -> bool:

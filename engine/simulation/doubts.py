@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from engine.checks import warn
 from engine.contact import ContactLaws
+from engine.dynamics.momentum_conservation import Tree, central_momentum, with_momentum
 from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
+from engine.spatial import quaternion
 
 Array = np.ndarray
 #: velocities and accelerations, in SI units, that are none
@@ -25,8 +28,8 @@ REST = 1e-9
 FEW, SHARE, SLOW = 10, 0.4, 1e-3
 #: rad in a step: a base that turns farther changes its velocity as much by turning
 SPUN = 0.3
-#: what the steps' errors of momentum may add up to, relative to the largest momentum
-ERROR = 0.01
+#: what the steps' errors of momentum may add up to, relative to the largest momentum; rows of a batch whose momentum is looked at
+ERROR, ROWS = 0.01, 8
 
 
 def depths(model: Model, q: Array) -> dict[str, tuple[Array, float]]:
@@ -67,6 +70,29 @@ def neighbourly(v: Array) -> Array:
         return np.sqrt(sum(squares[..., k : k + n, :] for k in range(3)) / counts)
 
 
+def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tuple[float, list[int]]]:
+    """Return, by the roots of trees that may meet (−1: what does not float), half of how thick the thinnest is that what floats there may
+    pass through, m, and which points those pairs have."""
+    root = {i: tree[0] for tree in model.trees for i in tree if model.bodies[tree[0]].kind.floats}
+    found: dict[tuple[int, int], tuple[float, list[int]]] = {}
+    first = 0
+    for pair in laws.pairs if laws else ():
+        a, b = (root.get(s.body, -1) for s in (pair.a, pair.b))
+        if a != b and {a, b} & {pair.a.body, pair.b.body} - {-1} and not isinstance(pair.a.shape, Plane):
+            size, points = found.get((a, b), (np.inf, []))
+            found[a, b] = min(size, pair.size), [*points, *range(first, first + pair.points)]
+        first += pair.points
+    return found
+
+
+def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
+    """Return the velocity (..., 3) of a floating root's origin, in world axes, of states (..., nq) and (..., nv); of none (−1) zero."""
+    if root < 0:
+        return np.zeros((*v.shape[:-1], 3))
+    body = model.bodies[root]
+    return quaternion.rotate(q[..., body.q][..., :4], v[..., body.v][..., 3:]) @ body.placement[:3, :3].T
+
+
 class Doubts:
     """What is noted of a run's records, block by block.
 
@@ -75,17 +101,18 @@ class Doubts:
     limited : whether the joints' stops hold
     dt : s
     contacts : whose depths are looked at
+    meeting : of ideal impacts
+    free : trees whose momentum is no state, and how many entries of it nothing outside changes
     """
 
-    def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None) -> None:
-        self.model, self.dt, self.limited = model, dt, limited
+    def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
+                 free: Mapping[Tree, int] | None = None) -> None:  # fmt: skip
+        self.model, self.dt, self.limited, self.free = model, dt, limited, free or {}
+        self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
-        self.thin: dict[int, float] = {}                                       # by floating body: half of the thinnest that it may meet
-        for pair in contacts.pairs if contacts else ():
-            for s in (pair.a, pair.b):
-                if s.body >= 0 and model.bodies[s.body].kind.floats and not isinstance(pair.a.shape, Plane):
-                    self.thin[s.body] = min(pair.size, self.thin.get(s.body, np.inf))
+        self.thin = thinnest(model, contacts or meeting)
+        self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
         self.allowed: dict[str, float] = {}                                    # by joint: as far as it may be beyond its limits
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
@@ -137,18 +164,54 @@ class Doubts:
                 return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
-            for body, size in self.thin.items():
-                way = self.dt * np.linalg.norm(v[..., self.model.bodies[body].v][..., 3:], axis=-1)
-
-                def passes_by(k: tuple[int, ...], way: Array = way, size: float = size, body: int = body) -> str:
-                    return (f"joint '{model.bodies[body].joint.name}' goes {way[k]:.3g} m in a step, by shapes that are {2.0 * size:.3g} m "
-                            "thick, and may pass through; expected a smaller dt")  # fmt: skip
-
-                self._note(f"thin {body}", np.asarray(way > size), t, passes_by)
             self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             defect = columns["defect"]
             self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
+        self._pass_by(t, q, v, columns.get("contacts.gap"))
+        self._drift(t, q, v)
+
+    def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
+        """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far
+        as it goes until the next record. Gaps (..., T, points) are those of contacts, if there are any."""
+        for (a, b), (size, points) in self.thin.items():
+            speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
+            fast = self.dt * speed > self.most * size
+            if gaps is not None and fast.any():
+                fast &= gaps[..., points].min(axis=-1) <= speed * np.diff(t, prepend=t[0] - self.dt, append=t[-1] + self.dt).max()
+
+            def passes(k: tuple[int, ...], speed: Array = speed, size: float = size, a: int = a, b: int = b) -> str:
+                one, other = (f"joint '{self.model.bodies[i].joint.name}'" if i >= 0 else "" for i in (max(a, b), min(a, b)))
+                return (f"{one} goes {self.dt * speed[k]:.3g} m in a step{f', relative to {other}' if other else ''}, by shapes that are "
+                        f"{2.0 * size:.3g} m thick, and may pass through; expected a smaller dt")  # fmt: skip
+
+            self._note(f"thin {a} {b}", fast, t, passes)
+
+    def _drift(self, t: Array, q: Array, v: Array) -> None:
+        """Note where a tree's momentum, which nothing outside changes, is another at the end of some records (..., T) than at first.
+
+        By how much, relative to the momenta of its parts, is about by how much attitude and energy are off. Of a batch a few rows are
+        looked at.
+        """
+        if not self.free:
+            return
+        first, last = ([(x[k], u[k]) for x, u in zip(q.reshape(-1, *q.shape[-2:]), v.reshape(-1, *v.shape[-2:]), strict=True)][:ROWS]
+                       for k in (0, -1))  # fmt: skip
+        self.began = self.began or [[central_momentum(self.model, tree, x, u) for tree in self.free] for x, u in first]
+        off = np.zeros(math.prod(q.shape[:-2]))
+        for k, ((x, u), began) in enumerate(zip(last, self.began, strict=True)):
+            for (tree, n), P in zip(self.free.items(), began, strict=True):
+                kept = np.concatenate([P[:n], central_momentum(self.model, tree, x, u)[n:]])
+                errors = with_momentum(self.model, tree, x, u, kept)[2].reshape(2, 2)        # beside the sizes, squared
+                off[k] = max([off[k], *(error / np.sqrt(size) for error, size in errors if error > 0.0)])
+        rows, where = off.reshape(q.shape[:-2]), np.zeros(q.shape[:-1], dtype=bool)
+        where[..., -1] = rows > ERROR
+
+        def drifts(k: tuple[int, ...]) -> str:
+            return (f"the momentum, which nothing outside changes, is {rows[k[:-1]]:.2g} of it off (dt = {self.dt:g} s), and energy and "
+                    "attitude are about as far; expected a smaller dt")  # fmt: skip
+
+        self._note("drift", where, t, drifts)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str]) -> None:
         """Note that something is so in records (..., T); ``text`` says it of one of them."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine import ops
+from engine.contact import ContactLaws
 from engine.integrate import Event
 from engine.model import Model, StateError
 from engine.simulation.component import Context, SimulationError
@@ -16,6 +18,22 @@ from engine.simulation.law import Called
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Barrier(Event):
+    """A function that is nowhere to be zero or below: where it is, that counts, whatever it was before.
+
+    Attributes
+    ----------
+    laws : of what meets there, by an ideal impact
+    """
+
+    laws: ContactLaws | None = None
+
+    def crosses(self, a: Any, b: Any) -> Any:
+        """Return whether a value that goes from a to b has come to zero. Traceable."""
+        return b <= 0.0
 
 
 class Watch:
@@ -45,7 +63,12 @@ class Watch:
     @property
     def rebounds(self) -> bool:
         """Whether one is an ideal impact, of :func:`engine.impact`."""
-        return any(getattr(e.action, "__module__", "") == "engine.simulation.impacts" for e in self.events)
+        return self.meeting is not None
+
+    @property
+    def meeting(self) -> ContactLaws | None:
+        """The laws of what meets by ideal impacts, of the first event that is one."""
+        return next((e.laws for e in self.events if isinstance(e, Barrier)), None)
 
     def values(self, s: Context) -> Array:
         """Return the functions' values. Traceable."""

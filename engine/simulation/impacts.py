@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +12,18 @@ from engine.checks import number, warn
 from engine.contact import ContactError, ContactLaws
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics import crba
+from engine.dynamics.kinematics import body_poses
 from engine.integrate import Event
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 from engine.simulation.contacts import Contacts
+from engine.simulation.events import Barrier
 
 Array = np.ndarray
 #: m: points no farther apart than this touch, where one of them does; and how deep the first is then, so that what touches at first counts
 TOUCHES, FIRST = 1e-9, 1e-12
+#: of the coordinates: a gap that is rounding, as far from the world's origin
+FAR = 16.0 * float(np.finfo(float).eps)
 #: impacts that follow each other at once, at the most; and of the speeds, one that is rounding
 MOST, ROUNDED = 1000, 1e-12
 
@@ -30,7 +35,8 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Of all bounces, which follow each
     other ever faster, the one after which nothing opens at more than ``rest`` ends the run, with a warning: what lies still needs contacts.
-    Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed.
+    Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed; shapes
+    that are found in each other end the run with an error.
 
     Parameters
     ----------
@@ -40,7 +46,7 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     Raises
     ------
-    ContactError : a restitution that is none, and what :meth:`Contacts.bind` refuses; at the start of a run, shapes in each other
+    ContactError : a restitution that is none, and what :meth:`Contacts.bind` refuses; in a run, shapes in each other
 
     Examples
     --------
@@ -67,16 +73,20 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
     laws = contacts.bind(model)
 
     def least_gap(t: float, q: Array, v: Array) -> Array:
-        return functools.reduce(ops.minimum, laws.gaps(q)) + FIRST
+        """The least gap, and a little, of what closes; of what opens, or lies still, one that is rounding is none."""
+        slow, near = -2.0 * ROUNDED * ops.largest(v), 2.0 * touching(q)
+        gaps = [ops.where(rate < slow, gap + FIRST, gap + near) for s in laws.seen(q, v) for gap, rate in zip(s.gap, s.before, strict=True)]
+        return functools.reduce(ops.minimum, gaps)
 
-    def require_apart(q: Array) -> None:
+    def require_apart(q: Array, when: str = "at the start") -> None:
         for row in q.reshape(-1, model.nq):
             gaps = np.asarray(laws.gaps(row), dtype=float)
-            if gaps.min() < -TOUCHES:
-                raise ContactError(f"'{laws.names[int(gaps.argmin())]}' overlap by {-gaps.min():.3g} m at the start; expected shapes that "
+            if gaps.min() < -touching(row):
+                raise ContactError(f"'{laws.names[int(gaps.argmin())]}' overlap by {-gaps.min():.3g} m {when}; expected shapes that "
                                    "touch at most, as an impact happens where they meet")  # fmt: skip
 
     def rebound(t: float, q: Array, v: Array) -> tuple[Array, Array] | bool:
+        require_apart(q, f"at t = {t:.6g} s")
         J, M, after = normal_rows(laws, q), crba(model, q), v
         for _ in range(MOST):
             closing = J @ after < -ROUNDED * np.abs(v).max(initial=0.0)
@@ -89,19 +99,23 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
              SimulationWarning)  # fmt: skip
         return False
 
-    return Event(least_gap, direction=-1, action=rebound, check=require_apart)
+    return Barrier(least_gap, direction=-1, action=rebound, check=require_apart, laws=laws)
+
+
+def touching(q: Array) -> Any:
+    """Return how far apart, m, points at most are at q (nq) that touch. Traceable."""
+    return TOUCHES + FAR * ops.largest(q)
 
 
 def normal_rows(laws: ContactLaws, q: Array) -> Array:
     """Return the rows J (points, nv) of the rates J v at which the gaps of points that touch at q (nq) open."""
-    model, none = laws.model, np.zeros(laws.model.nv)
-    found = laws.nearness(q, none, 0.0)
-    axes = WorldAxes(model, q, found.poses, np.zeros(3), frozenset(range(model.nv)))
+    near = touching(q)
+    axes = WorldAxes(laws.model, q, body_poses(laws.model, q), np.zeros(3), frozenset(range(laws.model.nv)))
     rows = []
-    for t in laws.touches(q, none, found, axes.about):
+    for t in laws.seen(q, np.zeros(laws.model.nv), near):
         J = axes.relative(t.pair.a.body, t.pair.b.body)
-        for x, n in (point for *point, gap in zip(t.position, t.normal, t.gap, strict=True) if gap <= TOUCHES):
-            row, along = np.zeros(model.nv), np.concatenate([np.cross(x, n), n])
+        for x, n in (point for *point, gap in zip(t.position, t.normal, t.gap, strict=True) if gap <= near):
+            row, along = np.zeros(laws.model.nv), np.concatenate([np.cross(x, n), n])
             row[list(J)] = [along @ column for column in J.values()]
             rows.append(row)
     return np.array(rows)
@@ -119,4 +133,5 @@ def rebounding(M: Array, J: Array, v: Array, e: float) -> Array:
 
     L = np.linalg.cholesky(M)
     A = np.linalg.solve(L, J.T)
+    A = A / np.linalg.norm(A, axis=0)                                          # so that what is light weighs no more than what is heavy
     return v + np.linalg.solve(L.T, A @ nnls(A, -(1.0 + e) * (L.T @ v))[0])

@@ -50,7 +50,7 @@ class Impulses:
         """Return the same of a model with other numbers, with parameters in place of those of joints' losses and surfaces."""
         if not any(map(stands, values)):
             return self
-        return Impulses(self.joints and self.joints.of(values), self.contacts and self.contacts.of(model, values), self.conserved)
+        return Impulses(self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values), self.conserved)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
               jacobian: Callable[[Array], Array] | None = None) -> Array:  # fmt: skip

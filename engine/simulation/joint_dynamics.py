@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine import ops
 from engine.checks import nearest, number, shown, warn
 from engine.contact import JointLaws, Row, rows_of
 from engine.model import Model
@@ -93,7 +94,7 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
         flown.insert(0, JointFriction(damping, friction))
     varied = frozenset() if mode == "explicit" else varied
     after = [r for r in after if r.acts or varied & {f"damping.{r.joint}", f"friction.{r.joint}"}]
-    laws = JointLaws(after, SLOW, [stiffness(r) for r in after], DISSIPATION, varied) if after else None
+    laws = JointLaws(after, SLOW, stiffness, DISSIPATION, varied) if after else None
     return Plan(flown, laws, described(rows, after))
 
 
@@ -105,11 +106,11 @@ def stiff(r: Row, dt: float, varied: frozenset[str]) -> Row:
                       low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
 
 
-def stiffness(r: Row) -> float:
+def stiffness(r: Row) -> Any:
     """Return the stiffness of a row's stops, N·m/rad or N/m: that of :class:`JointStops`, or what holds the joint's own effort."""
     span = r.high - r.low if np.isfinite([r.low, r.high]).all() and r.high > r.low else 1.0
     held = r.effort / (DEEP * span) if np.isfinite(r.effort) and np.isfinite([r.low, r.high]).any() else 0.0
-    return max(stop_stiffness(r), held)
+    return ops.maximum(stop_stiffness(r), held)
 
 
 def without(r: Row) -> Row:

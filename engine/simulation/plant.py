@@ -16,7 +16,7 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws, Unsolved
-from engine.dynamics.momentum_conservation import Tree, central_momentum, momentum_rate, noted, with_momentum
+from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, momentum_rate, noted, with_momentum
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
@@ -24,7 +24,7 @@ from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, named
 from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
-from engine.simulation.forces import CentralGravity, JointStops
+from engine.simulation.forces import CentralGravity, JointSpring, JointStops
 from engine.simulation.impulses import Impulses
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
@@ -371,6 +371,17 @@ class Plant:
         if self.constraints is None:
             return s.v
         return self.constraints.struck(s.model, s.q, s.v, self.memories.split(before), self.memories.split(m))
+
+    @property
+    def free(self) -> dict[Tree, int]:
+        """The trees whose momentum is no state, though nothing changes it, or weight alone, and how much of it stays then: all six
+        entries, or the three of the angular momentum about the centre of mass."""
+        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops)) for c in self.components)
+        braked = any(j.damping or j.friction for j in self.model.joints if j.type.floats)
+        if self.conserved or not inside or braked or self.contacts or self.constraints is not None:
+            return {}
+        weighs = any(self.gravity) or "gravity" in self.parameters.shapes
+        return dict.fromkeys(floating_trees(self.model), 3 if weighs else 6)
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""

@@ -166,7 +166,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
         add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts, text))))
 
     failures: Failures = {}
-    doubts = Doubts(step.plant.model, step.plant.limited, dt, step.plant.contacts)
+    doubts = step.doubts(dt)
     with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:

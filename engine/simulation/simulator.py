@@ -31,7 +31,7 @@ from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
-from engine.simulation.doubts import Doubts, require_within
+from engine.simulation.doubts import require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.function import compiled_attempt, parted
@@ -438,7 +438,7 @@ class Simulator(Fixed):
     def _trajectory(self, data: Array, p: Array) -> Trajectory:
         columns, watch = self._step.columns(data), self.watch
         q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        t, doubts = times(data), Doubts(self.plant.model, self.limited, self.dt, self.plant.contacts)
+        t, doubts = times(data), self._step.doubts(self.dt)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
                            warnings=doubts.texts, names=self.plant.names, ground=self.plant.ground)  # fmt: skip

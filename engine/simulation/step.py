@@ -14,6 +14,7 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.asked import asked
 from engine.simulation.component import Context, SimulationError
+from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.layout import Layout
@@ -67,6 +68,12 @@ class Step:
         plant = self.plant
         return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
                     plant.parameters, tuple(self.watch.names))  # fmt: skip
+
+    def doubts(self, dt: float) -> Doubts:
+        """Return what notes what is wrong with a run in steps of dt."""
+        plant, watch = self.plant, self.watch
+        free = {} if any(callable(e.action) for e in watch.events) else plant.free
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""

@@ -51,7 +51,7 @@ class Trajectory:
     failed : which rollouts (...) stopped being finite: their records are NaN from there on, or end before
     reason : of a batch in which some failed, why, in words (...), "" where they did not; of one that failed, why; else None
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
-    defect : what the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum: an estimate of the
+    defect : what the errors of angular momentum of the steps until then add up to (..., T), relative to the largest: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
     names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
@@ -95,7 +95,7 @@ class Trajectory:
 
     @property
     def defect(self) -> Array:
-        """What the errors of momentum of the steps until then add up to (..., T), relative to the largest momentum."""
+        """What the errors of angular momentum of the steps until then add up to (..., T), relative to the largest momentum."""
         if "defect" not in self.signals:
             raise StateError("this motion has no defect; expected that of a robot that floats, with conserve_momentum=True")
         return self.signals["defect"]
@@ -233,7 +233,8 @@ class Trajectory:
         """Return kinetic and potential energy (..., T), J, of the robot and of what acts on it.
 
         Among the kinetic is that of the motors' rotors (of wheels, whose inertia is not known, it is left out), among the potential what
-        components say of it by a signal "energy": springs, gravity of a distant centre. Links welded to the world are in neither.
+        components say of it by a signal "energy": springs, gravity of a distant centre; and of the springs of contacts as much as steps
+        that do not resolve a blow can give back. Links welded to the world are in neither.
         """
         K, U = self._sum("energy")
         return K, sum(self._said("energy"), U)

@@ -1,5 +1,7 @@
 """Contacts with known answers: impacts, inclines, rolling, stacks; against laws, MuJoCo, and themselves in batches."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -381,3 +383,38 @@ def test_a_plain_simulator_is_made_whatever_a_second_would_do():
     both = engine.combine(a=block(), b=block((0.4, 0.3, 0.2)))
     sim = simulator(both, material(1e5, 0.5), compiled=False, forces=[pull])
     assert not sim.compiled and sim.plant.contacts.names
+
+
+@pytest.mark.parametrize("under", ["plane", "box"])
+@pytest.mark.parametrize(("kind", "size", "lies", "points"), [
+    ("cylinder", (0.1, 0.2), False, 4), ("cylinder", (0.1, 0.2), True, 2), ("capsule", (0.1, 0.2), True, 2),
+    ("box", (0.2, 0.2, 0.2), False, 4), ("sphere", (0.1,), False, 1),
+])  # fmt: skip
+def test_what_stands_sinks_by_what_its_points_carry(under, kind, size, lies, points):
+    """By W/(n k): a face counts as four, an edge as two, on even ground and on a box, and turns it nowhere."""
+    body_of = body("stands", inertia.box(1.0, (0.2, 0.2, 0.2)), kind, size)
+    table = engine.Builder("table")
+    table.add_link("table", collisions=[engine.Geometry("box", (2, 2, 0.2), engine.spatial.se3.pose(np.eye(3), [0, 0, -0.1]))])
+    model = body_of if under == "plane" else engine.combine(table=table.model(), stands=body_of)
+    sim = simulator(model, material(1e4, 1.0), ground=under == "plane", dt=1e-2)
+    R = engine.spatial.quaternion.exp([0.5 * np.pi * lies, 0, 0])
+    run = sim.run([*R, 0, 0, 0.1 - 9.81 / (points * 1e4)], np.zeros(6), 0.5, record_every=50)
+    assert abs(9.81 / (1e4 * (0.1 - run.q[-1, 6])) / points - 1.0) < 2e-4 and np.abs(run.q[-1, :4] - R).max() < 1e-9
+
+
+@pytest.mark.parametrize("dissipation", [0.0, 1.0])
+def test_no_energy_appears_in_a_blow_that_steps_do_not_resolve(dissipation):
+    """From κ = h² k/m = 0.001 to 10⁴, wherever in a step it begins: never more than there was, and within a blow less than such steps
+    lose of it. Where they resolve it, it is that of the spring."""
+    h, names = 1e-3, ("contact_stiffness.ball", "contact_stiffness.world")
+    sim = simulator(ball(0.5, 1.0), material(1e5, dissipation), dt=h, **NO_GRAVITY, parameters=dict.fromkeys(names, 2e5))
+    kappa, phase = (x.ravel() for x in np.meshgrid(10.0 ** np.arange(-3, 4.1, 0.5), np.linspace(0.0, 1.0, 11)))
+    q = np.array([[*UPRIGHT, 0, 0, 0.5 + h * (0.05 + x)] for x in phase])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", engine.SimulationWarning)               # of what is not resolved
+        run = sim.run(q, [0, 0, 0, 0, 0, -1.0], 0.12, parameters=dict.fromkeys(names, 2.0 * kappa / h**2))
+    E = sum(run.energy())
+    rise = (E - np.minimum.accumulate(E, axis=-1)).max(axis=-1) / 0.5
+    assert E.max() <= 0.5 + 1e-9 and rise.max() < 0.06 and rise[kappa < 0.05].max() < 2e-3
+    spring = 0.5 * (kappa / h**2)[:, None] * np.minimum(run("contacts.gap")[..., 0], 0.0) ** 2
+    assert np.abs(run("contacts.energy") - spring)[kappa <= 0.4].max() < 1e-15

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import engine
-from tests.contact.scenes import UPRIGHT, ball, block
+from engine.spatial import inertia
+from tests.contact.scenes import UPRIGHT, ball, block, body
 
 GROUND = engine.Contacts(engine.HalfSpace())
 
@@ -76,3 +77,99 @@ def test_what_touches_at_the_start_rebounds_and_what_overlaps_is_refused():
         sim.run([*UPRIGHT, 0, 0, 0.04], np.zeros(6), 0.1)
     with pytest.warns(engine.SimulationWarning, match=r"'ball': at t = \S+ s a body comes to rest on another, and the run ends; expected"):
         engine.Simulator(ball(), events=[engine.impact(ball(), GROUND, 0.5)]).run([*UPRIGHT, 0, 0, 0.06], np.zeros(6), 1.0)
+
+
+# ---------------------------------------------------------------- what almost touches, at the moment of another impact
+
+#: m: from touching, by what is rounding, to what is found as an impact of its own
+ALMOST = [0.0, 1e-16, 1e-14, 1e-12, 1e-11, 3e-11, 9e-10, 1.1e-9, 1e-7]
+
+
+def in_a_row(gaps, start):
+    """Balls of 0.1 m along x, the first of which comes."""
+    x = np.concatenate([[start], np.cumsum([0.0, *(0.2 + gap for gap in gaps)])])
+    return np.concatenate([[*UPRIGHT, place, 0, 0] for place in x])
+
+
+@functools.cache
+def row_of_balls(masses, e):
+    model = engine.combine(**{f"b{k}": ball(0.1, m, f"b{k}") for k, m in enumerate(masses)})
+    return engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0), events=[engine.impact(model, engine.Contacts(), e)])
+
+
+def test_a_cradle_of_five_that_touch_passes_on_what_comes():
+    q = np.concatenate([[*UPRIGHT, x, 0, 0] for x in (-0.3, 0.2, 0.4, 0.6, 0.8)])               # 0.6 − 0.4 is not 0.2 to the bit
+    run = row_of_balls((1.0,) * 5, 1.0).run(q, [0, 0, 0, 1.0, 0, 0, *np.zeros(24)], 1.0)
+    assert np.abs(run.v[-1, 3::6] - [0, 0, 0, 0, 1.0]).max() < 1e-12
+
+
+@pytest.mark.parametrize(("masses", "e"), [((1.0, 1e-2, 1e3), 1.0), ((1e4, 1.0, 30.0), 1.0), ((1.0, 3.0, 0.1), 0.5)])
+def test_balls_in_a_row_keep_their_order_momentum_and_energy(masses, e):
+    """Whatever the gaps and the ratios of masses, in either sense of motion, and while they spin: what spins is not changed."""
+    rng, sim = np.random.default_rng(3), row_of_balls(masses, e)
+    for gap in ALMOST:
+        v = np.zeros((3, 6))
+        v[0, 3], v[:, 0] = 10.0 ** rng.uniform(-1, 0), rng.normal(size=3)
+        run = sim.run(in_a_row([gap], -0.2 - rng.choice(ALMOST)), v.ravel(), 0.05)
+        P, K = run.momentum(), run.energy()[0]
+        assert (np.diff(run.q[:, 4::7], axis=1) > 0.2 - 3e-9).all() and len(run.events) > 0
+        assert (np.diff(run.v[-1, 3::6]) > -1e-9 * v[0, 3]).all() and np.abs(run.v[:, 0::6] - v[:, 0]).max() < 1e-14
+        assert np.abs(P - P[0]).max() < 1e-12 * np.abs(P[0]).max() and (np.diff(K) <= 1e-12 * K[0]).all()
+        assert e < 1.0 or abs(K[-1] / K[0] - 1.0) < 1e-11
+
+
+@functools.cache
+def two_over_the_ground(kind):
+    both = [body(name, inertia.sphere(m, 0.1), kind, (0.1, 0.2)[: 1 + (kind == "capsule")]) for name, m in (("a", 1.0), ("b", 1e-3))]
+    model = engine.combine(a=both[0], b=both[1])
+    return engine.Simulator(model, dt=1e-2, events=[engine.impact(model, engine.Contacts(engine.HalfSpace()), 1.0)])
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule"])
+@pytest.mark.parametrize("gap", ALMOST)
+def test_what_lands_beside_each_other_at_almost_one_time_rises(kind, gap):
+    run = two_over_the_ground(kind).run([*UPRIGHT, 0, 0, 0.4, *UPRIGHT, 1, 0, 0.4 + gap], np.zeros(12), 0.4)
+    K, U = run.energy()
+    E = (K + U).ravel()
+    assert np.abs(E / E[0] - 1.0).max() < 1e-10 and np.abs(run.q[:, 6] + gap - run.q[:, 13]).max() < 1e-9 + 20.0 * gap
+    assert run.v[-1, 5] > 0 and run.v[-1, 11] > 0 and np.abs(run.v[:, [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]]).max() < 1e-12
+
+
+def test_a_light_ball_between_heavy_walls_that_close_drives_them_apart():
+    """It keeps 1/2 m u² + 1/2 M w², and is hit a dozen times; no wall meets the other."""
+    wall = functools.partial(block, (0.2, 1.0, 1.0), 100.0)
+    model = engine.combine(a=wall("a"), ball=ball(0.1, 1.0), b=wall("b"))
+    touch = engine.Contacts(pairs=[("a/a", "ball/ball"), ("b/b", "ball/ball")])
+    sim = engine.Simulator(model, dt=1e-2, gravity=(0, 0, 0), events=[engine.impact(model, touch, 1.0)])
+    for gap in (0.0, 1e-11, 0.1):
+        v = np.zeros(18)
+        v[[3, 15]] = 1.0, -0.5
+        run = sim.run([*UPRIGHT, -0.2 - gap, 0, 0, *UPRIGHT, 0, 0, 0, *UPRIGHT, 0.2 + gap, 0, 0], v, 0.6)
+        K = run.energy()[0]
+        assert np.abs(K / K[0] - 1.0).max() < 1e-11 and (np.diff(run.q[:, 4::7], axis=1) > 0.2 - 1e-9).all()
+        assert run.v[-1, 3] < 0.0 < run.v[-1, 15] and np.abs(run.momentum() - run.momentum()[0]).max() < 1e-10
+
+
+@pytest.mark.parametrize("depth", [1e-12, 2e-12, 1e-10, 9e-10])
+def test_what_lies_in_each_other_by_less_than_counts_at_the_start_rebounds(depth):
+    run = row_of_balls((1.0, 1e-2, 1e3), 1.0).run(in_a_row([1.0], -0.2 + depth), [0, 0, 0, 1.0, 0, 0, *np.zeros(12)], 0.05)
+    assert run.events[0].t < 1e-12 and np.abs(run.v[-1, 9] - 2.0 / 1.01) < 1e-12
+
+
+def test_far_from_the_origin_gaps_are_rounding_and_balls_rebound_all_the_same():
+    """At 7000 km a gap is known to a nanometre or so."""
+    q = in_a_row([1e-9], -0.3)
+    q[4::7] += 7e6
+    v = np.tile([0.0, 0, 0, 0, 7.5e3, 0], 3)
+    v[3] = 1.0
+    run = row_of_balls((1.0,) * 3, 1.0).run(q, v, 0.3)
+    assert np.abs(run.v[-1, 3::6] - [0, 0, 1.0]).max() < 1e-6
+
+
+def test_shapes_that_are_found_in_each_other_end_a_run():
+    """Here a callback puts them there."""
+    model = ball()
+    there = engine.Event(lambda t, q, v: q[6] - 0.2, direction=-1, action=lambda t, q, v: (np.array([*q[:6], 0.04]), 0.0 * v))
+    sim = engine.Simulator(model, events=[there, engine.impact(model, GROUND, 1.0)])
+    with pytest.raises(engine.ContactError, match=r"'world:ball' overlap by 0\.01 m at t = \S+ s; expected shapes that touch at most"):
+        sim.run([*UPRIGHT, 0, 0, 0.3], np.zeros(6), 0.5)

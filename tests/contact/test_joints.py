@@ -38,7 +38,7 @@ def rubbing(seed, n=6):
     model = builder.model(floating_base=bool(seed % 2))
     q, v = model.random(rng)
     rows = rows_of(model)
-    laws = JointLaws(rows, 1e-5, [stop_stiffness(r) for r in rows], 1.0)
+    laws = JointLaws(rows, 1e-5, stop_stiffness, 1.0)
     before = v + 0.1 * rng.standard_normal(model.nv)
     return model, laws, before, q + 0.2 * np.isin(np.arange(model.nq), [r.i for r in rows]), v
 
@@ -178,7 +178,7 @@ def test_hunt_and_crossley_bounce(loss, e):
     for steps in (200, 400):
         k, q, v = 1e4, np.array([1e-12]), np.array([-1.0])
         h = np.pi * np.sqrt(2.0 / k) / steps
-        laws = JointLaws(rows_of(model), 1e-5, [k], loss)
+        laws = JointLaws(rows_of(model), 1e-5, lambda row, k=k: k, loss)
         for _ in range(4 * steps):
             free = q + h * v
             q, v = stepped(model, laws, h, v, free, v)

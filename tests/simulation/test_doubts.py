@@ -7,8 +7,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
-from engine.simulation.forces import JointSpring, JointStops
+from engine.simulation.forces import JointSpring, JointStops, PointForce
 from engine.spatial import inertia
+from tests.contact.scenes import UPRIGHT, ball, block
 from tests.simulation.test_simulator import ASSET, pendulum
 from tests.trees import random_tree
 
@@ -144,3 +145,79 @@ def test_a_joint_that_chatters_is_said():
         found = run(200.0, 1e-3)
     assert np.abs(found.v[-1]) > 0.1
     assert run(200.0, 2e-5).warnings == run(5.0, 1e-3).warnings == ()
+
+
+# ---------------------------------------------------------------- what is right, and what is said of it
+
+
+@pytest.mark.parametrize("linear", [0.0, 1.0, 7000.0])
+def test_a_body_that_flies_while_it_spins_about_an_axis_is_exact_and_nothing_is_said(linear):
+    """A third of a turn and more in a step: the frame turns by that, in which the velocity is stepped, but nothing depends on it."""
+    run = engine.Simulator(brick(), dt=0.3, **AWAY).run(AT_REST, [0, 0, 3.0, linear, 0, linear], 30.0)
+    assert run.warnings == () and run.defect[-1] < 1e-9
+    world = [engine.spatial.quaternion.rotate(x[:4], v[3:]) for x, v in zip(run.q, run.v, strict=True)]
+    assert np.abs(np.array(world) - [linear, 0, linear]).max() <= 1e-12 * linear
+
+
+def test_a_body_that_tumbles_is_doubted_however_fast_it_flies():
+    """By so much as its attitude is off, within an order of magnitude."""
+    found = []
+    for linear in (0.0, 3.0, 3000.0):
+        with pytest.warns(engine.SimulationWarning, match="errors of momentum"):
+            found.append(engine.Simulator(brick(), dt=0.3, **AWAY).run(AT_REST, [3, 1, 0.2, linear, 0, 0], 30.0))
+    exact = engine.Simulator(brick(), dt=0.01, **AWAY).run(AT_REST, [3, 1, 0.2, 0, 0, 0], 30.0, record_every=3000)
+    error = np.linalg.norm(found[0].v[-1, :3] - exact.v[-1, :3]) / np.linalg.norm(exact.v[-1, :3])
+    assert all(abs(run.defect[-1] / found[0].defect[-1] - 1.0) < 1e-9 and 0.1 * error < run.defect[-1] < 10 * error for run in found)
+
+
+def test_without_a_momentum_to_keep_what_is_lost_of_it_is_said():
+    """Of the same tumbling brick, in single runs, files and batches; not where steps are short, nor where something outside pushes it."""
+    start, push = (AT_REST, [3, 1, 0.2, 5.0, 0, 0]), PointForce("brick", force=(0.1, 0, 0))
+
+    def simulator(dt, gravity=(0.0, 0.0, 0.0), **options):
+        return engine.Simulator(brick(), dt=dt, conserve_momentum=False, gravity=gravity, **options)
+
+    said = r"'brick': at t = \S+ s( in rollout \[1\])? the momentum, which nothing outside changes, is \S+ of it off"
+    with pytest.warns(engine.SimulationWarning, match=said):
+        run = simulator(0.3).run(*start, 18.0)
+    P = run.momentum()[:, 3:]
+    assert np.linalg.norm(P[-1] - P[0]) > 0.01 * np.linalg.norm(P[0])
+    with pytest.warns(engine.SimulationWarning, match=said):
+        simulator(0.3).run(AT_REST, [[0, 0, 0, 1, 0, 0], start[1]], 18.0)
+    with pytest.warns(engine.SimulationWarning, match=said):                    # by its angular momentum
+        simulator(0.4, gravity=(0, 0, -9.81)).run(*start, 24.0)
+    assert simulator(0.01).run(*start, 2.0).warnings == simulator(0.01, gravity=(0, 0, -9.81)).run(*start, 2.0).warnings == ()
+    assert simulator(0.3, forces=[push]).run(*start, 18.0).warnings == ()
+
+
+# ---------------------------------------------------------------- what may pass through
+
+
+def boxes(gap, relative, dt=0.01, **options):
+    """Two boxes of 1 m beside each other in orbit."""
+    model = engine.combine(**{name: block((1.0, 1.0, 1.0), 100.0, name) for name in "ab"})
+    q = [*UPRIGHT, 7e6, 0, 0, *engine.spatial.quaternion.exp([0, 0, 0.5 * np.pi]), 7e6 + 1.0 + gap, 0, 0]
+    v = [0, 0, 0, 0, 7500.0, 0, 0, 0, 0, 7500.0 - relative, 0, 0]
+    return engine.Simulator(model, dt=dt, gravity=(0, 0, 0), **options), q, v
+
+
+def test_boxes_side_by_side_in_orbit_pass_through_nothing():
+    simulator, q, v = boxes(0.5, 0.0, contacts=engine.Contacts())
+    assert simulator.run(q, v, 0.1).warnings == ()
+    with pytest.warns(engine.SimulationWarning, match=r"joint 'b/floating_base' goes 2 m in a step, relative to joint 'a/floating_base'"):
+        simulator.run(q, np.array(v) - 200.0 * np.eye(12)[10], 0.1)
+    q[11] += 500.0                                                              # far from each other it does not matter
+    assert simulator.run(q, np.array(v) - 200.0 * np.eye(12)[10], 0.1).warnings == ()
+
+
+def test_a_body_that_goes_too_far_in_a_step_for_an_ideal_impact_is_said():
+    model = engine.combine(**{name: ball(0.1, 1.0, name) for name in "ab"})
+    simulator = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), events=[engine.impact(model, engine.Contacts(), 1.0)])
+    with pytest.warns(engine.SimulationWarning, match=r"goes 0.5 m in a step, relative to joint .* and may pass through"):
+        simulator.run([*UPRIGHT, -1.0, 0, 0, *UPRIGHT, 0, 0, 0], [0, 0, 0, 50.0, 0, 0, *np.zeros(6)], 0.1)
+
+
+def test_steps_that_choose_their_size_look_at_what_is_relative_too():
+    simulator, q, v = boxes(0.5, 0.0, contacts=engine.Contacts())
+    laws = simulator.plant.contacts
+    assert not laws.passing(np.array(q), np.array(v), 1.0) and laws.passing(np.array(q), np.array(v) - 3.0 * np.eye(12)[10], 1.0)

@@ -1,0 +1,71 @@
+"""Mobilities: the velocity that a unit impulse leaves a joint or a shape with, about, in the neutral configuration.
+
+They say how stiff a spring or a damper is for a step, and nothing else. Those of a model with parameters in place of its numbers are found
+anew from these, traced where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.contact.pairs import Pair, Placed, placed
+from engine.contact.world_axes import WorldAxes
+from engine.dynamics.crba import crba
+from engine.dynamics.kinematics import body_poses
+from engine.model import Model
+from engine.model.parameters import is_number, split
+
+Array = np.ndarray
+#: the numbers of a model on which its inertia depends, by a parameter's kind
+INERTIAL = "mass", "center", "inertia", "placement", "displacement", "armature"
+
+
+def changes_inertia(names: Iterable[str]) -> bool:
+    """Return whether one of some parameters is a number on which a model's inertia depends.
+
+    >>> changes_inertia(["gravity", "damping.elbow"]), changes_inertia(["mass.tool"])
+    (False, True)
+    """
+    return any(is_number(name) and split(name)[0] in INERTIAL for name in names)
+
+
+def inverse_inertia(model: Model) -> Array:
+    """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass zero, where it is not traced."""
+    M = crba(model, model.neutral())
+    if M.dtype != object:
+        return np.linalg.pinv(M, hermitian=True)
+    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
+    return ops.solve(M[leaves_first, leaves_first], np.eye(len(M)))[leaves_first, leaves_first]
+
+
+def shape_mobility(model: Model, inverse: Array, s: Placed) -> Any:
+    """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions, with M⁻¹ = ``inverse``."""
+    if s.body < 0:
+        return 0.0
+    poses = body_poses(model, model.neutral())
+    axes = WorldAxes(model, model.neutral(), poses, placed(poses[s.body], s.center), frozenset(range(model.nv)))
+    columns = {j: x[3:] for j, x in axes.relative(-1, s.body).items()}
+    w = sum(inverse[i, j] * (a @ b) for i, a in columns.items() for j, b in columns.items()) / 3.0
+    return power_of_two(w)
+
+
+def power_of_two(w: Any) -> Any:
+    """Return the power of two next to a number: so that few programs serve many pairs; zero of what is none.
+
+    >>> power_of_two(0.7), power_of_two(3.0), power_of_two(0.0)
+    (0.5, 4.0, 0.0)
+    """
+    if ops.graph_of(w) is None:
+        return float(2.0 ** np.round(np.log2(w))) if w > 0.0 else 0.0
+    return ops.exp(np.log(2.0) * ops.floor(ops.log(w) / np.log(2.0) + 0.5))
+
+
+def with_mobilities(model: Model, pairs: list[Pair]) -> list[Pair]:
+    """Return pairs on a model with other numbers, with the mobilities there."""
+    inverse, last = inverse_inertia(model), {s.link: s for pair in pairs for s in (pair.a, pair.b)}
+    found = {link: shape_mobility(model, inverse, s) for link, s in last.items()}
+    return [pair._replace(mobility=found[pair.a.link] + found[pair.b.link]) for pair in pairs]
