@@ -37,7 +37,7 @@ class Part:
                 values[what] = prefix + x
             elif what in KEYED:
                 values[what] = {prefix + name: y for name, y in x.items()}
-            elif what == "pairs" and x is not None:
+            elif what == "pairs" and isinstance(x, tuple):
                 values[what] = tuple((prefixed(prefix, a), prefixed(prefix, b)) for a, b in x)
         return Part(self.kind, values)
 
@@ -67,7 +67,7 @@ class Described(ReadOnly):
     constraints : what holds exactly: Ball, Hinge, Slider, Weld, Coupling
     actuators : what takes commands, by the names of the parts
     forces : springs in joints, and what else acts by itself
-    contacts : a part "Contacts", or None
+    contacts : a part "Contacts", or None; where the file lets too many links touch to list them, its ``pairs`` is the number they exceed
     keyframes : states by name
     sensors : (kind, what it is on) by name
     """

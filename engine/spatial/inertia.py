@@ -172,7 +172,7 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
     H_A = H + P @ M
     I_A = I + P @ H.T - H_A @ P
-    return np.block([[mirrored(I_A), H_A], [H_A.T, M]])
+    return np.concatenate([np.concatenate([mirrored(I_A), H_A], axis=1), np.concatenate([H_A.T, M], axis=1)])
 
 
 def rotated(R: Array, A: Array) -> Array:
@@ -206,8 +206,8 @@ def axis_of(R: Array) -> int | None:
 
 def mirrored(A: Array) -> Array:
     """Return the symmetric matrix with A's upper triangle."""
-    n = len(A)
-    return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
+    k = np.arange(len(A))
+    return A[np.minimum.outer(k, k), np.maximum.outer(k, k)]
 
 
 def is_rigid(G: Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from math import pi
 from pathlib import Path
@@ -106,7 +107,7 @@ class Shapes:
                 raise node.error(f"<geom> {what} is {x:g}; expected zero or more")
         if kind in ("plane", "hfield") or mass == 0.0 or (mass is None and density == 0.0):
             return np.zeros((6, 6))
-        volume, G = mesh.solid if mesh is not None else shell(kind, size) if node.flag("shellinertia") else solid(kind, size)
+        volume, G = mesh.solid if mesh is not None else (shell if node.flag("shellinertia") else solid)(kind, (*size,))
         if mesh is not None and kind == "sdf":
             self.notes.warn(node, "a signed distance field has the mass of its mesh here")
         scale = density if mass is None else mass / volume
@@ -155,7 +156,8 @@ def look(node: Node) -> Material:
     return Material(node.text("name"), (r, g, b, a), texture)
 
 
-def solid(kind: str, size: list[float]) -> tuple[float, Array]:
+@functools.lru_cache(maxsize=1024)
+def solid(kind: str, size: tuple[float, ...]) -> tuple[float, Array]:
     """Return the volume, m³, and G (6, 6) of the density 1, of a shape full of it."""
     if kind == "sphere":
         G = inertia.sphere(radius=size[0], density=1.0)
@@ -170,7 +172,8 @@ def solid(kind: str, size: list[float]) -> tuple[float, Array]:
     return float(inertia.mass(G)), G
 
 
-def shell(kind: str, size: list[float]) -> tuple[float, Array]:
+@functools.lru_cache(maxsize=1024)
+def shell(kind: str, size: tuple[float, ...]) -> tuple[float, Array]:
     """Return the area, m², and G (6, 6) of the density 1, kg/m², of a shape's surface.
 
     An ellipsoid's area is Thomsen's (within 1.1 %), its tensor that of a layer of THIN all around it, both as in MuJoCo.

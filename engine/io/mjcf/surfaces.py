@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -80,7 +81,8 @@ class Surfaces:
         has the largest of its f, x, and what touches it y = f x/(2x − f).
         """
         wanted = {pair: self.wanted(pair, geoms, named) for pair, geoms in met.items()}
-        found = {n: max(s.friction for s in solids[n]) if any(f for pair, f in wanted.items() if n in pair) else 0.0 for n in names}
+        rough = {n for pair, f in wanted.items() if f for n in pair}
+        found = {n: max(s.friction for s in solids[n]) if n in rough else 0.0 for n in names}
         hub = next((a for a, _ in met if not self.mass[a]), None)
         if hub is not None and (x := max(f for (a, _), f in wanted.items() if a == hub)):
             found |= {hub: x} | {b: f * x / (2.0 * x - f) for (a, b), f in wanted.items() if a == hub}
@@ -144,6 +146,7 @@ def impedance(depth: float, solimp: tuple[float, ...]) -> float:
     return float(low + y * (high - low))
 
 
+@functools.lru_cache(maxsize=4096)
 def rest_depth(k: float, g: float, solimp: tuple[float, ...]) -> float:
     """Return how deep, m, a body rests under g, m/s², on a spring of the stiffness k, 1/s²: the r of d² k r = (1 − d) g.
 
