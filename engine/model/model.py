@@ -120,7 +120,8 @@ class Model(ReadOnly):
         """Return where the link lies in ``links``, and in whatever has a row per link."""
         if isinstance(name, str) and name in (own := self._link_places):
             return own[name]
-        raise ModelError(f"no link '{name if isinstance(name, str) else shown(name)}' in '{self.name}'{nearest(str(name), self._link_places)}")
+        said = name if isinstance(name, str) else shown(name)
+        raise ModelError(f"no link '{said}' in '{self.name}'{nearest(str(name), self._link_places)}")
 
     def q_slice(self, name: str) -> slice:
         """Return where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""

@@ -94,8 +94,9 @@ class Touching:
         links = dict.fromkeys(n for pair in self.met for n in pair)
         far = [s.node for n in links for s in self.solids[n] if s.node.number("margin", 0.0) > s.node.number("gap", 0.0)]
         if far:
-            self.notes.warn(far[0], f"its margin of {far[0].number('margin', 0.0):g} m is not kept: it touches where it is, and in MuJoCo is "
-                                    f"held off as far ({len(far)} geom{'s' * (len(far) > 1)} in all)")  # fmt: skip
+            margin = far[0].number("margin", 0.0)
+            self.notes.warn(far[0], f"its margin of {margin:g} m is not kept: it touches where it is, and in MuJoCo is held off as far "
+                                    f"({len(far)} geom{'s' * (len(far) > 1)} in all)")  # fmt: skip
         for pair, geoms in self.met.items():
             self.compare(pair, geoms)
         materials = Surfaces(self.model, self.settings, self.notes).materials(self.solids, self.met, self.named)

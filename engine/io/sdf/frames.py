@@ -196,7 +196,8 @@ def pose_in_base(frame: Frame) -> Array:
         while at is not frame:
             way.append(at)
             if (base := base_of(at)) is None:
-                raise frame.node.error(f"placement_frame is '{short(frame.placed)}', which is not placed in the model; expected a frame of it")
+                raise frame.node.error(f"placement_frame is '{short(frame.placed)}', which is not placed in the model; expected a frame of "
+                                       "it")  # fmt: skip
             at = base
         frame.T, frame.placed = frame.T @ se3.inv(product(way)), ""
     return frame.T
@@ -230,6 +231,13 @@ def circle(what: str, found: list[Frame]) -> RobotFileError:
     return found[0].node.error(f"frames are {what} one another in a circle ({way}); expected a tree")
 
 
+def step(frame: Frame) -> tuple[Frame, Array]:
+    """Return the frame that one other than the world's is relative to, and the pose in it (4, 4)."""
+    base = base_of(frame)
+    assert base is not None
+    return base, pose_in_base(frame)
+
+
 def leap(frame: Frame) -> tuple[Frame, Array]:
     """Return a frame far above one, and the pose in it (4, 4): by leaps, any frame above is a few dozen away, however long the way is."""
     way, at = list[Frame](), frame
@@ -253,11 +261,9 @@ def relative(a: Frame, b: Frame) -> Array:
     level = min(depth(a), depth(b))
     (x, T_XA), (y, T_YB) = raised(a, level), raised(b, level)
     while x is not y:
-        (p, T_PX), (q, T_QY) = leap(x), leap(y)
-        if p is q:
-            (p, T_PX), (q, T_QY) = ((base_of(f), pose_in_base(f)) for f in (x, y))
-        assert p is not None and q is not None
-        x, y, T_XA, T_YB = p, q, T_PX @ T_XA, T_QY @ T_YB
+        up = step if leap(x)[0] is leap(y)[0] else leap
+        (x, T_PX), (y, T_PY) = up(x), up(y)
+        T_XA, T_YB = T_PX @ T_XA, T_PY @ T_YB
     return se3.inv(T_XA) @ T_YB if x is not a else T_YB
 
 
@@ -265,12 +271,8 @@ def raised(frame: Frame, level: int) -> tuple[Frame, Array]:
     """Return the frame of a depth above one, and the pose in it (4, 4)."""
     at, T = frame, np.eye(4)
     while depth(at) > level:
-        far, T_far = leap(at)
-        if depth(far) < level:
-            base = base_of(at)
-            assert base is not None
-            far, T_far = base, pose_in_base(at)
-        at, T = far, T_far @ T
+        at, T_far = (leap if depth(leap(at)[0]) >= level else step)(at)
+        T = T_far @ T
     return at, T
 
 
