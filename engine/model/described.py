@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 NAMES = frozenset(("link", "link_a", "link_b", "joint", "joint1", "joint2", "name"))
 #: arguments whose keys are such names
 KEYED = frozenset(("joints", "materials", "boxes"))
+#: names that are printed of many
+MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +88,14 @@ class Described(ReadOnly):
         object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
 
     def __repr__(self) -> str:
-        named = ("constraints", "actuators", "forces", "keyframes", "sensors")
-        counts = "".join(f", {len(getattr(self, n))} {n}" for n in named if getattr(self, n))
+        counts = "".join(f", {len(getattr(self, n))} {n}{self._commanded() if n == 'actuators' else ''}"
+                         for n in ("constraints", "actuators", "forces", "keyframes", "sensors") if getattr(self, n))  # fmt: skip
         return f"<described: gravity {self.gravity}, dt {self.dt}{counts}{', contacts' * (self.contacts is not None)}>"
+
+    def _commanded(self) -> str:
+        """Return the names by which actuators are commanded, in brackets."""
+        names = [str(part.values.get("name", "")) for part in self.actuators]
+        return f" ({', '.join(names[:MOST_SHOWN])}{', …' * (len(names) > MOST_SHOWN)})"
 
     def renamed(self, prefix: str) -> Described:
         """Return it with a robot's name before all names."""

@@ -121,7 +121,7 @@ class Contacts:
         for a, b in self.chosen(model, placed):
             count += len(placed.get(a, [0])) * len(placed[b]) if (a, b) not in found else 0
             if count > MOST_PAIRS:
-                raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer, named in pairs")
+                raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
             found[a, b] = None
         chosen = sorted(found, key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:

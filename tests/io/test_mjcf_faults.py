@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import engine
 from engine.io import RobotFileError, RobotFileWarning, check, load
 
 BODY = '<body name="a"><joint name="j"/><geom size="0.1"/></body>'
@@ -158,3 +159,34 @@ def test_noise_of_characters_is_refused_in_a_sentence():
                 load("".join(letters))
             except RobotFileError as problem:
                 assert "\n" not in str(problem)
+
+
+@pytest.mark.parametrize("color", ["", "1 0 red", "1 0", "nan 0 0 1"])
+def test_a_colour_that_is_none_stops_no_robot(color):
+    text = world(BODY.replace("<geom", f'<geom rgba="{color}" material="m"'), f'<asset><material name="m" rgba="{color}"/></asset>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = load(text)
+    assert model.links[1].mass > 0.0 and model.links[1].visuals[0].material.color == (1.0, 1.0, 1.0, 1.0)
+    assert str(check(text)).count(f"rgba is '{color}'; expected 4 finite numbers: it has the usual colour") == 2
+
+
+def test_sensors_that_nobody_evaluates_are_listed():
+    text = world(BODY.replace("</body>", '<site name="s"/></body>')).replace("</mujoco>", """<sensor><accelerometer site="s"/>
+      <accelerometer name="again" site="s"/><touch site="s"/><rangefinder site="s"/></sensor></mujoco>""")
+    report = str(check(text))
+    for kind, count in (("accelerometer", 2), ("touch", 1), ("rangefinder", 1)):
+        assert f"a sensor of the kind {kind} is listed by its name, and not evaluated ({count} in all)" in report
+
+
+def test_actuators_without_names_are_commanded_by_those_that_are_printed(tmp_path):
+    text = world(BODY, '<option gravity="0 0 0"/>').replace("</mujoco>", """<actuator><motor joint="j"/><motor joint="j" gear="2"/>
+      </actuator></mujoco>""")
+    model = load(text)
+    assert "2 actuators (motor of j, motor of j_)" in repr(model.described)
+    engine.save_mjcf(model, tmp_path / "saved.xml")
+    again = load(tmp_path / "saved.xml")
+    assert [p.values["name"] for p in again.described.actuators] == ["motor of j", "motor of j_"]
+    simulator = engine.simulator_of(again, contacts=None, controller=lambda t, q, v: {"motor of j": 1.0, "motor of j_": 1.0})
+    v = simulator.run(again.initial(), np.zeros(1), duration=0.01).v[-1, 0]
+    assert abs(v - 3.0 * 0.01 / model.links[1].inertia[2, 2]) < 1e-14 * v

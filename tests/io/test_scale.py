@@ -69,7 +69,7 @@ def test_too_many_contacts_to_list_are_said_and_refused_by_a_simulator():
     assert model.described is not None and model.described.contacts is not None
     with pytest.raises(engine.EngineError, match=r"lets more than 20000 pairs .*; expected 3000 pairs of shapes at most: contacts="):
         engine.simulator_of(model)
-    with pytest.raises(engine.EngineError, match=r"have more than 3000 pairs of shapes; expected fewer, named in pairs"):
+    with pytest.raises(engine.EngineError, match=r"have more than 3000 pairs of shapes; expected fewer: name them"):
         engine.Contacts().bind(model)
 
 

@@ -107,7 +107,7 @@ def described(source: Source, model: Model, touching: Touching) -> Model:
         forces=(*springs, *tendons.forces(), *floating(source), *drag(source)),
         contacts=touching.read(),
         keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
-        sensors=sensors(source.root),
+        sensors=sensors(source.root, notes),
     )  # fmt: skip
     return replace(model, described=said)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from math import pi
-from pathlib import Path
 
 import numpy as np
 
-from engine.io.errors import short
+from engine.io.errors import RobotFileError, short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.meshes import Mesh, Meshes
@@ -29,6 +28,8 @@ FRICTION = (1.0, 0.005, 0.0001)
 LEAST = 1e-15
 #: of the layer that stands for an ellipsoid's surface, m
 THIN = 1e-6
+Color = tuple[float, float, float, float]
+WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,8 @@ class Shapes:
 
     def __init__(self, root: Node, defaults: Defaults, settings: Settings, meshes: Meshes, notes: Notes) -> None:
         self.settings, self.meshes, self.notes = settings, meshes, notes
-        self.materials = {node.text("name"): look(node) for node in defaults.merged_all("asset", "material")}
+        self.materials = {node.text("name"): Material(node.text("name"), self.color(node, WHITE))
+                          for node in defaults.merged_all("asset", "material")}  # fmt: skip
 
     def shape(self, node: Node, weighs: bool) -> Shape:
         """Return a geom; ``weighs`` says whether its mass is asked for."""
@@ -108,6 +110,10 @@ class Shapes:
         if kind in ("plane", "hfield") or mass == 0.0 or (mass is None and density == 0.0):
             return np.zeros((6, 6))
         volume, G = mesh.solid if mesh is not None else (shell if node.flag("shellinertia") else solid)(kind, (*size,))
+        if mesh is not None and mesh.cornered:
+            self.notes.note(node, f"the mesh '{short(node.text('mesh'))}' has faces of more than three corners, which are split from their "
+                                  "first one, in MuJoCo along the shorter diagonal: its mass and inertia differ from MuJoCo's as far "
+                                  "as they are not flat")  # fmt: skip
         if mesh is not None and kind == "sdf":
             self.notes.warn(node, "a signed distance field has the mass of its mesh here")
         scale = density if mass is None else mass / volume
@@ -143,17 +149,20 @@ class Shapes:
     def material(self, node: Node) -> Material | None:
         """Return the look of a geom: its own colour, or that of its material."""
         named = self.materials.get(node.text("material"), Material(node.text("material")) if "material" in node.attributes else None)
-        if "rgba" not in node.attributes:
+        if (color := self.color(node)) is None:
             return named
-        r, g, b, a = node.numbers("rgba", 4)
-        return Material(named.name if named else "", (r, g, b, a), named.texture if named else None)
+        return Material(named.name if named else "", color)
 
-
-def look(node: Node) -> Material:
-    """Return a material's colour; its texture is not read."""
-    r, g, b, a = node.numbers("rgba", 4, (1.0, 1.0, 1.0, 1.0))
-    texture: Path | None = None
-    return Material(node.text("name"), (r, g, b, a), texture)
+    def color(self, node: Node, usual: Color | None = None) -> Color | None:
+        """Return an element's rgba; of one that is no colour, which stops no robot from moving, the usual one."""
+        if "rgba" not in node.attributes:
+            return usual
+        try:
+            r, g, b, a = node.numbers("rgba", 4)
+        except RobotFileError as problem:
+            self.notes.note(node, f"{problem.reason}: it has the usual colour")
+            return usual
+        return r, g, b, a
 
 
 @functools.lru_cache(maxsize=1024)
