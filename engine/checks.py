@@ -260,6 +260,25 @@ def in_order(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineEr
         raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected them in this order")
 
 
+def takes(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineError] = EngineError) -> None:
+    """Refuse a function that has them :func:`in_order` not, or cannot be called with as many arguments.
+
+    >>> takes("f", lambda x, u: x, ("x", "u", "t"))
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: f takes (x, u), and is called as (x, u, t); expected these arguments
+    """
+    in_order(what, fn, expected, error)
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):                                            # a builtin without a signature
+        return
+    try:
+        signature.bind(*expected)
+    except TypeError:
+        raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected these arguments") from None
+
+
 def numeric(a: Array) -> bool:
     """Return whether an array holds real numbers, or traced ones.
 

@@ -18,6 +18,8 @@ from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.program import Program, Shape, size
 
 Array = np.ndarray
+#: what is in every file that is written, and says that it may be written anew
+WRITER = "articulated-engine"
 #: samples that a self-test holds, and numbers in all of them
 SAMPLES, NUMBERS = 20, 20_000
 #: words of C and C++, and what generated code, <math.h> and <stdint.h> call theirs

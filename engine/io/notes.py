@@ -8,6 +8,8 @@ from engine.model import Part
 
 #: pairs of what may touch that are listed; a simulation takes far fewer
 MOST_TOUCHING = 20_000
+#: a coefficient of friction beyond which none is read
+ROUGHEST = 1e15
 
 
 class Placed(Protocol):

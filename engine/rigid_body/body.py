@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, in_order, nearest, numeric, shown
+from engine.checks import EngineError, nearest, numeric, shown, takes
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -301,7 +301,7 @@ class RigidBody(ControlSystem):
         self._require_written()
         for name in ("forces", "moments", "wrench", "mass", "inertia"):
             if callable(fn := getattr(self, name)):
-                in_order(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
+                takes(f"{self.name}.{name}", fn, ("x", "u", "t"), BodyError)
         if all(any(self.overrides(n) and getattr(self, n) is not None for n in names) for names in (("wrench",), ("forces", "moments"))):
             raise BodyError(f"{self.name} has both wrench and forces or moments; expected the one or the others")
         if self.inertia is None:

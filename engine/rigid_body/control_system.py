@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import in_order
+from engine.checks import takes
 from engine.integrate import Method, System, method_named, step
 from engine.model import StateError
 from engine.rigid_body.lie_state import LieState
@@ -53,7 +53,7 @@ class ControlSystem:
         if isinstance(self.controls, bool) or not isinstance(self.controls, (int, np.integer)) or self.controls < 0:
             raise StateError(f"{self.name}: controls is {self.controls!r}; expected the number of entries of u")
         if callable(fn := getattr(self, "dynamics", None)):
-            in_order(f"{self.name}.dynamics", fn, ("x", "u", "t"), StateError)
+            takes(f"{self.name}.dynamics", fn, ("x", "u", "t"), StateError)
 
     def method(self, integrator: str | None = None) -> Method:
         """The method of that name, or the system's own."""

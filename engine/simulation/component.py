@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning
+from engine.checks import EngineError, EngineWarning, nearest, shown
 from engine.model import Model
 
 Array = np.ndarray
@@ -50,6 +50,18 @@ class Unsolved(SimulationError):
 
 #: an argument beyond it has run away
 WILD = 1e100
+
+
+class States(dict[str, Any]):
+    """Components' own states by their names; SimulationError for a name that has none."""
+
+    def __init__(self, values: Mapping[str, Any], names: list[str]) -> None:
+        super().__init__(values)
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        expected = f"one of {', '.join(self.names)}" if self.names else "a component that has one, as a reaction wheel does"
+        raise SimulationError(f"there is no state of {shown(name)}{nearest(str(name), self.names)}; expected {expected}")
 
 
 class Context:

@@ -17,6 +17,8 @@ from engine.checks import EngineError, number, numbers
 from engine.spatial import se3, so3
 
 Array = np.ndarray
+#: m: of longer solids masses and moments are not finite
+LONGEST = 1e50
 
 
 def from_mass(mass: float, center: Array, tensor: Array) -> Array:
@@ -104,6 +106,8 @@ def _lengths(what: str, x: Any, n: int = 1) -> list[float]:
     a = numbers(what, [] if x is None else x)
     if a.size != n or a.ndim > 1 or (a < 0).any():
         raise EngineError(f"{what} is {x!r}; expected {f'{n} lengths' if n > 1 else 'a length'} in m, zero or more")
+    if (a > LONGEST).any():
+        raise EngineError(f"{what} is {x!r}; expected at most {LONGEST:g} m")
     return [float(y) for y in a.reshape(n)]
 
 

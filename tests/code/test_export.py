@@ -69,6 +69,17 @@ def test_a_header_that_cannot_be_written(dot, tmp_path):
     assert [x.name for x in tmp_path.iterdir()] == ["dot.h"]
 
 
+@pytest.mark.parametrize("suffix", [".c", ".o", ".so", ".wasm"])
+def test_a_file_of_somebody_elses_is_not_written_over(dot, tmp_path, suffix):
+    path = tmp_path / f"dot{suffix}"
+    engine.export_code(dot, path)
+    engine.export_code(dot, path)                                              # its own is written anew
+    path.write_bytes(b"mine")
+    with pytest.raises(ExportError, match=f"dot{suffix}' is there already, and no export wrote it; expected another name"):
+        engine.export_code(dot, path)
+    assert path.read_bytes() == b"mine"
+
+
 def test_what_somebody_else_wrote_stays(dot, tmp_path):
     for name in ("dot.c", "dot.h", "dot_test.c"):
         (tmp_path / name).write_text("// mine")

@@ -155,7 +155,10 @@ class Bodies:
             shapes = self.grounded(shapes, tree.frames[name])
         elif plane := next((s for s in shapes if s.kind in ("plane", "hfield")), None):
             raise plane.node.error(f"a {plane.kind} moves; expected it on a body that stands still")
-        tree.links[name] = Link(name, G, geometries(shapes), touching(shapes))
+        try:
+            tree.links[name] = Link(name, G, geometries(shapes), touching(shapes))
+        except ModelError as problem:
+            raise node.error(str(problem)) from None
         tree.shapes[name] = shapes
         if share := node.number("gravcomp", 0.0):
             tree.weights[name] = share, node

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.io.errors import RobotFileError, short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.meshes import Mesh, Meshes
 from engine.io.mjcf.orientation import pose, to_z
 from engine.io.mjcf.settings import Settings
-from engine.io.notes import Notes
+from engine.io.notes import ROUGHEST, Notes
 from engine.model import Geometry, Material, ModelError
 from engine.spatial import inertia, se3
 
@@ -70,12 +72,10 @@ class Shapes:
             self.notes.warn(node, f"a {kind} is to be fitted to a mesh, which is not done: it has neither shape nor mass")
         group = node.whole("group", 0)
         counts = weighs and not fitted and self.settings.groups[0] <= group <= self.settings.groups[1]
-        G = inertia.transformed(T, self.mass(node, kind, size, mesh)) if counts else np.zeros((6, 6))
+        G = inertia.transformed(T, self.finite(node, kind, size, mesh)) if counts else np.zeros((6, 6))
         geometry = None if fitted else self.geometry(node, kind, size, mesh, T)
-        friction = node.numbers("friction", (1, 3), FRICTION)
-        if friction[0] < 0.0:
-            raise node.error(f"<geom> friction is {friction[0]:g}; expected zero or more")
-        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1), friction[0])
+        friction = roughness(node, (1, 3), FRICTION)
+        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1), friction)
 
     def place(self, node: Node, kind: str, fitted: bool) -> tuple[Array, list[float]]:
         """Return the pose of a geom in its body, and its size as MuJoCo has it: radii and half lengths."""
@@ -100,6 +100,18 @@ class Shapes:
         return pose(node, self.settings), size[:count]
 
     # ------------------------------------------------------------ mass
+
+    def finite(self, node: Node, kind: str, size: list[float], mesh: Mesh | None) -> Array:
+        """Return :meth:`mass`; refuse what is not finite."""
+        try:
+            G = self.mass(node, kind, size, mesh)
+        except RobotFileError:
+            raise
+        except (EngineError, OverflowError):
+            G = np.full((6, 6), np.nan)
+        if not np.isfinite(G).all():
+            raise node.error(f"the {kind} of the size '{short(node.text('size'))}' has no finite inertia; expected one of ordinary size")
+        return G
 
     def mass(self, node: Node, kind: str, size: list[float], mesh: Mesh | None) -> Array:
         """Return G (6, 6) of a geom about its own origin, of its mass or its density."""
@@ -163,6 +175,14 @@ class Shapes:
             self.notes.note(node, f"{problem.reason}: it has the usual colour")
             return usual
         return r, g, b, a
+
+
+def roughness(node: Node, counts: tuple[int, int], usual: Sequence[float]) -> float:
+    """Return the coefficient of sliding friction of a geom or a pair."""
+    friction = node.numbers("friction", counts, usual)[0]
+    if not 0.0 <= friction <= ROUGHEST:
+        raise node.error(f"<{node.tag}> friction is {friction:g}; expected from zero to {ROUGHEST:g}")
+    return friction
 
 
 @functools.lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ import numpy as np
 from engine.io.errors import short
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.settings import Settings
-from engine.io.mjcf.shapes import FRICTION, Shape
+from engine.io.mjcf.shapes import FRICTION, Shape, roughness
 from engine.io.notes import Notes
 from engine.model import Model, Part
 
@@ -45,6 +45,9 @@ class Surfaces:
         frictions = self.frictions(names, solids, met, named)
         soft = {n: self.soft(solids[n][0].node, self.mass[n]) for n in names}
         self.compare(s.node for n in names for s in solids[n])
+        for n, (k, _) in soft.items():
+            if not np.isfinite(RIGID * k):
+                raise solids[n][0].node.error(f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less")
         most = max(k for k, _ in soft.values())
         return {n: Part("ContactMaterial", {"stiffness": k or RIGID * most, "dissipation": d, "friction": frictions[n]})
                 for n, (k, d) in soft.items()}  # fmt: skip
@@ -169,5 +172,5 @@ def rubbing(s: Shape, t: Shape, node: Node | None) -> tuple[float, int]:
     ruling = [s] if first > second else [t] if second > first else [s, t]
     friction, condim = max(x.friction for x in ruling), max(x.node.whole("condim", 3) for x in ruling)
     if node is not None:
-        friction, condim = node.numbers("friction", (1, 5), (friction, *FRICTION[1:]))[0], node.whole("condim", condim)
+        friction, condim = roughness(node, (1, 5), (friction, *FRICTION[1:])), node.whole("condim", condim)
     return 0.0 if condim == 1 else friction, condim

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from engine.io.notes import MOST_TOUCHING, Notes
+from engine.io.notes import MOST_TOUCHING, ROUGHEST, Notes
 from engine.io.sdf.document import Node
 from engine.io.sdf.frames import Frame, Scope
 from engine.io.sdf.joints import Hinged
@@ -61,6 +61,8 @@ def friction(link: Node, notes: Notes) -> float:
     for node in link.all("collision"):
         mu = [n.positive("mu", default=FRICTION) if (n := node.first("surface", "friction", "ode")) else FRICTION]
         mu += [n.positive("mu2", default=mu[0])] if n else []
+        if n is not None and max(mu) > ROUGHEST:
+            raise n.error(f"mu is {max(mu):g}; expected from zero to {ROUGHEST:g}")
         if mu[-1] != mu[0]:
             notes.warn(node, f"it rubs differently along two directions ({mu[0]:g} and {mu[-1]:g}); the first counts for all")
         found.append(mu[0])
