@@ -108,7 +108,8 @@ def written(path: Path, faces: list[list[int]]) -> Path:
     """An OBJ file of a lumpy ball of eight points about the equator and two poles, in numbers that no float32 is, and a robot of it."""
     turn = np.arange(8) * np.pi / 4.0
     points = [*(np.stack([np.cos(turn), np.sin(turn), 0.1 * np.cos(3.0 * turn)], axis=1) / 3.0), [0.0, 0.0, 0.7], [0.0, 0.0, -0.7]]
-    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.array(points).tolist()] + [f"f {' '.join(str(k + 1) for k in face)}" for face in faces]
+    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.array(points).tolist()]
+    lines += [f"f {' '.join(str(k + 1) for k in face)}" for face in faces]
     path.with_suffix(".obj").write_text("\n".join(lines) + "\n")
     path.write_text(f"""<mujoco><asset><mesh name="m" file="{path.stem}.obj"/></asset><worldbody><body><joint/>
       <geom type="mesh" mesh="m"/></body></worldbody></mujoco>""")
