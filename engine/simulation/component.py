@@ -134,6 +134,16 @@ class Effect:
         return total
 
 
+class Nothing:
+    """What components have as ``state`` and ``memory`` that set none: zeros (0). An array of the class's would fill help() with NumPy's."""
+
+    def __get__(self, component: Any, owner: type) -> Any:
+        return self if component is None else np.zeros(0)
+
+    def __repr__(self) -> str:
+        return "zeros (0)"
+
+
 class Component:
     """A force, an actuator or a controller: something that acts on a robot. Subclasses write ``act``, and ``update`` if they have a memory.
 
@@ -145,8 +155,8 @@ class Component:
     """
 
     name: str = ""
-    state: Array = np.zeros(0)
-    memory: Array = np.zeros(0)
+    state: Array = Nothing()  # type: ignore[assignment]
+    memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
 
     def bind(self, model: Model, dt: float) -> None:
