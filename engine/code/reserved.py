@@ -62,7 +62,8 @@ BEGINNINGS = (
 TESTS = "RESULTS SAMPLES apart expected found given ordered results wrong"
 
 #: what no argument may be called either
-RESERVED = {*FUNCTIONS, *TYPE.values(), *WORDS.split(), *MACROS.split()} | {f"{name}{end}" for name in MATH.split() for end in ("", "f", "l")}
+RESERVED = {*FUNCTIONS, *TYPE.values(), *WORDS.split(), *MACROS.split()} | {
+    f"{name}{end}" for name in MATH.split() for end in ("", "f", "l")}
 TAKEN = RESERVED | {f"c{name}{end}" for name in COMPLEX.split() for end in ("", "f", "l")} | {*LIBRARY.split(), *TESTS.split()}
 
 

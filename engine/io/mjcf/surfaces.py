@@ -47,7 +47,8 @@ class Surfaces:
         self.compare(s.node for n in names for s in solids[n])
         for n, (k, _) in soft.items():
             if not np.isfinite(RIGID * k):
-                raise solids[n][0].node.error(f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less")
+                said = f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less"
+                raise solids[n][0].node.error(said)
         most = max(k for k, _ in soft.values())
         return {n: Part("ContactMaterial", {"stiffness": k or RIGID * most, "dissipation": d, "friction": frictions[n]})
                 for n, (k, d) in soft.items()}  # fmt: skip
