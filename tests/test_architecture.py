@@ -56,7 +56,7 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("law", "robot_function", "parametrized"),
+    ("layout", "function", "component"), ("law", "robot_function", "parametrized", "rounding"),
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checks import path_of, shown, writable, writing
+from engine.code.exported import WRITER
 from engine.code.functions import ExportError
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
@@ -39,8 +40,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
     Raises
     ------
-    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, C, a
-        header or a self-test that somebody else wrote
+    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, or a
+        file there, its header or its self-test, that somebody else wrote
 
     Examples
     --------
@@ -65,7 +66,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     e = exported(f, path.stem if name is None else name, part)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
-    for own in (head, test, *([path] if suffix == ".c" else ())):
+    for own in (head, test, path):
         require_own(own)
     code, work, about = made(e, suffix, target)
     files = {head: header(e, work, about), test: script(e) if suffix == ".wasm" else selftest(e, work)}
@@ -74,9 +75,9 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
 
 def require_own(path: Path) -> None:
-    """Refuse where a file that would be written beside another cannot be, or is somebody's own."""
+    """Refuse where a file cannot be written, or is somebody's own."""
     writable(path, [path.suffix], ExportError)
-    if path.exists() and b"articulated-engine" not in path.read_bytes():
+    if path.exists() and WRITER.encode() not in path.read_bytes():
         raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
 
 

@@ -13,44 +13,15 @@ import numpy as np
 
 from engine.checks import shown
 from engine.code.functions import ExportError
-from engine.code.vectors import FUNCTIONS, TYPE
+from engine.code.reserved import RESERVED, is_taken
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.program import Program, Shape, size
 
 Array = np.ndarray
+#: what is in every file that is written, and says that it may be written anew
+WRITER = "articulated-engine"
 #: samples that a self-test holds, and numbers in all of them
 SAMPLES, NUMBERS = 20, 20_000
-#: words of C and C++, and what generated code, <math.h> and <stdint.h> call theirs
-RESERVED = {*FUNCTIONS, *TYPE.values()} | {
-    "APART", "FP_NAN", "HUGE_VAL", "INFINITY", "NAN", "NULL", "SOFT_FMA", "WIDE", "acos", "and", "and_eq", "angles_of", "asin", "asm",
-    "atan", "atan2", "auto", "bad", "bitand", "bitor", "bits_of", "bool", "break", "case", "catch", "ceil", "char", "class", "compl",
-    "const", "const_cast", "constexpr", "continue", "copysign", "cos", "cosh", "default", "delete", "do", "double", "dynamic_cast",
-    "else", "enum", "errno", "exp", "exp2", "exp_of", "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float",
-    "floor", "fma", "fmax", "fmin", "fmod", "for", "fpclassify", "frexp", "friend", "gamma", "goto", "high", "hypot", "if", "ilogb",
-    "inline", "int", "isfinite", "isgreater", "isinf", "isless", "isnan", "isnormal", "isunordered", "j0", "j1", "jn", "ldexp",
-    "lgamma", "linux", "log", "log10", "log1p", "log2", "log_of", "logb", "long", "main", "math_errhandling", "modf", "mutable",
-    "namespace", "nan", "new", "not", "not_eq", "nullptr", "number_of", "once", "operator", "or", "or_eq", "pair", "pow", "private",
-    "protected", "ptrdiff_t", "public", "register", "reinterpret_cast", "restrict", "return", "rint", "round", "short", "signbit",
-    "signed", "signgam", "sin", "sincos_near", "sincos_of", "sinh", "size_t", "sizeof", "soft_fma", "sqrt", "static", "static_cast",
-    "struct", "stumpff_far", "stumpff_of", "sum", "switch", "tan", "tanh", "tanh_of", "template", "tgamma", "this", "throw", "true",
-    "trunc", "try", "turn", "typedef", "typeid", "typename", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "whole", "work", "xor", "xor_eq", "y0", "y1", "yn",
-}
-
-#: names of functions of the C library and of systems, which a linker may put in place of one's own
-LIBRARY = {"RESULTS", "SAMPLES", "apart", "expected", "found", "given", "ordered", "results", "wrong"} | {       # those of self-tests first
-    "abort", "abs", "access", "alarm", "atexit", "atof", "atoi", "atol", "atoll", "bsearch", "calloc", "clock", "close",
-    "connect", "div", "drand48", "dup", "erand48", "exit", "fclose", "feof", "fgetc", "fgets", "fopen", "fork", "fprintf",
-    "fputs", "fread", "free", "fscanf", "fseek", "fwrite", "getc", "getenv", "index", "kill", "labs", "ldiv", "link", "listen",
-    "llabs", "lldiv", "longjmp", "lrand48", "malloc", "mblen", "mbstowcs", "mbtowc", "memchr", "memcmp", "memcpy", "memmove",
-    "memset", "mkstemp", "mktime", "mrand48", "nice", "nrand48", "open", "pause", "perror", "pipe", "poll", "printf", "putc",
-    "putenv", "puts", "qsort", "raise", "rand", "random", "read", "realloc", "remove", "rename", "rindex", "scanf", "select",
-    "send", "setenv", "setjmp", "signal", "sleep", "socket", "sprintf", "srand", "srandom", "stat", "strcat", "strchr", "strcmp",
-    "strcpy", "strlen", "strtod", "strtof", "strtol", "strtold", "strtoll", "strtoul", "strtoull", "system", "time", "times",
-    "tmpfile", "truncate", "ungetc", "unlink", "unsetenv", "valloc", "vprintf", "wait", "wcstombs", "wctomb", "write",
-}
-
-
 @dataclass(frozen=True)
 class Value:
     """An argument or a result: its name in C, its shape, what it is, and what its entries are (from where on, names).
@@ -154,7 +125,7 @@ def require_name(name: Any) -> str:
     """Return a function's name; ExportError where C has no such."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ExportError(f"name is {shown(name)}; expected an identifier of C: letters, digits and _, no digit first")
-    if name in RESERVED | LIBRARY or name.startswith(("_", "M_", "FP_", "EXIT_", "RAND_")):
+    if is_taken(name):
         raise ExportError(f"name is '{name}', which C or its library has already; expected another")
     return name
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from engine.checks import one_of
-from engine.code.exported import Exported
+from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.texts import STACK
 from engine.compiler import machine
@@ -111,7 +111,7 @@ def with_entry(e: Exported, module: Module) -> tuple[str, int]:
         k += r.size
     first, n = ("%work", n_in + n_out) if e.strict else ("%results", n_out)
     lines += [f"  %good = call i1 @all_finite(ptr {first}, i64 {n})", "  %bad = xor i1 %good, true", "  %status = zext i1 %bad to i32",
-              "  ret i32 %status", "}"]  # fmt: skip
+              "  ret i32 %status", "}", "", "!llvm.ident = !{!99999}", f'!99999 = !{{!"{WRITER}"}}']  # fmt: skip
     return "\n".join([str(module), *lines]), 0 if taken else need
 
 

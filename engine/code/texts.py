@@ -7,15 +7,15 @@ from importlib.metadata import version
 import numpy as np
 
 from engine.code.elementary import SOFT_FMA, needed
-from engine.code.exported import Exported, Value
+from engine.code.exported import WRITER, Exported, Value
 from engine.code.functions import Writer, unused
 from engine.code.translate import decimal
 from engine.code.vectors import WIDE
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
-#: in every file that is written beside another, which is written anew where this is in it
-WRITTEN = f"Written by articulated-engine {version('articulated-engine')}."
+#: in every text that is written
+WRITTEN = f"Written by {WRITER} {version(WRITER)}."
 #: columns of a comment
 WIDTH = 116
 PREAMBLE = """#include <float.h>

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from engine.code.exported import Exported
+from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.objects import TARGETS, Portable, assembled, with_entry
 from engine.compiler.exponentials import Lines
@@ -253,4 +253,5 @@ def linked(e: Exported, code: bytes, work: int) -> bytes:
         values.append(constant(value))
     parts |= {IMPORTS: items(kept), MEMORY: items([b"\x00" + leb(-(-top // PAGE))]), GLOBALS: items(values), EXPORTS: items(exports)}
     order = (TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, COUNT, CODE, DATA)
-    return code[:8] + b"".join(bytes([k]) + leb(len(parts[k])) + parts[k] for k in order if k in parts)
+    mark = text_of(WRITER)
+    return code[:8] + b"".join(bytes([k]) + leb(len(parts[k])) + parts[k] for k in order if k in parts) + bytes([CUSTOM, len(mark)]) + mark

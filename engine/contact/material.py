@@ -14,7 +14,8 @@ from engine.model.parameters import split
 
 #: a slip at which static friction has fallen to 1/e of the way to kinetic friction (Stribeck), m/s
 STRIBECK = 1e-2
-
+#: a coefficient of friction beyond which there is none: products of two are finite
+ROUGHEST = 1e100
 
 #: parameters that count instead of a number of a surface: of a link's, or of the ground's, "world"
 PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction")}
@@ -52,7 +53,7 @@ class ContactMaterial:
     def __post_init__(self) -> None:
         if ops.graph_of(*(getattr(self, f.name) for f in fields(self))) is not None:      # traced: a parameter of a simulation
             return
-        expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": "zero or more"}
+        expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": f"from zero to {ROUGHEST:g}"}
         for f in fields(self):
             x = getattr(self, f.name)
             if f.name == "static_friction":
@@ -63,7 +64,8 @@ class ContactMaterial:
             elif f.name == "stiffness":
                 number(f"{f.name} of a ContactMaterial", x, expected[f.name], above=0.0, error=ContactError)
             else:
-                number(f"{f.name} of a ContactMaterial", x, expected[f.name], least=0.0, error=ContactError)
+                most = ROUGHEST if f.name == "friction" else np.inf
+                number(f"{f.name} of a ContactMaterial", x, expected[f.name], least=0.0, most=most, error=ContactError)
             object.__setattr__(self, f.name, float(x))
 
     @property

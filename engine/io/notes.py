@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from engine.model import Part
+
+#: pairs of what may touch that are listed; a simulation takes far fewer
+MOST_TOUCHING = 20_000
+#: a coefficient of friction beyond which none is read
+ROUGHEST = 1e15
+
 
 class Placed(Protocol):
     """An element: what it is called in messages, and its line."""
@@ -35,3 +42,9 @@ class Notes(list[Note]):
     def note(self, node: Placed, message: str) -> None:
         """Add what makes no difference to it."""
         self.append(Note("note", node, message))
+
+    def unlisted(self, node: Placed) -> Part:
+        """Say that more may touch than is listed, and return the contacts: ``pairs`` is the number of pairs that there are more than."""
+        self.warn(node, f"more than {MOST_TOUCHING} pairs of shapes may touch, and are not listed: a simulation with contacts asks for "
+                        "contacts=Contacts(pairs=[...]) of those that matter")  # fmt: skip
+        return Part("Contacts", {"pairs": MOST_TOUCHING})

@@ -13,7 +13,7 @@ import numpy as np
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
-from engine.io.mjcf.touching import GROUND, joined
+from engine.io.mjcf.touching import GROUND, bodies_above, joined
 from engine.io.notes import Notes
 from engine.io.save_mjcf_tree import Tree, section
 from engine.io.written import row
@@ -60,7 +60,8 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
 def sayable(tree: Tree, part: Part) -> bool:
     """Whether contacts have the form of those that the reader makes: pairs, a material of each link in them, level or sloping ground."""
     values, ground = part.values, part.values.get("ground")
-    links = {n for pair in values.get("pairs") or () for n in pair}
+    pairs = values.get("pairs")
+    links = {n for pair in pairs for n in pair} if isinstance(pairs, tuple) else set()
     solid = {*tree.geoms} | ({GROUND} if ground is not None else set())
     materials = {*values.get("materials", ())} | ({GROUND} if ground is not None else set())
     of_ground = ground is None or {*ground.values} == {"normal", "offset", "material"}
@@ -146,10 +147,11 @@ def write_pairs(root: Any, tree: Tree, pairs: list[Pair]) -> None:
     carrier = {GROUND: -1} | {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
     names, wanted = dict.fromkeys(n for pair in pairs for n in sorted(pair)), {*pairs}
     possible = [frozenset(p) for p in itertools.combinations(names, 2) if carrier[p[0]] != carrier[p[1]]]
-    if any(joined(model, tree.bodies, *(carrier[n] for n in pair)) for pair in pairs):
+    above = bodies_above(model, tree.bodies)
+    if any(joined(above, *(carrier[n] for n in pair)) for pair in pairs):
         etree.SubElement(root.find("option"), "flag", filterparent="disable")
     else:
-        possible = [p for p in possible if not joined(model, tree.bodies, *(carrier[n] for n in p))]
+        possible = [p for p in possible if not joined(above, *(carrier[n] for n in p))]
     met = {n: sum(n in pair for pair in pairs) for n in names}
     among = {n: sum(n in pair for pair in possible) for n in names}
     aside = {n for n in names if 2 * met[n] <= among[n] and n != GROUND}

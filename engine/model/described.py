@@ -19,6 +19,8 @@ Renaming = Callable[[str], str]
 NAMES = frozenset(("link", "link_a", "link_b", "joint", "joint1", "joint2", "name"))
 #: arguments whose keys are such names
 KEYED = frozenset(("joints", "materials", "boxes"))
+#: names that are printed of many
+MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Part:
                 values[what] = name(x)
             elif what in KEYED:
                 values[what] = {name(n): y for n, y in x.items()}
-            elif what == "pairs" and x is not None:
+            elif what == "pairs" and isinstance(x, tuple):
                 values[what] = tuple((on_ground(link, a), on_ground(link, b)) for a, b in x)
         return Part(self.kind, values)
 
@@ -57,7 +59,7 @@ class Part:
             if what in KEYED:
                 values[what] = {n: y for n, y in x.items() if n not in gone}
                 lost += [n for n in x if n in gone]
-            elif what == "pairs" and x is not None:
+            elif what == "pairs" and isinstance(x, tuple):
                 values[what] = tuple(pair for pair in x if not gone & {*pair})
                 lost += [n for pair in x for n in pair if n in gone]
         return (Part(self.kind, values) if lost else self), lost
@@ -88,7 +90,7 @@ class Described(ReadOnly):
     constraints : what holds exactly: Ball, Hinge, Slider, Weld, Coupling
     actuators : what takes commands, by the names of the parts
     forces : springs in joints, and what else acts by itself
-    contacts : a part "Contacts", or None
+    contacts : a part "Contacts", or None; where the file lets too many links touch to list them, its ``pairs`` is the number they exceed
     keyframes : states by name
     sensors : (kind, what it is on) by name
     """
@@ -107,9 +109,14 @@ class Described(ReadOnly):
         object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
 
     def __repr__(self) -> str:
-        named = ("constraints", "actuators", "forces", "keyframes", "sensors")
-        counts = "".join(f", {len(getattr(self, n))} {n}" for n in named if getattr(self, n))
+        counts = "".join(f", {len(getattr(self, n))} {n}{self._commanded() if n == 'actuators' else ''}"
+                         for n in ("constraints", "actuators", "forces", "keyframes", "sensors") if getattr(self, n))  # fmt: skip
         return f"<described: gravity {self.gravity}, dt {self.dt}{counts}{', contacts' * (self.contacts is not None)}>"
+
+    def _commanded(self) -> str:
+        """Return the names by which actuators are commanded, in brackets."""
+        names = [str(part.values.get("name", "")) for part in self.actuators]
+        return f" ({', '.join(names[:MOST_SHOWN])}{', …' * (len(names) > MOST_SHOWN)})"
 
     def prefixed(self, prefix: str) -> Described:
         """Return it with a robot's name before all names."""

@@ -127,33 +127,44 @@ class Model(ReadOnly):
 
     # ------------------------------------------------------------ names
 
+    @functools.cached_property
+    def _link_places(self) -> dict[str, int]:
+        return {link.name: k for k, link in enumerate(self.links)}
+
+    @functools.cached_property
+    def _joint_places(self) -> dict[str, int]:
+        return {joint.name: k for k, joint in enumerate(self.joints)}
+
+    @functools.cached_property
+    def _movers(self) -> dict[str, Body]:
+        return {b.joint.name: b for b in self.bodies}
+
     def link(self, name: str) -> Link:
         """Return the link of that name."""
         return self.links[self.link_index(name)]
 
     def joint(self, name: str) -> Joint:
         """Return the joint of that name."""
-        found = next((j for j in self.joints if j.name == name), None)
-        if found is None:
-            raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
-        return found
+        if isinstance(name, str) and name in (own := self._joint_places):
+            return self.joints[own[name]]
+        raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
 
     def link_index(self, name: str) -> int:
         """Return where the link lies in ``links``, and in whatever has a row per link."""
-        names = [link.name for link in self.links]
-        if isinstance(name, str) and name in names:
-            return names.index(name)
-        raise ModelError(f"no link '{name if isinstance(name, str) else shown(name)}' in '{self.name}'{nearest(str(name), names)}")
+        if isinstance(name, str) and name in (own := self._link_places):
+            return own[name]
+        said = name if isinstance(name, str) else shown(name)
+        raise ModelError(f"no link '{said}' in '{self.name}'{nearest(str(name), self._link_places)}")
 
     def q_slice(self, name: str) -> slice:
         """Return where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""
         self.joint(name)
-        return next((b.q for b in self.bodies if b.joint.name == name), slice(0, 0))
+        return self._movers[name].q if name in self._movers else slice(0, 0)
 
     def v_slice(self, name: str) -> slice:
         """Return where a joint's velocities (and forces) lie in v (and tau)."""
         self.joint(name)
-        return next((b.v for b in self.bodies if b.joint.name == name), slice(0, 0))
+        return self._movers[name].v if name in self._movers else slice(0, 0)
 
     def labels(self, which: str) -> tuple[str, ...]:
         """Return a name for every entry of "q", or else of v: the joint's, and after a point the entry's, where the joint has several."""

@@ -175,22 +175,15 @@ def array(rows: Any) -> np.ndarray:
     """
     if not isinstance(rows, (list, tuple)):
         return np.asarray(rows)
-    depth = 1
-    inner = rows[0]
-    while isinstance(inner, (list, tuple)):
-        depth, inner = depth + 1, inner[0]
-
-    def flat(x: Any) -> list[Any]:
-        return [z for y in x for z in flat(y)] if isinstance(x, (list, tuple)) else [x]
-
-    def shape(x: Any) -> tuple[int, ...]:
-        return (len(x), *shape(x[0])) if isinstance(x, (list, tuple)) else ()
-
-    scalars = [np.asarray(x) for x in flat(rows)]
+    flat, shape = list(rows), [len(rows)]
+    while isinstance(flat[0], (list, tuple)):
+        shape.append(len(flat[0]))
+        flat = [x for row in flat for x in row]
+    scalars = [np.asarray(x) for x in flat]
+    if not any(x.ndim for x in scalars):
+        return np.array([x[()] for x in scalars]).reshape(shape)
     batch = np.broadcast_shapes(*[x.shape for x in scalars])
-    if batch:
-        return np.stack([np.broadcast_to(x, batch) for x in scalars], axis=-1).reshape(batch + shape(rows))
-    return np.array([x[()] for x in scalars]).reshape(shape(rows))
+    return np.stack([np.broadcast_to(x, batch) for x in scalars], axis=-1).reshape((*batch, *shape))
 
 
 def graph_of(*xs: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
-from engine.checks import EngineError, EngineWarning
+from engine.checks import EngineError, EngineWarning, nearest, shown
 from engine.model import Model
 
 Array = np.ndarray
@@ -59,6 +59,18 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
 
 #: an argument beyond it has run away
 WILD = 1e100
+
+
+class States(dict[str, Any]):
+    """Components' own states by their names; SimulationError for a name that has none."""
+
+    def __init__(self, values: Mapping[str, Any], names: list[str]) -> None:
+        super().__init__(values)
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        expected = f"one of {', '.join(self.names)}" if self.names else "a component that has one, as a reaction wheel does"
+        raise SimulationError(f"there is no state of {shown(name)}{nearest(str(name), self.names)}; expected {expected}")
 
 
 class Context:
@@ -138,6 +150,16 @@ class Effect:
         return total
 
 
+class Nothing:
+    """What components have as ``state`` and ``memory`` that set none: zeros (0). An array of the class's would fill help() with NumPy's."""
+
+    def __get__(self, component: Any, owner: type) -> Any:
+        return self if component is None else np.zeros(0)
+
+    def __repr__(self) -> str:
+        return "zeros (0)"
+
+
 class Component:
     """A force, an actuator or a controller: something that acts on a robot. Subclasses write ``act``, and ``update`` if they have a memory.
 
@@ -149,8 +171,8 @@ class Component:
     """
 
     name: str = ""
-    state: Array = np.zeros(0)
-    memory: Array = np.zeros(0)
+    state: Array = Nothing()  # type: ignore[assignment]
+    memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
 
     def bind(self, model: Model, dt: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,14 +115,18 @@ class Contacts:
         named = {n for pair in self.pairs or () for n in pair}
         placed = {n: placed_shapes(model, n) for n in names if every or n in named}
         order = {n: k for k, n in enumerate([WORLD, *names])}
-        chosen = sorted(dict.fromkeys(self.chosen(model, placed)), key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
+        found: dict[tuple[str, str], None] = {}
+        count = 0
+        for a, b in self.chosen(model, placed):
+            count += len(placed.get(a, [0])) * len(placed[b]) if (a, b) not in found else 0
+            if count > MOST_PAIRS:
+                raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
+            found[a, b] = None
+        chosen = sorted(found, key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
         for name in {n for pair in chosen for n in pair} - {WORLD}:
             require_touchable(model, name, placed[name])
         inverse = inverse_inertia(model)
         moves = {s.link: shape_mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
-        count = sum(len(placed.get(a, [0])) * len(placed[b]) for a, b in chosen)
-        if count > MOST_PAIRS:
-            raise ContactError(f"contacts of '{model.name}' have {count} pairs of shapes; expected {MOST_PAIRS} at most: name the pairs")
         pairs: list[Pair] = []
         for a, b in chosen:
             first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
@@ -158,22 +162,23 @@ class Contacts:
         return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape),
                     (surface, self.materials.get(t.link, self.material)), w)
 
-    def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> list[tuple[str, str]]:
-        """Return the links that may touch, those that stand still first."""
+    def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> Iterator[tuple[str, str]]:
+        """Yield the links that may touch, those that stand still first."""
         moving = [n for n, shapes in placed.items() if shapes and shapes[0].body >= 0]
         given = list(self.pairs or ())
-        grounded = [b if a == WORLD else a for a, b in given if WORLD in (a, b)] or moving
-        found = [(WORLD, n) for n in grounded] if self.ground is not None else []
+        if self.ground is not None:
+            yield from ((WORLD, n) for n in [b if a == WORLD else a for a, b in given if WORLD in (a, b)] or moving)
         if self.pairs is None:
-            still = [n for n, shapes in placed.items() if shapes and shapes[0].body < 0]
-            return found + [(a, b) for a, b in (*itertools.product(still, moving), *itertools.combinations(moving, 2))
-                            if not neighbours(model, a, b)]  # fmt: skip
+            still, apart = [n for n, shapes in placed.items() if shapes and shapes[0].body < 0], Neighbours(model)
+            yield from ((a, b) for a, b in itertools.chain(itertools.product(still, moving), itertools.combinations(moving, 2))
+                        if not apart.joined(a, b))  # fmt: skip
+            return
         if self.ground is None and any(WORLD in pair for pair in given):
             raise ContactError("contacts pair a link with 'world', but have no ground; expected ground=HalfSpace(...)")
         for a, b in given:
             if WORLD not in (a, b) and model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
                 raise ContactError(f"contacts pair '{a}' with '{b}', which are one rigid body; expected links that move against each other")
-        return found + [(a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b)]
+        yield from ((a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
 
 
 def bound(contacts: Any, model: Model, method: Method) -> ContactLaws | None:
@@ -267,26 +272,27 @@ def require_fine(pair: Pair) -> None:
              "not seen; expected smaller shapes, where that matters", SimulationWarning)  # fmt: skip
 
 
-def neighbours(model: Model, a: str, b: str) -> bool:
-    """Return whether two links are one body, or joined by a joint that is not a floating one."""
-    groups = [welded(model, name) for name in (a, b)]
-    if groups[0] == groups[1] or model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
-        return True
-    joined = [j for j in model.joints if j.kind not in ("fixed", "floating")]
-    return any((j.parent in one and j.child in other) for j in joined for one, other in (groups, groups[::-1]))
+class Neighbours:
+    """Which links of a model are one body, or joined by a joint that is not a floating one.
 
+    What is welded together is one, but not by way of a root that is a mere frame: what is welded to that is joined to what moves on it.
+    """
 
-def welded(model: Model, link: str) -> set[str]:
-    """Return the links that fixed joints weld to one, but not by way of a root that is a mere frame."""
-    root = model.links[0]
-    frame = root.name if not root.inertia.any() and not root.collisions else ""
-    found, new = {link}, [link]
-    while new:
-        name = new.pop()
-        for j in model.joints:
-            if j.kind == "fixed" and name in (j.parent, j.child) and name != frame:
-                other = j.child if name == j.parent else j.parent
-                if other not in found:
-                    found.add(other)
-                    new.append(other)
-    return found
+    def __init__(self, model: Model) -> None:
+        root = model.links[0]
+        frame = root.name if not root.inertia.any() and not root.collisions else ""
+        self.body = {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
+        self.group = {link.name: k for k, link in enumerate(model.links)}
+        for j in model.joints:                                                  # parents come before children
+            if j.kind == "fixed" and j.parent != frame:
+                self.group[j.child] = self.group[j.parent]
+        moving = [j for j in model.joints if j.kind not in ("fixed", "floating")]
+        self.between = {(self.group[j.parent], self.group[j.child]) for j in moving}
+        self.welded = {self.group[j.child] for j in model.joints if j.kind == "fixed" and j.parent == frame}
+        self.moved = {self.group[j.child] for j in moving if j.parent == frame}
+
+    def joined(self, a: str, b: str) -> bool:
+        """Whether two links are one body, or a joint joins what they are welded to."""
+        one, other = self.group[a], self.group[b]
+        return one == other or self.body[a] == self.body[b] or any(
+            pair in self.between or (pair[0] in self.welded and pair[1] in self.moved) for pair in ((one, other), (other, one)))

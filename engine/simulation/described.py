@@ -11,7 +11,7 @@ from engine.dynamics import GRAVITY
 from engine.model import Model, Part
 from engine.simulation.box_drag import BoxDrag
 from engine.simulation.component import SimulationError
-from engine.simulation.contacts import Contacts, HalfSpace
+from engine.simulation.contacts import MOST_PAIRS, Contacts, HalfSpace
 from engine.simulation.forces import JointSpring, PointForce
 from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.simulator import Simulator
@@ -72,5 +72,8 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
         if what not in changes:
             found[what] = [made(part) for part in getattr(said, what)]
     if said.contacts is not None and "contacts" not in changes:
+        if isinstance(many := said.contacts.values.get("pairs"), int):
+            raise SimulationError(f"the file of '{model.name}' lets more than {many} pairs of links touch; expected {MOST_PAIRS} pairs of "
+                                  "shapes at most: contacts=Contacts(pairs=[...]) of those that matter, or contacts=None")  # fmt: skip
         found["contacts"] = made(said.contacts)
     return Simulator(model, **{**found, **changes})

@@ -21,7 +21,7 @@ from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
-from engine.simulation.component import Component, Context, Effect, SimulationWarning, named
+from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
 from engine.simulation.constraints import Constraints
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointSpring, JointStops
@@ -129,7 +129,8 @@ class Plant:
         """Return time and state as components see them."""
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, self.states.split(z))
+        states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, states)
 
     def effects(self, s: Context, m: Array) -> dict[str, Effect]:
         """Return what the controller and every component do."""

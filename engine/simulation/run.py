@@ -16,6 +16,7 @@ from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.compiler.trace import Program, trace
 from engine.simulation.component import SimulationError
 from engine.simulation.layout import Layout
+from engine.simulation.rounding import require_usual
 
 Array = np.ndarray
 #: s: of the step by which a record's shapes are found on floats, wherever the example stands
@@ -177,6 +178,7 @@ class Process:
         ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is no multiple of dt.
         Raises :class:`Diverged`, or notes it, as :meth:`advance`; a SimulationError says after how many ``steps`` its last record is.
         """
+        require_usual()
         steps = duration / dt
         whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
         shorter = steps > whole + 1e-6 or not whole

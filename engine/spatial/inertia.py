@@ -19,6 +19,8 @@ from engine.spatial import se3, so3
 from engine.spatial.filled import filled
 
 Array = np.ndarray
+#: m: of longer solids masses and moments are not finite
+LONGEST = 1e50
 
 
 def from_mass(mass: float, center: Array, tensor: Array) -> Array:
@@ -106,6 +108,8 @@ def _lengths(what: str, x: Any, n: int = 1) -> list[float]:
     a = numbers(what, [] if x is None else x)
     if a.size != n or a.ndim > 1 or (a < 0).any():
         raise EngineError(f"{what} is {x!r}; expected {f'{n} lengths' if n > 1 else 'a length'} in m, zero or more")
+    if (a > LONGEST).any():
+        raise EngineError(f"{what} is {x!r}; expected at most {LONGEST:g} m")
     return [float(y) for y in a.reshape(n)]
 
 
@@ -206,7 +210,7 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
     H_A = H + P @ M
     I_A = I + P @ H.T - H_A @ P
-    return np.block([[mirrored(I_A), H_A], [H_A.T, M]])
+    return np.concatenate([np.concatenate([mirrored(I_A), H_A], axis=1), np.concatenate([H_A.T, M], axis=1)])
 
 
 def rotated(R: Array, A: Array) -> Array:
@@ -240,8 +244,8 @@ def axis_of(R: Array) -> int | None:
 
 def mirrored(A: Array) -> Array:
     """Return the symmetric matrix with A's upper triangle."""
-    n = len(A)
-    return np.array([[A[min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
+    k = np.arange(len(A))
+    return A[np.minimum.outer(k, k), np.maximum.outer(k, k)]
 
 
 def is_rigid(G: Array) -> bool:

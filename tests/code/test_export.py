@@ -2,7 +2,10 @@
 
 import errno
 import os
+import re
+import subprocess
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
@@ -10,7 +13,8 @@ import pytest
 import engine
 from engine import ops
 from engine.code import ExportError, export_code
-from engine.code.exported import RESERVED, identifier
+from engine.code.exported import identifier
+from engine.code.reserved import RESERVED, is_taken
 from engine.compiler.kernels import Kernel
 from engine.rigid_body import Dynamics, LieState
 from tests.code.programs import needed, reported, run
@@ -67,6 +71,17 @@ def test_a_header_that_cannot_be_written(dot, tmp_path):
     with pytest.raises(ExportError, match=r"dot.h' is a folder; expected the path of a file"):
         export_code(dot, tmp_path / "dot.c")
     assert [x.name for x in tmp_path.iterdir()] == ["dot.h"]
+
+
+@pytest.mark.parametrize("suffix", [".c", ".o", ".so", ".wasm"])
+def test_a_file_of_somebody_elses_is_not_written_over(dot, tmp_path, suffix):
+    path = tmp_path / f"dot{suffix}"
+    engine.export_code(dot, path)
+    engine.export_code(dot, path)                                              # its own is written anew
+    path.write_bytes(b"mine")
+    with pytest.raises(ExportError, match=f"dot{suffix}' is there already, and no export wrote it; expected another name"):
+        engine.export_code(dot, path)
+    assert path.read_bytes() == b"mine"
 
 
 def test_what_somebody_else_wrote_stays(dot, tmp_path):
@@ -217,3 +232,30 @@ def test_all_kinds_of_functions(tmp_path):
         found = reported(tmp_path, name, "gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
         assert found.startswith(f"ok: {name}, 20 samples")
     assert "double mass_rod" in (tmp_path / "at.h").read_text()
+
+
+HEADERS = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "stdint", "stdio", "stdlib", "string"))
+
+
+def declared(names: list[str]) -> set[str]:
+    """Those of some names that a C compiler does not let a function of ours have, each declared in a line of its own."""
+    lines = [f"int {name}(const double x[restrict 2], double y[restrict 2]);" for name in names]
+    done = subprocess.run([which("gcc"), "-std=gnu17", "-Wall", "-fmax-errors=0", "-x", "c", "-fsyntax-only", "-"],
+                          input=HEADERS + '#line 1 "NAMES"\n' + "\n".join(lines), capture_output=True, text=True)  # fmt: skip
+    said = [*map(int, re.findall(r"^NAMES:(\d+):\d+: (?:error|warning)", done.stderr, re.MULTILINE))]
+    return {names[k - 1] for k in said if k <= len(names)}
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="no gcc")
+def test_names_that_a_compiler_does_not_give_to_a_function_are_refused():
+    done = subprocess.run([which("gcc"), "-std=gnu17", "-E", "-P", "-dD", "-x", "c", "-"], input=HEADERS, capture_output=True, text=True)
+    names = sorted({*re.findall(r"\b[A-Za-z]\w*", done.stdout)})
+    refused = declared(names)
+    assert len(refused) > 500 and {"cbrt", "erf", "lround", "strdup", "DBL_MAX", "int8_t"} <= refused
+    assert [name for name in refused if not is_taken(name)] == []
+
+
+@pytest.mark.parametrize("name", ["cbrt", "sqrtf", "cexp", "nextafter", "sincos", "strdup", "alignas", "co_await", "noexcept", "INT8_MAX"])
+def test_a_name_of_the_c_library_is_refused(dot, tmp_path, name):
+    with pytest.raises(ExportError, match=f"name is '{name}', which C or its library has already; expected another"):
+        engine.export_code(dot, tmp_path / "dot.c", name=name)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import engine
 from engine.io import RobotFileError, RobotFileWarning, check, load
 
 BODY = '<body name="a"><joint name="j"/><geom size="0.1"/></body>'
@@ -56,7 +57,15 @@ FAULTS = {
     "replicate": (world('<replicate count="100000000"><geom size="1"/></replicate>'), "expected from 0 to 300000"),
     "replicate of many": (world('<replicate count="9999">' * 3 + '<site/>' + "</replicate>" * 3), "elements; expected fewer"),
     "quaternion": (world('<body quat="0 0 0 0"/>'), "quat is zero; expected a quaternion"),
-    "friction": (world('<geom size="1" friction="-1"/>'), "friction is -1; expected zero or more"),
+    "friction": (world('<geom size="1" friction="-1"/>'), "friction is -1; expected from zero to 1e+15"),
+    "huge friction": (world('<geom type="plane" size="1 1 1"/>' + BODY.replace("<geom", '<geom friction="1e200"')),
+                      "friction is 1e+200; expected from zero to 1e+15"),
+    **{f"huge {kind}": (world(BODY.replace('size="0.1"', f'type="{kind}" size="1e200 1e200 1e200"')),
+                        f"the {kind} of the size '1e200 1e200 1e200' has no finite inertia; expected one of ordinary size")
+       for kind in ("sphere", "box", "capsule", "cylinder", "ellipsoid")},
+    "huge mass": (world('<geom type="plane" size="1 1 1"/><body><freejoint/><geom size="0.1" mass="1e305"/></body>'),
+                  "what it moves with has 1e+305 kg, of which no contact is stiff enough"),
+    "far away": (world(BODY.replace("<geom", '<geom pos="1e200 0 0"')), "link 'a': inertia[1, 1] is inf; expected finite numbers"),
     "mass": (world('<body><geom size="1" mass="-1"/></body>'), "mass is -1; expected zero or more"),
     "equality": (world(BODY, '<equality><connect body1="b" anchor="0 0 0"/></equality>'), "body1 is 'b', which is not there"),
     "timestep": (world(BODY, '<option timestep="0"/>'), "timestep is 0 s; expected a time above zero"),
@@ -158,3 +167,34 @@ def test_noise_of_characters_is_refused_in_a_sentence():
                 load("".join(letters))
             except RobotFileError as problem:
                 assert "\n" not in str(problem)
+
+
+@pytest.mark.parametrize("color", ["", "1 0 red", "1 0", "nan 0 0 1"])
+def test_a_colour_that_is_none_stops_no_robot(color):
+    text = world(BODY.replace("<geom", f'<geom rgba="{color}" material="m"'), f'<asset><material name="m" rgba="{color}"/></asset>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = load(text)
+    assert model.links[1].mass > 0.0 and model.links[1].visuals[0].material.color == (1.0, 1.0, 1.0, 1.0)
+    assert str(check(text)).count(f"rgba is '{color}'; expected 4 finite numbers: it has the usual colour") == 2
+
+
+def test_sensors_that_nobody_evaluates_are_listed():
+    text = world(BODY.replace("</body>", '<site name="s"/></body>')).replace("</mujoco>", """<sensor><accelerometer site="s"/>
+      <accelerometer name="again" site="s"/><touch site="s"/><rangefinder site="s"/></sensor></mujoco>""")
+    report = str(check(text))
+    for kind, count in (("accelerometer", 2), ("touch", 1), ("rangefinder", 1)):
+        assert f"a sensor of the kind {kind} is listed by its name, and not evaluated ({count} in all)" in report
+
+
+def test_actuators_without_names_are_commanded_by_those_that_are_printed(tmp_path):
+    text = world(BODY, '<option gravity="0 0 0"/>').replace("</mujoco>", """<actuator><motor joint="j"/><motor joint="j" gear="2"/>
+      </actuator></mujoco>""")
+    model = load(text)
+    assert "2 actuators (motor of j, motor of j_)" in repr(model.described)
+    engine.save_mjcf(model, tmp_path / "saved.xml")
+    again = load(tmp_path / "saved.xml")
+    assert [p.values["name"] for p in again.described.actuators] == ["motor of j", "motor of j_"]
+    simulator = engine.simulator_of(again, contacts=None, controller=lambda t, q, v: {"motor of j": 1.0, "motor of j_": 1.0})
+    v = simulator.run(again.initial(), np.zeros(1), duration=0.01).v[-1, 0]
+    assert abs(v - 3.0 * 0.01 / model.links[1].inertia[2, 2]) < 1e-14 * v

@@ -102,3 +102,30 @@ if __name__ == "__main__":
     print(f"{sum(bool(worst) for _, worst, _ in outcomes.values())} robots that move, of {len(outcomes)} files:")
     for name, (words, _, _) in outcomes.items():
         print(f"  {name:<60} {words}")
+
+
+def written(path: Path, faces: list[list[int]]) -> Path:
+    """An OBJ file of a lumpy ball of eight points about the equator and two poles, in numbers that no float32 is, and a robot of it."""
+    turn = np.arange(8) * np.pi / 4.0
+    points = [*(np.stack([np.cos(turn), np.sin(turn), 0.1 * np.cos(3.0 * turn)], axis=1) / 3.0), [0.0, 0.0, 0.7], [0.0, 0.0, -0.7]]
+    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.array(points).tolist()]
+    lines += [f"f {' '.join(str(k + 1) for k in face)}" for face in faces]
+    path.with_suffix(".obj").write_text("\n".join(lines) + "\n")
+    path.write_text(f"""<mujoco><asset><mesh name="m" file="{path.stem}.obj"/></asset><worldbody><body><joint/>
+      <geom type="mesh" mesh="m"/></body></worldbody></mujoco>""")
+    return path
+
+
+def test_a_mesh_weighs_what_it_does_in_mujoco_which_keeps_its_points_in_single_precision(tmp_path):
+    faces = [f for k in range(8) for f in ([k, (k + 1) % 8, 8], [(k + 1) % 8, k, 9])]
+    pair = Pair(mujoco, written(tmp_path / "ball.xml", faces))
+    assert abs(pair.m.body_mass[1] / pair.model.links[1].mass - 1.0) < 1e-14
+    assert pair.differences(np.random.default_rng(0))["M"] < CLOSE
+    assert "corners" not in str(check(tmp_path / "ball.xml"))
+
+
+def test_a_mesh_that_mujoco_splits_in_its_own_way_is_named(tmp_path):
+    faces = [f for k in range(0, 8, 2) for f in ([k + 1, (k + 2) % 8, 8, k], [k + 1, k, 9, (k + 2) % 8])]
+    pair = Pair(mujoco, written(tmp_path / "ball.xml", faces))
+    assert abs(pair.m.body_mass[1] / pair.model.links[1].mass - 1.0) > 1e-6
+    assert "the mesh 'm' has faces of more than three corners" in str(check(tmp_path / "ball.xml"))

@@ -8,6 +8,7 @@ from scipy.special import ellipk
 
 import engine
 from engine import dynamics
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops, PointForce
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.simulation.test_simulator import pendulum, slider
@@ -382,3 +383,25 @@ def test_classes_and_seeds_are_told_from_instances():
     turned = type("Turned", (engine.RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "forces": lambda self, t, x, u: x[:3]})
     with pytest.raises(engine.BodyError, match=r"Turned.forces takes \(t, x, u\), and is called as \(x, u, t\)"):
         engine.compile(turned())
+
+
+@pytest.mark.parametrize("forces, said", [(lambda self, x: x[:3], r"\(x\)"), (lambda self, x, u: x[:3], r"\(x, u\)"),
+                                          (lambda self, x, u, t, wind: wind, r"\(x, u, t, wind\)")])  # fmt: skip
+def test_forces_that_take_other_arguments_are_refused_before_the_first_step(forces, said):
+    few = type("Few", (engine.RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "moments": None, "controls": 0, "forces": forces})
+    with pytest.raises(engine.BodyError, match=rf"Few.forces takes {said}, and is called as \(x, u, t\); expected these arguments"):
+        engine.compile(few())
+
+
+@pytest.mark.parametrize("name, wheels, said", [
+    ("wheel", True, r"no state of 'wheel' \(did you mean 'wheels'\?\); expected one of wheels"),
+    ("controller", True, "no state of 'controller'; expected one of wheels"),
+    ("wheels", False, "no state of 'wheels'; expected a component that has one"),
+])  # fmt: skip
+def test_a_state_that_there_is_not_is_named(name, wheels, said):
+    stone = engine.Builder()
+    stone.add_link("base", inertia=inertia.sphere(1.0, 0.1))
+    acting = [ReactionWheels("base")] if wheels else []
+    with pytest.raises(engine.SimulationError, match=said):
+        engine.Simulator(stone.model(floating_base=True), dt=1e-2, actuators=acting,
+                         controller=lambda t, q, v, states: states[name][0] * v)  # fmt: skip

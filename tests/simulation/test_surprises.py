@@ -241,3 +241,11 @@ def test_a_state_of_another_simulator_is_refused():
         with pytest.raises(engine.SimulationError, match=r"the state is of a simulator of '.*; expected one of 'ball', as start"):
             free.step(given)
     assert engine.Simulator(ball(), dt=1e-3, gravity=(0, 0, 0)).step(states[0]).t == 1e-3
+
+
+def test_help_of_components_is_about_them():
+    """A class's array would be explained by NumPy's documentation of arrays, once for each class that inherits it."""
+    import pydoc
+
+    for module in (engine.simulation.actuators, engine.simulation.forces, engine.simulation.component):
+        assert "ndarray(" not in pydoc.plain(pydoc.render_doc(module)), module

@@ -421,3 +421,14 @@ def test_turns_about_a_coordinate_axis_take_the_short_way(rng, axis):
     for angle in (0.0, 1e-9, 0.7, np.pi / 2, 3.0):
         R, A = so3.about(np.array(axis), angle), rng.standard_normal((3, 3))
         close(inertia.rotated(R, A), R @ A @ R.T, 2e-15)
+
+
+@pytest.mark.parametrize("solid, said", [
+    (lambda x: inertia.sphere(1.0, x), "radius"), (lambda x: inertia.cylinder(1.0, x, 1.0), "radius"),
+    (lambda x: inertia.capsule(1.0, 1.0, x), "length"), (lambda x: inertia.box(1.0, [1.0, x, 1.0]), "size"),
+    (lambda x: inertia.ellipsoid(density=1.0, semiaxes=[x, 1.0, 1.0]), "semiaxes"),
+])  # fmt: skip
+def test_a_solid_without_a_finite_inertia_is_refused_by_what_is_too_long(solid, said):
+    with pytest.raises(EngineError, match=rf"{said} is .*1e\+200.*; expected at most 1e\+50 m"):
+        solid(1e200)
+    assert np.isfinite(solid(1e50)).all()

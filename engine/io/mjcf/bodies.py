@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,8 +79,7 @@ class Bodies:
                     raise node.error(f"the world has a <{node.tag}>; expected it in a body")
                 else:
                     self.part(node, T, childclass, WORLD)
-        for body in [*tree.links]:
-            self.bounded(body)
+        self.bounded()
         if solid := self.grounded(static, np.eye(4)):
             name = self.free(STATIC, tree.links)
             self.add(Link(name, visuals=geometries(solid), collisions=touching(solid)), WORLD, np.eye(4))
@@ -106,12 +105,11 @@ class Bodies:
         self.named[what, name] = node.line
         return name
 
-    def free(self, name: str, taken: Iterable[str], prefix: str = "") -> str:
+    def free(self, name: str, taken: Container[str], prefix: str = "") -> str:
         """Return a name, or where it is taken one with a prefix, and bars after it as long as that is too."""
-        names = {*taken}
-        if name in names and prefix:
+        if name in taken and prefix:
             name = prefix + name
-        while name in names:
+        while name in taken:
             name += "_"
         return name
 
@@ -157,7 +155,10 @@ class Bodies:
             shapes = self.grounded(shapes, tree.frames[name])
         elif plane := next((s for s in shapes if s.kind in ("plane", "hfield")), None):
             raise plane.node.error(f"a {plane.kind} moves; expected it on a body that stands still")
-        tree.links[name] = Link(name, G, geometries(shapes), touching(shapes))
+        try:
+            tree.links[name] = Link(name, G, geometries(shapes), touching(shapes))
+        except ModelError as problem:
+            raise node.error(str(problem)) from None
         tree.shapes[name] = shapes
         if share := node.number("gravcomp", 0.0):
             tree.weights[name] = share, node
@@ -223,15 +224,17 @@ class Bodies:
         self.tree.planes += [(s, T @ s.T) for s in shapes if s.kind == "plane"]
         return [s for s in shapes if s.kind not in ("plane", "hfield")]
 
-    def bounded(self, body: str) -> None:
+    def bounded(self) -> None:
         """Say that a body moves without mass, which MuJoCo refuses."""
-        joint = next((t for t in self.tree.turns.values() if self.tree.joints[t.name].child == body), None)
-        if joint is not None and body in self.tree.above and not self.tree.links[body].mass and not self.below(body):
-            self.notes.note(joint.node, f"it moves '{short(body)}', which has no mass; expected some (or geoms, or boundmass)")
-
-    def below(self, body: str) -> bool:
-        """Whether something with a mass is carried along by a body."""
-        return any(above == body and (self.tree.links[b].mass or self.below(b)) for b, above in self.tree.above.items())
+        tree = self.tree
+        carried = {above for body, above in tree.above.items() if tree.links[body].mass}
+        for body in reversed(tree.above):                                       # a body comes after that which it lies in
+            if body in carried:
+                carried.add(tree.above[body])
+        moves = {tree.joints[t.name].child: t for t in reversed(tree.turns.values())}
+        for body in tree.above:
+            if body in moves and not tree.links[body].mass and body not in carried:
+                self.notes.note(moves[body].node, f"it moves '{short(body)}', which has no mass; expected some (or geoms, or boundmass)")
 
 
 def site_pose(node: Node, settings: Settings) -> Array:

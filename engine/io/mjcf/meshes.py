@@ -7,6 +7,7 @@ said of the mesh as it is written, and nothing of that is seen here.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,8 @@ from engine.spatial import inertia, se3
 Array = np.ndarray
 WAYS = ("convex", "exact", "legacy", "shell")
 MAX_BYTES = 2**30
+#: a face of more than three corners in an OBJ file
+CORNERED = re.compile(rb"^[ \t]*f(?:[ \t]+[^\s#]+){4}", re.MULTILINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class Mesh:
             points = np.array(node.numbers("vertex", (12, 30_000_000)))
             if len(points) % 3:
                 raise node.error(f"<mesh> vertex has {len(points)} numbers; expected three for each point")
-            points = points.astype(np.float32).astype(float).reshape(-1, 3)    # as MuJoCo keeps them
+            points = points.astype(np.float32).astype(float).reshape(-1, 3)
             faces = np.array(node.numbers("face", (3, 90_000_000), ()))
             if not len(faces):
                 return hull(node, points)
@@ -74,7 +77,14 @@ class Mesh:
             raise node.error(self.fault)
         if self.path.suffix.lower() == ".msh":
             return binary(node, str(self.path))
-        return triangles(str(self.path.resolve()))
+        points, faces = triangles(str(self.path.resolve()))
+        return points.astype(np.float32).astype(float), faces                   # as MuJoCo keeps them
+
+    @cached_property
+    def cornered(self) -> bool:
+        """Whether it is an OBJ file with faces of more than three corners, which MuJoCo splits in its own way."""
+        return self.path is not None and self.path.suffix.lower() == ".obj" and bool(CORNERED.search(bytes_of(str(self.path), MAX_BYTES,
+                                                                                                              "a mesh")))  # fmt: skip
 
     def geometry(self, T: Array, name: str) -> Geometry | None:
         """Return a shape of the mesh at a pose; None where no file has it in a way that is read."""

@@ -81,13 +81,15 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
         tree = Bodies(defaults, settings, Shapes(root, defaults, settings, meshes, notes), notes).read(root)
         source = Source(document, root, settings, defaults, notes, tree)
         model = model_of(source, floating_base)
-        if Touching(tree, model, settings, defaults, notes).drop():
+        touching = Touching(tree, model, settings, defaults, notes)
+        if touching.drop():
             model = model_of(source, floating_base)
-        model = described(source, model)
+            touching = Touching(tree, model, settings, defaults, notes)
+        model = described(source, model, touching)
     return model, notes
 
 
-def described(source: Source, model: Model) -> Model:
+def described(source: Source, model: Model, touching: Touching) -> Model:
     """Return the model with what the file says besides its tree."""
     tree, settings, notes, defaults = source.tree, source.settings, source.notes, source.defaults
     tendons = Tendons(defaults, settings, tree.turns, notes)
@@ -103,9 +105,9 @@ def described(source: Source, model: Model) -> Model:
         constraints=Equalities(tree, tendons, settings, notes).read(defaults),
         actuators=tuple(reader.damped(actuators, model, q)),
         forces=(*springs, *tendons.forces(), *floating(source), *drag(source)),
-        contacts=Touching(tree, model, settings, defaults, notes).read(),
+        contacts=touching.read(),
         keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
-        sensors=sensors(source.root),
+        sensors=sensors(source.root, notes),
     )  # fmt: skip
     return replace(model, described=said)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
-from pathlib import Path
 
 import numpy as np
 
-from engine.io.errors import short
+from engine.checks import EngineError
+from engine.io.errors import RobotFileError, short
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.meshes import Mesh, Meshes
 from engine.io.mjcf.orientation import pose, to_z
 from engine.io.mjcf.settings import Settings
-from engine.io.notes import Notes
+from engine.io.notes import ROUGHEST, Notes
 from engine.model import Geometry, Material, ModelError
 from engine.spatial import inertia, se3
 
@@ -28,6 +30,8 @@ FRICTION = (1.0, 0.005, 0.0001)
 LEAST = 1e-15
 #: of the layer that stands for an ellipsoid's surface, m
 THIN = 1e-6
+Color = tuple[float, float, float, float]
+WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,8 @@ class Shapes:
 
     def __init__(self, root: Node, defaults: Defaults, settings: Settings, meshes: Meshes, notes: Notes) -> None:
         self.settings, self.meshes, self.notes = settings, meshes, notes
-        self.materials = {node.text("name"): look(node) for node in defaults.merged_all("asset", "material")}
+        self.materials = {node.text("name"): Material(node.text("name"), self.color(node, WHITE))
+                          for node in defaults.merged_all("asset", "material")}  # fmt: skip
 
     def shape(self, node: Node, weighs: bool) -> Shape:
         """Return a geom; ``weighs`` says whether its mass is asked for."""
@@ -67,12 +72,10 @@ class Shapes:
             self.notes.warn(node, f"a {kind} is to be fitted to a mesh, which is not done: it has neither shape nor mass")
         group = node.whole("group", 0)
         counts = weighs and not fitted and self.settings.groups[0] <= group <= self.settings.groups[1]
-        G = inertia.transformed(T, self.mass(node, kind, size, mesh)) if counts else np.zeros((6, 6))
+        G = inertia.transformed(T, self.finite(node, kind, size, mesh)) if counts else np.zeros((6, 6))
         geometry = None if fitted else self.geometry(node, kind, size, mesh, T)
-        friction = node.numbers("friction", (1, 3), FRICTION)
-        if friction[0] < 0.0:
-            raise node.error(f"<geom> friction is {friction[0]:g}; expected zero or more")
-        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1), friction[0])
+        friction = roughness(node, (1, 3), FRICTION)
+        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1), friction)
 
     def place(self, node: Node, kind: str, fitted: bool) -> tuple[Array, list[float]]:
         """Return the pose of a geom in its body, and its size as MuJoCo has it: radii and half lengths."""
@@ -98,6 +101,18 @@ class Shapes:
 
     # ------------------------------------------------------------ mass
 
+    def finite(self, node: Node, kind: str, size: list[float], mesh: Mesh | None) -> Array:
+        """Return :meth:`mass`; refuse what is not finite."""
+        try:
+            G = self.mass(node, kind, size, mesh)
+        except RobotFileError:
+            raise
+        except (EngineError, OverflowError):
+            G = np.full((6, 6), np.nan)
+        if not np.isfinite(G).all():
+            raise node.error(f"the {kind} of the size '{short(node.text('size'))}' has no finite inertia; expected one of ordinary size")
+        return G
+
     def mass(self, node: Node, kind: str, size: list[float], mesh: Mesh | None) -> Array:
         """Return G (6, 6) of a geom about its own origin, of its mass or its density."""
         mass, density = node.number("mass", -1.0) if "mass" in node.attributes else None, node.number("density", DENSITY)
@@ -106,7 +121,11 @@ class Shapes:
                 raise node.error(f"<geom> {what} is {x:g}; expected zero or more")
         if kind in ("plane", "hfield") or mass == 0.0 or (mass is None and density == 0.0):
             return np.zeros((6, 6))
-        volume, G = mesh.solid if mesh is not None else shell(kind, size) if node.flag("shellinertia") else solid(kind, size)
+        volume, G = mesh.solid if mesh is not None else (shell if node.flag("shellinertia") else solid)(kind, (*size,))
+        if mesh is not None and mesh.cornered:
+            self.notes.note(node, f"the mesh '{short(node.text('mesh'))}' has faces of more than three corners, which are split from their "
+                                  "first one, in MuJoCo along the shorter diagonal: its mass and inertia differ from MuJoCo's as far "
+                                  "as they are not flat")  # fmt: skip
         if mesh is not None and kind == "sdf":
             self.notes.warn(node, "a signed distance field has the mass of its mesh here")
         scale = density if mass is None else mass / volume
@@ -142,20 +161,32 @@ class Shapes:
     def material(self, node: Node) -> Material | None:
         """Return the look of a geom: its own colour, or that of its material."""
         named = self.materials.get(node.text("material"), Material(node.text("material")) if "material" in node.attributes else None)
-        if "rgba" not in node.attributes:
+        if (color := self.color(node)) is None:
             return named
-        r, g, b, a = node.numbers("rgba", 4)
-        return Material(named.name if named else "", (r, g, b, a), named.texture if named else None)
+        return Material(named.name if named else "", color)
+
+    def color(self, node: Node, usual: Color | None = None) -> Color | None:
+        """Return an element's rgba; of one that is no colour, which stops no robot from moving, the usual one."""
+        if "rgba" not in node.attributes:
+            return usual
+        try:
+            r, g, b, a = node.numbers("rgba", 4)
+        except RobotFileError as problem:
+            self.notes.note(node, f"{problem.reason}: it has the usual colour")
+            return usual
+        return r, g, b, a
 
 
-def look(node: Node) -> Material:
-    """Return a material's colour; its texture is not read."""
-    r, g, b, a = node.numbers("rgba", 4, (1.0, 1.0, 1.0, 1.0))
-    texture: Path | None = None
-    return Material(node.text("name"), (r, g, b, a), texture)
+def roughness(node: Node, counts: tuple[int, int], usual: Sequence[float]) -> float:
+    """Return the coefficient of sliding friction of a geom or a pair."""
+    friction = node.numbers("friction", counts, usual)[0]
+    if not 0.0 <= friction <= ROUGHEST:
+        raise node.error(f"<{node.tag}> friction is {friction:g}; expected from zero to {ROUGHEST:g}")
+    return friction
 
 
-def solid(kind: str, size: list[float]) -> tuple[float, Array]:
+@functools.lru_cache(maxsize=1024)
+def solid(kind: str, size: tuple[float, ...]) -> tuple[float, Array]:
     """Return the volume, m³, and G (6, 6) of the density 1, of a shape full of it."""
     if kind == "sphere":
         G = inertia.sphere(radius=size[0], density=1.0)
@@ -170,7 +201,8 @@ def solid(kind: str, size: list[float]) -> tuple[float, Array]:
     return float(inertia.mass(G)), G
 
 
-def shell(kind: str, size: list[float]) -> tuple[float, Array]:
+@functools.lru_cache(maxsize=1024)
+def shell(kind: str, size: tuple[float, ...]) -> tuple[float, Array]:
     """Return the area, m², and G (6, 6) of the density 1, kg/m², of a shape's surface.
 
     An ellipsoid's area is Thomsen's (within 1.1 %), its tensor that of a layer of THIN all around it, both as in MuJoCo.

@@ -24,10 +24,11 @@ def written(tree: Tree, model: Model) -> Array:
     for t in tree.turns.values():
         if t.single:
             q[model.q_slice(t.name)] = t.ref
-    for b in model.bodies:
-        if b.kind.floats:
-            T = tree.frames[b.joint.child]
-            q[b.q] = np.concatenate([quaternion.from_matrix(se3.rotation(T)), se3.position(T)])
+    if floating := [b for b in model.bodies if b.kind.floats]:
+        T = np.stack([tree.frames[b.joint.child] for b in floating])
+        attitudes = quaternion.from_matrix(se3.rotation(T))
+        for b, attitude, position in zip(floating, attitudes, se3.position(T), strict=True):
+            q[b.q] = [*attitude, *position]
     return q
 
 

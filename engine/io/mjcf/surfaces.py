@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from engine.io.errors import short
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.settings import Settings
-from engine.io.mjcf.shapes import FRICTION, Shape
+from engine.io.mjcf.shapes import FRICTION, Shape, roughness
 from engine.io.notes import Notes
 from engine.model import Model, Part
 
@@ -44,6 +45,10 @@ class Surfaces:
         frictions = self.frictions(names, solids, met, named)
         soft = {n: self.soft(solids[n][0].node, self.mass[n]) for n in names}
         self.compare(s.node for n in names for s in solids[n])
+        for n, (k, _) in soft.items():
+            if not np.isfinite(RIGID * k):
+                said = f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less"
+                raise solids[n][0].node.error(said)
         most = max(k for k, _ in soft.values())
         return {n: Part("ContactMaterial", {"stiffness": k or RIGID * most, "dissipation": d, "friction": frictions[n]})
                 for n, (k, d) in soft.items()}  # fmt: skip
@@ -80,7 +85,8 @@ class Surfaces:
         has the largest of its f, x, and what touches it y = f x/(2x − f).
         """
         wanted = {pair: self.wanted(pair, geoms, named) for pair, geoms in met.items()}
-        found = {n: max(s.friction for s in solids[n]) if any(f for pair, f in wanted.items() if n in pair) else 0.0 for n in names}
+        rough = {n for pair, f in wanted.items() if f for n in pair}
+        found = {n: max(s.friction for s in solids[n]) if n in rough else 0.0 for n in names}
         hub = next((a for a, _ in met if not self.mass[a]), None)
         if hub is not None and (x := max(f for (a, _), f in wanted.items() if a == hub)):
             found |= {hub: x} | {b: f * x / (2.0 * x - f) for (a, b), f in wanted.items() if a == hub}
@@ -144,6 +150,7 @@ def impedance(depth: float, solimp: tuple[float, ...]) -> float:
     return float(low + y * (high - low))
 
 
+@functools.lru_cache(maxsize=4096)
 def rest_depth(k: float, g: float, solimp: tuple[float, ...]) -> float:
     """Return how deep, m, a body rests under g, m/s², on a spring of the stiffness k, 1/s²: the r of d² k r = (1 − d) g.
 
@@ -166,5 +173,5 @@ def rubbing(s: Shape, t: Shape, node: Node | None) -> tuple[float, int]:
     ruling = [s] if first > second else [t] if second > first else [s, t]
     friction, condim = max(x.friction for x in ruling), max(x.node.whole("condim", 3) for x in ruling)
     if node is not None:
-        friction, condim = node.numbers("friction", (1, 5), (friction, *FRICTION[1:]))[0], node.whole("condim", condim)
+        friction, condim = roughness(node, (1, 5), (friction, *FRICTION[1:])), node.whole("condim", condim)
     return 0.0 if condim == 1 else friction, condim

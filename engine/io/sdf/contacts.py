@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from engine.io.notes import Notes
+import numpy as np
+
+from engine.io.notes import MOST_TOUCHING, ROUGHEST, Notes
 from engine.io.sdf.document import Node
-from engine.io.sdf.frames import Frame
+from engine.io.sdf.frames import Frame, Scope
 from engine.io.sdf.joints import Hinged
 from engine.model import Model, Part
 
@@ -23,19 +25,26 @@ def contacts(model: Model, links: Iterable[Frame], joints: Iterable[Hinged], not
     carrier = {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
     shaped = {link.name for link in model.links if link.collisions}
     solid = [f for f in links if f.name in shaped]
-    joined = {frozenset((j.parent, j.child)) for j in joints}
-    pairs = [(a.name, b.name) for a, b in itertools.combinations(solid, 2)
-             if carrier[a.name] != carrier[b.name] and frozenset((a, b)) not in joined and meet(a, b)]  # fmt: skip
+    meeting = meetings(solid, [carrier[f.name] for f in solid], {frozenset((j.parent, j.child)) for j in joints})
+    pairs = [(a.name, b.name) for a, b in itertools.islice(meeting, MOST_TOUCHING + 1)]
     if not pairs:
         return None
+    if len(pairs) > MOST_TOUCHING:
+        return notes.unlisted(solid[0].scope.root.node)
     touching = {name for pair in pairs for name in pair}
     materials = {f.name: Part("ContactMaterial", {"friction": friction(f.node, notes)}) for f in solid if f.name in touching}
     return Part("Contacts", {"pairs": tuple(pairs), "materials": materials})
 
 
-def meet(a: Frame, b: Frame) -> bool:
-    """Whether two links may touch, as far as their models say."""
-    return a.scope.top is not b.scope.top or (collides(a) and collides(b))
+def meetings(solid: list[Frame], bodies: list[int], joined: set[frozenset[Frame]]) -> Iterator[tuple[Frame, Frame]]:
+    """Yield each two links that may touch; ``bodies`` carry them."""
+    tops: dict[Scope, int] = {}
+    top, own = np.array([tops.setdefault(f.scope.top, len(tops)) for f in solid]), np.array([*map(collides, solid)])
+    body = np.array(bodies)
+    for i, a in enumerate(solid):
+        rest = slice(i + 1, None)
+        meets = (body[rest] != body[i]) & ((top[rest] != top[i]) | (own[rest] & own[i]))
+        yield from ((a, b) for j in np.flatnonzero(meets).tolist() if frozenset((a, b := solid[i + 1 + j])) not in joined)
 
 
 def collides(link: Frame) -> bool:
@@ -52,6 +61,8 @@ def friction(link: Node, notes: Notes) -> float:
     for node in link.all("collision"):
         mu = [n.positive("mu", default=FRICTION) if (n := node.first("surface", "friction", "ode")) else FRICTION]
         mu += [n.positive("mu2", default=mu[0])] if n else []
+        if n is not None and max(mu) > ROUGHEST:
+            raise n.error(f"mu is {max(mu):g}; expected from zero to {ROUGHEST:g}")
         if mu[-1] != mu[0]:
             notes.warn(node, f"it rubs differently along two directions ({mu[0]:g} and {mu[-1]:g}); the first counts for all")
         found.append(mu[0])

@@ -17,8 +17,8 @@ from engine.io.xml import root_of
 EXPECTED = "an SDF file"
 #: elements of a file with all that it includes
 MOST = 1_000_000
-#: files within files
-DEEPEST = 32
+#: files within files; and files that are included, each as often as it is
+DEEPEST, MOST_INCLUDED = 32, 20_000
 #: what errors are said of
 PLACES = ("joint", "link", "frame", "model", "include", "world")
 #: a bound from here on is none, as libsdformat has it
@@ -159,8 +159,28 @@ class Document:
             self.finders = {self.file: Finder(self.file, self.dirs)}
         except (TypeError, ValueError):
             raise RobotFileError(f"package_dirs is {short(repr(package_dirs))}; expected folders (str or pathlib.Path)") from None
-        self.count = 0
+        self.count = self.includes = 0
+        self.known: dict[str, tuple[Node, int]] = {}
         self.root = self.parsed(said)
+
+    def included(self, uri: Node, path: str) -> Node:
+        """Return the <sdf> element of a file that a <uri> includes: it is read once, and counts each time."""
+        self.includes += 1
+        if self.includes > MOST_INCLUDED:
+            raise uri.error(f"more than {MOST_INCLUDED} files are included; expected fewer")
+        before = self.count
+        if path not in self.known:
+            root = self.parsed(Given(path))
+            self.known[path] = root, self.count - before
+        else:
+            self.counted(self.known[path][1], path)
+        return self.known[path][0]
+
+    def counted(self, more: int, file: str, line: int = 0) -> None:
+        """Count elements, of which there may be so many."""
+        self.count += more
+        if self.count > MOST:
+            raise RobotFileError(f"the file has, with all that it includes, more than {MOST} elements; expected fewer", file, line)
 
     def parsed(self, said: Given) -> Node:
         """Return the <sdf> element of a file, or of its text."""
@@ -174,9 +194,7 @@ class Document:
 
     def node(self, e: Any, file: str, version: tuple[int, int], parent: Node | None) -> Node:
         """Return an element of lxml's."""
-        self.count += 1
-        if self.count > MOST:
-            raise RobotFileError(f"the file has more than {MOST} elements; expected fewer", file, e.sourceline)
+        self.counted(1, file, e.sourceline)
         words = " ".join((e.text or "").split()) if not len(e) else ""
         node = Node(plain_tag(e), {str(k): str(v) for k, v in e.attrib.items()}, words, [], e.sourceline or 0, file, version, parent)
         node.children += [self.node(child, file, version, node) for child in e]

@@ -29,7 +29,7 @@ class Frame:
     """A frame: its name with those of the models it is in, the element it is of, and its pose T in the frame ``base`` (4, 4).
 
     ``base`` and ``attached`` are names in the scope ``scope``, or frames. Of a model ``inner`` is its scope, and ``placed`` names the frame
-    in it that is where its pose says.
+    in it that is where its pose says. What is found out about one is kept: its ``body``, its ``depth`` and its ``leap``.
     """
 
     name: str
@@ -41,6 +41,8 @@ class Frame:
     placed: str = ""
     inner: Scope | None = None
     depth: int = -1
+    body: Frame | None = None
+    leap: tuple[Frame, Array] | None = None
 
     @property
     def kind(self) -> str:
@@ -162,8 +164,7 @@ def canonical(scope: Scope) -> Frame | None:
         if frame is None or frame.kind != "link":
             raise scope.node.error(f"canonical_link is '{short(said)}', which is no link of the model; expected one of its links")
         return frame
-    own = [f for f in frames(scope) if f.kind == "link"]
-    return own[0] if own else None
+    return next((f for f in frames(scope) if f.kind == "link"), None)
 
 
 def frames(scope: Scope) -> Iterator[Frame]:
@@ -188,14 +189,18 @@ def base_of(frame: Frame) -> Frame | None:
 
 def pose_in_base(frame: Frame) -> Array:
     """Return the pose of a frame in its base (4, 4)."""
-    if not frame.placed or frame.inner is None:
-        return frame.T
-    placed = frame.inner.found(frame.node, frame.placed)
-    at: Frame | None = placed
-    while at is not frame:
-        if at is None or (at := base_of(at)) is None:
-            raise frame.node.error(f"placement_frame is '{short(frame.placed)}', which is not placed in the model; expected a frame of it")
-    return frame.T @ se3.inv(relative(frame, placed))
+    if frame.placed and frame.inner is not None:
+        placed = frame.inner.found(frame.node, frame.placed)
+        depth(placed)
+        way, at = list[Frame](), placed
+        while at is not frame:
+            way.append(at)
+            if (base := base_of(at)) is None:
+                raise frame.node.error(f"placement_frame is '{short(frame.placed)}', which is not placed in the model; expected a frame of "
+                                       "it")  # fmt: skip
+            at = base
+        frame.T, frame.placed = frame.T @ se3.inv(product(way)), ""
+    return frame.T
 
 
 def depth(frame: Frame) -> int:
@@ -226,18 +231,49 @@ def circle(what: str, found: list[Frame]) -> RobotFileError:
     return found[0].node.error(f"frames are {what} one another in a circle ({way}); expected a tree")
 
 
+def step(frame: Frame) -> tuple[Frame, Array]:
+    """Return the frame that one other than the world's is relative to, and the pose in it (4, 4)."""
+    base = base_of(frame)
+    assert base is not None
+    return base, pose_in_base(frame)
+
+
+def leap(frame: Frame) -> tuple[Frame, Array]:
+    """Return a frame far above one, and the pose in it (4, 4): by leaps, any frame above is a few dozen away, however long the way is."""
+    way, at = list[Frame](), frame
+    while at.leap is None and (base := base_of(at)) is not None:
+        way.append(at)
+        at = base
+    if at.leap is None:
+        at.leap = at, np.eye(4)                                                 # the world's
+    for below in reversed(way):
+        T, (far, T_far) = pose_in_base(below), leap(at)
+        farther, T_farther = leap(far)
+        even = depth(at) - depth(far) == depth(far) - depth(farther)            # two leaps as long become one
+        below.leap = (farther, T_farther @ (T_far @ T)) if even else (at, T)
+        at = below
+    assert frame.leap is not None
+    return frame.leap
+
+
 def relative(a: Frame, b: Frame) -> Array:
     """Return T_AB, the pose of frame B in frame A (4, 4); what both are relative to does not enter."""
-    up, down = list[Frame](), list[Frame]()
-    x, y = a, b
+    level = min(depth(a), depth(b))
+    (x, T_XA), (y, T_YB) = raised(a, level), raised(b, level)
     while x is not y:
-        way, at = (up, x) if depth(x) >= depth(y) else (down, y)
-        way.append(at)
-        base = base_of(at)
-        assert base is not None
-        x, y = (base, y) if way is up else (x, base)
-    T_OA, T_OB = product(up), product(down)
-    return se3.inv(T_OA) @ T_OB if up else T_OB
+        up = step if leap(x)[0] is leap(y)[0] else leap
+        (x, T_PX), (y, T_PY) = up(x), up(y)
+        T_XA, T_YB = T_PX @ T_XA, T_PY @ T_YB
+    return se3.inv(T_XA) @ T_YB if x is not a else T_YB
+
+
+def raised(frame: Frame, level: int) -> tuple[Frame, Array]:
+    """Return the frame of a depth above one, and the pose in it (4, 4)."""
+    at, T = frame, np.eye(4)
+    while depth(at) > level:
+        at, T_far = (leap if depth(leap(at)[0]) >= level else step)(at)
+        T = T_far @ T
+    return at, T
 
 
 def product(way: list[Frame]) -> Array:
@@ -250,13 +286,19 @@ def product(way: list[Frame]) -> Array:
 
 def body_of(frame: Frame) -> Frame:
     """Return the link that a frame is attached to; or the world's frame."""
-    found, at = list[Frame](), frame
-    while at.kind != "link" and at is not at.scope.root.own:
-        if at in found:
+    way, at = dict[Frame, None](), frame
+    while at.body is None:
+        if at.kind == "link" or at is at.scope.root.own:
+            at.body = at
+            break
+        if at in way:
+            found = [*way]
             raise circle("attached to", [*found[found.index(at):], at])
-        found.append(at)
+        way[at] = None
         to = at.scope.found(at.node, at.attached, "a frame beside it") if isinstance(at.attached, str) else at.attached
         if to is None:
             raise at.node.error(f"the {at.kind} has no link that its frame could be attached to; expected one")
         at = to
-    return at
+    for above in way:
+        above.body = at.body
+    return at.body

@@ -35,7 +35,7 @@ def included(document: Document, node: Node, above: tuple[str, ...]) -> Node:
         raise uri.error(f"the file '{short(uri.words)}' includes itself; expected another")
     if len(above) > DEEPEST:
         raise uri.error(f"more than {DEEPEST} files lie within one another; expected fewer")
-    root = document.parsed(Given(path))
+    root = document.included(uri, path)
     models = [*root.all("model")]
     if len(models) != 1:
         raise uri.error(f"the file '{short(uri.words)}' has {len(models)} models of its own; expected one")
