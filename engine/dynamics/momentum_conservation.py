@@ -177,7 +177,7 @@ def noted(sums: Array, moved: Array) -> Array:
 
 
 def defect(sums: Array) -> Array:
-    """Return what the steps' errors (..., 4) of the angular momentum about the centre of mass add up to, relative to the largest yet: (...).
+    """Return what the steps' errors (..., 4) of the angular momentum about the centre of mass add up to (...), relative to the largest.
 
     Those of the linear momentum do not count: a tree that flies faster moves the same within itself, and all that steps miss of a momentum
     that is the same in the world is how far the frame turns in which they see it, which the projection takes off to rounding.

@@ -164,6 +164,8 @@ class Process:
                     x, k = self.step(t0, k, dt, p, x), k + 1.0
                 records.append(self.record.join(self.observe(t0, k, dt, p, x)))
         except Exception as error:
+            if k == 0.0 and isinstance(error, EngineError):                    # there is nothing yet that could be lost
+                raise
             what = str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
             stop = SimulationError(f"{what}, in the step from t = {t0 + k * dt:.6g} s{self.where(x)}")
             stop.records = [np.array(records)] if records else []
