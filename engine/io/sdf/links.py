@@ -92,8 +92,6 @@ class Links:
             G = inertia.from_mesh(load_mesh(shape), density) if shape.kind == "mesh" else SOLIDS[shape.kind](shape.size, density)
         except RobotFileError as problem:
             raise node.error(f"its mesh is asked for its volume: {short(problem.reason)}") from None
-        except OverflowError:
-            raise node.error(f"its {shape.kind} of the size {shape.size} has no finite inertia; expected one of ordinary size") from None
         except EngineError as problem:
             raise node.error(str(problem)) from None
         return np.asarray(inertia.transformed(shape.placement, G))
