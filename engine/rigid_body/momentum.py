@@ -21,8 +21,8 @@ from engine.dynamics.momentum_conservation import noted, root_twist
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
-#: states beside q and V: the momentum [L; p; c] (9), and what the projection has moved (4)
-STATES, NOTES = 13, 4
+#: entries of a motion (q, V); states beside it: the momentum [L; p; c] (9), and what the projection has moved (4)
+PLAIN, STATES, NOTES = 13, 13, 4
 
 
 class KeptMomentum(NamedTuple):

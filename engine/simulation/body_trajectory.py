@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,8 +86,12 @@ class BodyTrajectory(Trajectory):
     system: Any = None
 
     @classmethod
-    def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | str | None = None) -> BodyTrajectory:
-        """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s; ``reason`` as in a Trajectory."""
+    def of(cls, body: RigidBody, t: Array, x: Array, u: Array, reason: Array | str | None = None,
+           defect: Array | None = None) -> BodyTrajectory:  # fmt: skip
+        """Return the trajectory of states x (..., T, n) and controls u (..., T, m) at times t (T), s.
+
+        ``reason`` and ``defect`` (..., T) are as in a Trajectory.
+        """
         t, x, u = (np.asarray(a, dtype=float) for a in (t, body.state.vector(x), u))
         if (x.size and t.shape != x.shape[-2:-1]) or u.shape != (*x.shape[:-1], body.controls):
             raise StateError(f"{body.name}: t, x and u have shapes {t.shape}, {x.shape} and {u.shape}; "
@@ -97,7 +102,14 @@ class BodyTrajectory(Trajectory):
         q = np.concatenate([body.quaternion(x), body.position(x)], axis=-1)
         v = np.concatenate([body.angular_velocity(x), v], axis=-1)
         later: Any = None
-        return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, {"x": x, "u": u}, reason=reason, system=body)
+        signals = {"x": x, "u": u} | ({} if defect is None else {"defect": defect})
+        return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, signals, reason=reason, system=body)
+
+    def doubted(self, texts: tuple[str, ...]) -> BodyTrajectory:
+        """Return it with what was noted of it, in words."""
+        run = copy.copy(self)
+        object.__setattr__(run, "warnings", texts)
+        return run
 
     def __post_init__(self) -> None:
         for name in LATER:

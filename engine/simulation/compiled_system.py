@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import ops
-from engine.checks import Fixed
+from engine.checks import Fixed, warn
 from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Shape, calling, name_of, pure, trace
+from engine.dynamics.momentum_conservation import defect
 from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.progress import progress_bar
 from engine.rigid_body import ControlSystem, LieState, RigidBody, RigidBodyState
+from engine.rigid_body.momentum import NOTES, PLAIN
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import SimulationError, named
+from engine.simulation.component import SimulationError, SimulationWarning, named
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
+from engine.simulation.doubts import Doubts
 from engine.simulation.function import Function, compiled_attempt, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 from engine.simulation.surroundings import Kept, surroundings
@@ -299,14 +302,17 @@ class CompiledSystem(Fixed, Generic[Motion]):
                 data = collected(process.blocks(none, y0, dt, duration, record_every, failures=failures), advanced)
         except Diverged as stop:
             text = ended(stop)
-            raise SimulationError(text, self._trajectory(stop.data, process, text)) from None
+            raise SimulationError(text, self._trajectory(stop.data, process, method, dt, text)) from None
         except SimulationError as error:
             if error.records:
-                error.trajectory, error.records = self._trajectory(np.concatenate(error.records), process, str(error)), []
+                error.trajectory, error.records = self._trajectory(np.concatenate(error.records), process, method, dt, str(error)), []
             raise
         why = reasons(failures, x0.shape[:-1], ended)
         warn_of(failures, why, self.system.name)
-        return self._trajectory(data, process, why)
+        run = self._trajectory(data, process, method, dt, why)
+        for text in run.warnings if isinstance(run, BodyTrajectory) else ():
+            warn(text, SimulationWarning)
+        return run
 
     def solve(self, x0: ArrayLike | RigidBodyState, duration: float, tolerance: float = 1e-9, controller: Callable[..., Any] | None = None,
               events: Iterable[Any] = (), integrator: str | None = None, max_step: float = np.inf) -> Solution:  # fmt: skip
@@ -346,10 +352,16 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         return Process(step, observe, compiled, (np.zeros(0), there(self.state.neutral()))), there
 
-    def _trajectory(self, data: Array, process: Process, reason: Array | str | None = None) -> Any:
-        found = process.record.split(data)
-        kind = BodyTrajectory.of if isinstance(self.system, RigidBody) else StateTrajectory
-        return kind(self.system, times(data), found["x"], found["u"], reason)  # type: ignore[arg-type]
+    def _trajectory(self, data: Array, process: Process, method: Method, dt: float, reason: Array | str | None) -> Any:
+        found, t, body = process.record.split(data), times(data), self.system
+        if not isinstance(body, RigidBody):
+            return StateTrajectory(body, t, found["x"], found["u"], reason)
+        errors = defect(found["y"][..., -NOTES:]) if found["y"].shape[-1] > PLAIN else None
+        run = BodyTrajectory.of(body, t, found["x"], found["u"], reason, errors)
+        wholly = method.takes is FreeBody or (body.kept is not None and body.kept.inertia is not None)
+        doubts = Doubts(run.model, False, dt)
+        doubts.add_body(t, run.v, errors, None if wholly else method.order)
+        return run.doubted(doubts.texts)
 
     def __repr__(self) -> str:
         return f"<compiled {self.system!r}>"

@@ -128,11 +128,6 @@ class Doubts:
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates at {vdot[k][i]:.3g} (SI units), which nothing "
                     "does; expected a smaller dt, gentler forces, or another configuration")  # fmt: skip
 
-        def errs(k: tuple[int, ...]) -> str:
-            turn = max(float(np.linalg.norm(v[k][b.v][:3])) for b in (model.bodies[i] for i in model.roots) if b.kind.floats)
-            return (f"the steps' errors of momentum add up to {defect[k]:.2g} of it (dt = {self.dt:g} s, h|ω| = {self.dt * turn:.2g}): it "
-                    "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
-
         self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
         around = neighbourly(v)
         turning = (self.dt * np.abs(vdot) > around) & (around > SLOW)
@@ -166,10 +161,41 @@ class Doubts:
 
             self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
-            defect = columns["defect"]
-            self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
+            self._errors(t, v, columns["defect"])
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
+
+    def add_body(self, t: Array, v: Array, defect: Array | None, order: int | None) -> None:
+        """Look at a rigid body's twists v (..., T, 6) and at the defect (..., T), where its momentum is kept beside its motion; or else at
+        how far a method of some ``order`` may be off: in a step by (h|ω|)^(order+1)/(order+1)! of what turns in the body's axes, about."""
+        if defect is not None:
+            self._errors(t, v, defect)
+        if order is None or len(t) < 2:
+            return
+        spin = np.linalg.norm(v[..., :3], axis=-1)
+        if defect is None:
+            turn = self.dt * spin
+        else:                                                                  # the velocity is kept: ω alone turns in the body's axes
+            change = np.linalg.norm(np.diff(v[..., :3], axis=-2, prepend=v[..., :1, :3]), axis=-1) / np.diff(t, prepend=t[0] - self.dt)
+            turn = self.dt * np.minimum(spin, np.divide(change, spin, out=np.zeros(spin.shape), where=spin > 0.0))
+        off = np.cumsum(turn ** (order + 1) / math.factorial(order + 1) * np.diff(t, prepend=t[0]) / self.dt, axis=-1)
+
+        def spins(k: tuple[int, ...]) -> str:
+            return (f"velocities turn by {turn[k]:.2g} rad in a step (dt = {self.dt:g} s) as seen from the body, and nothing keeps them: "
+                    f"they are about {off[k]:.2g} of themselves off; expected a smaller dt")  # fmt: skip
+
+        self._note("spin", off > ERROR, t, spins)
+
+    def _errors(self, t: Array, v: Array, defect: Array) -> None:
+        """Note where the steps' errors of momentum (..., T) add up."""
+        model = self.model
+
+        def errs(k: tuple[int, ...]) -> str:
+            turn = max(float(np.linalg.norm(v[k][b.v][:3])) for b in (model.bodies[i] for i in model.roots) if b.kind.floats)
+            return (f"the steps' errors of momentum add up to {defect[k]:.2g} of it (dt = {self.dt:g} s, h|ω| = {self.dt * turn:.2g}): it "
+                    "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
+
+        self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
 
     def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far

@@ -34,6 +34,7 @@ class Feather(RigidBody):
         return -0.6 * (v if self.velocity_frame == "world" else self.rotation(x) @ v)
 
 
+@pytest.mark.filterwarnings("ignore:.*the steps. errors of momentum")  # of attitudes
 @pytest.mark.parametrize("attitude, frame", [*((a, "world") for a in ATTITUDES), ("quaternion", "body")])
 def test_a_spinning_stone_flies_on_a_parabola(attitude, frame):
     """r = v t + ½ g t², to the rounding of a thousand steps."""
@@ -44,6 +45,7 @@ def test_a_spinning_stone_flies_on_a_parabola(attitude, frame):
     assert np.abs(run.momentum()[..., 3:] - 2.0 * (np.array([10.0, 0.0, 10.0]) + G * run.t[:, None])).max() < 1e3 * np.spacing(200.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*the steps. errors of momentum")  # of attitudes
 @pytest.mark.parametrize("frame", ["world", "body"])
 def test_a_spinning_feather_slows_down_as_one_at_rest_does(frame):
     """Loads see the velocity that is kept, at every stage: m v̇ = −c v, v = v₀ exp(−c t/m), whatever the spin."""
@@ -171,3 +173,36 @@ def test_added_mass_is_stepped_in_the_bodys_axes():
     ends = [c.simulate(x, 1.0, dt=dt).momentum()[-1] for dt in (1e-2, 5e-3)]
     P = inertia.world_momentum(se3.pose(body.rotation(x), body.position(x)), body.inertia, body.twist(x))
     assert body.kept is None and np.abs(ends[1] - P).max() < 0.1 * np.abs(ends[0] - P).max()
+
+
+def spun(body, spin, duration=2.0):
+    """A run in steps of 10 ms that begins with a spin about an axis that is not quite a principal one."""
+    about = spin * np.array([0.1, 1.0, 0.05])
+    return engine.compile(body).simulate(body.build_state(angular_velocity=about, linear_velocity=[1.0, 0.0, 1.0]), duration, dt=1e-2)
+
+
+class Heavy(RigidBody):
+    inertia, forces = np.diag([1.0, 2.0, 2.0, 40.0, 60.0, 70.0]), None
+
+
+def test_errors_of_attitude_are_estimated_and_warned_of_where_they_are_large():
+    """The defect is about the relative error of the energy of turning, which is fourth order in h|ω|."""
+    body = Stone(inertia=np.diag([1.0, 2.0, 3.0]))
+    for spin in (10.0, 37.0):
+        run = spun(body, spin)
+        K = np.vecdot(run.v[:, :3], run.v[:, :3] * [1.0, 2.0, 3.0])
+        assert not run.warnings and abs(K[-1] / K[0] - 1.0) < 10.0 * run.defect[-1] < 0.1
+    with pytest.warns(engine.SimulationWarning, match=r"'Stone': at t = .* the steps' errors of momentum add up to .*h\|ω\| = "):
+        assert spun(body, 90.0).defect[-1] > 0.01
+
+
+def test_turning_far_in_a_step_is_warned_of_where_nothing_is_kept():
+    """Of added mass, by the method's order; the estimate is about what is lost of the momentum."""
+    run = spun(Heavy(), 10.0)
+    P = run.momentum()
+    assert not run.warnings and np.abs(P - P[0]).max() < 0.01 * np.abs(P).max()
+    with pytest.raises(engine.StateError, match="has no defect"):
+        run.defect  # noqa: B018
+    with pytest.warns(engine.SimulationWarning, match=r"'Heavy': at t = .* velocities turn by 0\.\d+ rad in a step .* smaller dt"):
+        P = spun(Heavy(), 37.0).momentum()
+    assert np.abs(P - P[0]).max() > 0.01 * np.abs(P).max()
