@@ -1,0 +1,62 @@
+"""Relations of one instant, in plain NumPy: frames, twists and accelerations of all links, of trees of all kinds of joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine import dynamics
+from tests.fuzz.metamorphic import descriptions, frames
+from tests.fuzz.metamorphic.random_scenes import random_scene
+from tests.fuzz.metamorphic.scene import Scene
+from tests.fuzz.metamorphic.seen import STEPS, ULP, Seen, rounding
+
+Array = np.ndarray
+Rng = np.random.Generator
+#: what leaves accelerations as they are, seen as velocities are seen
+VIEWS = (frames.turned, frames.reflected, descriptions.shuffled, descriptions.flipped, descriptions.rerooted, descriptions.halved_body)
+
+
+def accelerations(scene: Scene, q: Array, v: Array, names: list[str]) -> tuple[Seen, Seen]:
+    """Frames of links with their velocities, and with their accelerations, in states (states, …) in which weight alone acts."""
+    found: list[tuple[Array, ...]] = []
+    model = scene.model
+    for x, u in zip(q, v, strict=True):
+        vdot = dynamics.aba(model, x, u, np.zeros(model.nv), scene.gravity)
+        T = dynamics.forward_kinematics(model, x)
+        rows = []
+        for name in names:
+            mark = scene.marks.get(name, np.eye(4))
+            at = {"frame": "world_aligned", "point": mark[:3, 3]}
+            J, rate = dynamics.jacobian(model, x, name, **at), dynamics.jacobian_dot(model, x, u, name, **at)
+            rows.append((T[model.link_index(name)] @ mark, J @ u, J @ vdot + rate @ u))
+        found.append(tuple(np.array(part)[None] for part in zip(*rows, strict=True)))
+    T, V, A = (np.array(part) for part in zip(*found, strict=True))
+    t = np.zeros(T.shape[:2])
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    return Seen(t, R, p, V[..., :3], V[..., 3:]), Seen(t, R, p, A[..., :3], A[..., 3:])
+
+
+def instant(rng: Rng, folder: Path) -> None:
+    """Positions, velocities and accelerations of a scene that is turned, mirrored, or described otherwise are what they were."""
+    change = VIEWS[int(rng.integers(len(VIEWS)))]
+    free = change is descriptions.rerooted
+    scene = random_scene(rng, bodies=8, free=free, smooth=True, constraints=False, apart=0.1 if free else 0.25)
+    scene = replace(scene, forces=(), drives={}, actuators=())
+    other, view = change(scene, rng)
+    ours = accelerations(scene, scene.configurations(), scene.velocities(), scene.names)
+    theirs = accelerations(other, other.configurations(), other.velocities(), scene.names)
+    sizes = np.array([rounding(s, q, v) for s in (scene, other) for q, v in zip(s.configurations(), s.velocities(), strict=True)])
+    place, velocity, acceleration = STEPS * len(scene.links) * ULP * sizes.reshape(2, scene.states, 3).sum(axis=0).T
+    for what, a, b, allowed in (("", *pair, velocity) if not k else ("acceleration, as ", *pair, acceleration) for k, pair in enumerate(zip(ours, map(view, theirs), strict=True))):
+        for name, x in a.parts().items():
+            off = np.abs(x - b.parts()[name]).max(axis=(-1, -2, -3))
+            bound = place if name in ("attitudes", "positions") else place + allowed
+            if not (off <= bound).all():
+                k = int(np.argmax(off - bound))
+                raise AssertionError(f"{change.__name__}: {what}{name} differ by {off[k]:.3g} in state {k}; expected up to {bound[k]:.3g}")
+
+
+LAWS = (instant,)

@@ -1,0 +1,206 @@
+"""What is seen of a scene's motion: frames of links in the world, their velocities, and how far two scenes' may differ.
+
+Two computations of one motion differ by rounding, which the motion itself makes grow. How far is measured: the first scene is run from
+states that are beside its own by a bound on what rounding adds up to, and twice as far as these copies stray is allowed. Where two scenes
+have the same motion but not the same truncation errors, those are allowed too, as halving the step measures them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import engine
+from engine import dynamics
+from engine.simulation.forces import JointSpring, PointForce
+from tests.fuzz.metamorphic.scene import Scene
+
+Array = np.ndarray
+#: copies of each state; times that as far as they stray is allowed; records of a run after its start
+COPIES, TIMES, RECORDS = 4, 3.0, 2
+#: ulp for each link that an acceleration is rounded by, of the largest terms in it, and that a frame that is looked at is
+STEPS, ULP = 40, 2.0**-52
+#: of the largest change of a velocity by impulses: to what they are found (:mod:`engine.contact.newton`)
+IMPULSES = 1e-9
+#: what is rigid in impulses beside constraints leaves so much of a velocity to the projection (:mod:`engine.simulation.constraints`)
+RIGID = 1e-7
+#: of its size: a motion that strays farther, or whose steps err by more, says nothing
+VAGUE = 1e-3
+
+
+class Unjudged(Exception):
+    """A case that says nothing, and why in a word or two."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Frames in the world and their velocities, each (states, records, links, …): rotations, positions, m, ω and v, in world axes."""
+
+    t: Array
+    R: Array
+    p: Array
+    w: Array
+    u: Array
+
+    def parts(self) -> dict[str, Array]:
+        """All that is compared, by what it is called."""
+        return {"attitudes": self.R.reshape(*self.R.shape[:-2], 9), "positions": self.p, "angular velocities": self.w, "velocities": self.u}
+
+    def rows(self, chosen: Any) -> Seen:
+        """Those of some states."""
+        return replace(self, R=self.R[chosen], p=self.p[chosen], w=self.w[chosen], u=self.u[chosen])
+
+
+#: what turns the view of the one scene into that of the other
+View = Callable[[Seen], Seen]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the engine's warnings: a random scene may well be doubtful."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", engine.EngineWarning)
+        yield
+
+
+def look(scene: Scene, t: Array, q: Array, v: Array, names: list[str]) -> Seen:
+    """See some links in states (states, records, …)."""
+    model = scene.model
+    index = [model.link_index(name) for name in names]
+    marks = np.array([scene.marks.get(name, np.eye(4)) for name in names])
+    T = np.zeros((*q.shape[:2], len(names), 4, 4))
+    V = np.zeros((*q.shape[:2], len(names), 6))
+    for k in np.ndindex(q.shape[:2]):
+        T[k] = dynamics.forward_kinematics(model, q[k])[index]
+        V[k] = dynamics.twists(model, q[k], v[k])[index]
+    R, w = T[..., :3, :3], V[..., :3]
+    u = V[..., 3:] + np.cross(w, marks[:, :3, 3])
+    turned = [np.einsum("...ij,...j->...i", R, x) for x in (w, u)]
+    T = T @ marks
+    return Seen(np.broadcast_to(t, q.shape[:2]), T[..., :3, :3], T[..., :3, 3], *turned)
+
+
+def run(simulator: engine.Simulator, scene: Scene, q: Array, v: Array, names: list[str], **given: Any) -> tuple[Seen, float]:
+    """Run states (states, …), and return what is seen after some steps and at the end, and the largest change of a velocity."""
+    every = max(1, scene.steps // RECORDS)
+    found = simulator.run(q, v, scene.steps * simulator.dt, record_every=every, **given)
+    if found.failed.any():
+        raise Unjudged("a run failed")
+    seen = look(scene, found.t[1:], found.q[..., 1:, :], found.v[..., 1:, :], names)
+    return seen, float(np.abs(np.diff(found.v, axis=-2)).max(initial=0.0))
+
+
+def rounding(scene: Scene, q: Array, v: Array) -> tuple[float, float, float]:
+    """The sizes of what is rounded in q, in v, and in accelerations, whose errors are the inverse inertia's times the largest loads'."""
+    model = scene.model
+    M = dynamics.crba(model, q)
+    mobility = float(np.linalg.norm(np.linalg.inv(M), 2))
+    T, V = dynamics.forward_kinematics(model, q), dynamics.twists(model, q, v)
+    reach = 1.0 + float(np.abs(T[:, :3, 3]).max())
+    speed, joints = float(np.abs(V).max()), float(np.abs(v).max())
+    mass = sum(float(np.abs(body.inertia).max()) for body in model.bodies)
+    loads = mass * (float(np.abs(scene.gravity).max()) + reach * speed * (joints + speed)) + driven(scene)
+    return reach, reach * (joints + speed), mobility * reach * loads
+
+
+def driven(scene: Scene) -> float:
+    """The largest force of components, about."""
+    drives = [abs(d.amplitude) for d in scene.drives.values()]
+    pushes = [float(np.abs(np.concatenate([f.force, f.moment])).max()) for f in scene.forces if isinstance(f, PointForce)]
+    springs = [f.stiffness * (abs(f.rest) + np.pi) + f.damping for f in scene.forces if isinstance(f, JointSpring)]
+    return sum(drives) + sum(pushes) + sum(springs)
+
+
+def copies(scene: Scene, rng: np.random.Generator, more: float = 0.0) -> tuple[Array, Array]:
+    """Every state, and after them all their copies beside them; ``more`` is what a velocity is off by besides rounding."""
+    model, qs, vs, t = scene.model, scene.configurations(), scene.velocities(), scene.duration
+    ulps = STEPS * len(model.links) * ULP
+    to_q, to_v = [qs], [vs]
+    for _ in range(COPIES):
+        beside = []
+        for q, v in zip(qs, vs, strict=True):
+            place, velocity, acceleration = rounding(scene, q, v)
+            dv = ulps * (velocity + t * acceleration)
+            dq = ulps * place + t * dv
+            moved = model.manifold.plus(q, (dq + t * more) * rng.uniform(-1, 1, model.nv))
+            beside.append((moved, v + (dv + more) * rng.uniform(-1, 1, model.nv)))
+        to_q.append(np.array([q for q, _ in beside]))
+        to_v.append(np.array([v for _, v in beside]))
+    return np.concatenate(to_q), np.concatenate(to_v)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A scene's motion, and how far another computation of it may be off, by part (states, records)."""
+
+    scene: Scene
+    names: list[str]
+    seen: Seen
+    allowed: dict[str, Array]
+
+    def require(self, other: Seen, what: str = "") -> None:
+        """Refuse another view of the motion that is farther off."""
+        for name, ours in self.seen.parts().items():
+            theirs = other.parts()[name]
+            off = np.abs(ours - theirs).max(axis=(-1, -2))
+            if not (off <= self.allowed[name]).all():
+                k = tuple(np.argwhere(~(off <= self.allowed[name]))[0])
+                link = self.names[int(np.abs(ours[k] - theirs[k]).max(axis=-1).argmax())]
+                raise AssertionError(f"{what}{name} of '{link}' differ by {off[k]:.3g} in state {k[0]} after {self.seen.t[k]:.4g} s; "
+                                     f"expected up to {self.allowed[name][k]:.3g}")  # fmt: skip
+
+
+def farthest(a: Seen, b: Seen) -> dict[str, Array]:
+    """The largest differences up to each record, by part (states, records)."""
+    theirs = b.parts()
+    return {name: np.maximum.accumulate(np.abs(x - theirs[name]).max(axis=(-1, -2)), axis=-1) for name, x in a.parts().items()}
+
+
+def judged(scene: Scene, rng: np.random.Generator, truncated: bool = False, simulator: engine.Simulator | None = None,
+           **given: Any) -> Judged:  # fmt: skip
+    """Run a scene and its copies; ``truncated`` allows for the errors of the steps too, of this scene and of another."""
+    simulates = scene.simulator() if simulator is None else simulator
+    names, n = scene.names, scene.states
+    vs = np.abs(scene.velocities()).max(initial=0.0)
+    off = (IMPULSES + (RIGID if scene.constraints else 0.0)) * (vs + scene.duration * 10.0) if scene.follows else 0.0
+    q, v = copies(scene, rng, off)
+    every, _ = run(simulates, scene, q, v, names, **given)
+    seen, allowed = every.rows(slice(n)), dict[str, Array]()
+    for k in range(1, 1 + COPIES):
+        strayed = farthest(every.rows(slice(k * n, (k + 1) * n)), seen)
+        allowed = {name: np.maximum(allowed.get(name, 0.0), TIMES * x) for name, x in strayed.items()}
+    if truncated:
+        erred = farthest(halved(scene, q[:n], v[:n], names), seen)
+        allowed = {name: allowed[name] + TIMES * x for name, x in erred.items()}
+    for name, x in seen.parts().items():
+        size = 1.0 + np.abs(x).max(axis=(-1, -2))
+        if (allowed[name] > VAGUE * size).any():
+            raise Unjudged("too vague")
+        allowed[name] = allowed[name] + STEPS * ULP * size
+    return Judged(scene, names, seen, allowed)
+
+
+def halved(scene: Scene, q: Array, v: Array, names: list[str]) -> Seen:
+    """What is seen at the same times with half the step."""
+    finer = replace(scene, dt=0.5 * scene.dt, steps=2 * scene.steps)
+    every = 2 * max(1, scene.steps // RECORDS)
+    found = finer.simulator().run(q, v, finer.duration, record_every=every)
+    if found.failed.any():
+        raise Unjudged("a run failed")
+    return look(finer, found.t[1:], found.q[..., 1:, :], found.v[..., 1:, :], names)
+
+
+def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False) -> None:
+    """Refuse another scene whose motion, seen by ``view``, is not that of the first one."""
+    first = judged(scene, rng, truncated)
+    seen, _ = run(other.simulator(), other, other.configurations(), other.velocities(), first.names)
+    if truncated:
+        there = halved(other, other.configurations(), other.velocities(), first.names)
+        erred = farthest(view(there), view(seen))
+        first = replace(first, allowed={name: x + TIMES * erred[name] for name, x in first.allowed.items()})
+    first.require(view(seen))
