@@ -1,7 +1,7 @@
 """Relations that hold without knowing the answer: the same mechanics turned, mirrored, in other units, described or computed otherwise.
 
 A case is a random scene, in a few states, and a relation: a law of :data:`LAWS`, whose docstring states it. What two computations may
-differ by is derived: :mod:`tests.fuzz.metamorphic.seen`. ``python -m tests.fuzz metamorphic --law NAME`` runs one law alone.
+differ by is derived: :mod:`tests.fuzz.metamorphic.seen`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from tests.fuzz.metamorphic import computed, instants, laws, smooth
 from tests.fuzz.metamorphic.seen import Unjudged, quiet
 
-
+#: s that a case may take: it compiles
+SECONDS = 120.0
 #: all laws
 LAWS = (*laws.LAWS, *computed.LAWS, *smooth.LAWS, *instants.LAWS)
 

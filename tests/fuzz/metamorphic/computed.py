@@ -39,7 +39,7 @@ def same_bits(what: str, a: Any, b: Any) -> None:
 
 def require_bits(what: str, a: Any, b: Any) -> None:
     a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape or a.tobytes() != b.tobytes() and not np.array_equal(a, b, equal_nan=True):
+    if a.shape != b.shape or (a.tobytes() != b.tobytes() and not np.array_equal(a, b, equal_nan=True)):
         off = f"by up to {np.nanmax(np.abs(a - b)):.3g}" if a.shape == b.shape else f"in shape, {a.shape} and {b.shape}"
         raise AssertionError(f"{what} differs {off}; expected the same bits")
 

@@ -13,7 +13,7 @@ from engine.constraints import ConstraintError
 from engine.contact import ContactError
 from engine.model.combine import WORLD
 from engine.spatial import se3
-from tests.fuzz.metamorphic.scene import Scene, floating, mapped, pose_of
+from tests.fuzz.metamorphic.scene import Scene, floating, pose_of
 from tests.fuzz.metamorphic.seen import Unjudged
 
 Array = np.ndarray

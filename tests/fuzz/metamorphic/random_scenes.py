@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import engine
 from engine.integrate import METHODS
 from engine.model import KINDS, Geometry, Joint, Limits, Link, Mimic
 from engine.model.combine import WORLD
@@ -29,7 +28,7 @@ EASY = tuple(name for name in METHODS if name not in ("dqvi", "implicit_midpoint
 METHOD = (*EASY, *EASY, "implicit_midpoint")
 
 
-def random_scene(rng: np.random.Generator, states: int = 4, bodies: int = 4, free: bool = False, smooth: bool = False,
+def random_scene(rng: np.random.Generator, states: int = 8, bodies: int = 4, free: bool = False, smooth: bool = False,
                  contacts: bool | None = None, constraints: bool | None = None, methods: Sequence[str] = METHOD,
                  apart: float = 0.25) -> Scene:  # fmt: skip
     """A scene of one to so many bodies.
@@ -81,7 +80,7 @@ def tree(rng: np.random.Generator, n: int, free: bool, touching: bool, tied: boo
     for i in range(1, n + 1):
         begins = i == 1 or rng.random() < apart
         parent = WORLD if begins else f"l{int(rng.integers(1, i))}"
-        kind = "floating" if begins and (free or touching and i == 1 or rng.random() < 0.6) else str(rng.choice(WITHIN))
+        kind = "floating" if begins and (free or (touching and i == 1) or rng.random() < 0.6) else str(rng.choice(WITHIN))
         mimic = None
         if kind in ONE_COORDINATE and not tied:
             if followed and rng.random() < 0.15:

@@ -154,7 +154,7 @@ class Scene:
     @property
     def follows(self) -> bool:
         """Whether impulses follow flight."""
-        return self.contacts is not None or self.joint_dynamics is not None and any(lossy(joint) for joint in self.joints)
+        return self.contacts is not None or (self.joint_dynamics is not None and any(lossy(joint) for joint in self.joints))
 
 
 def lossy(joint: Joint) -> bool:
