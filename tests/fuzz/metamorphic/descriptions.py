@@ -13,7 +13,7 @@ from engine.model.combine import WORLD
 from engine.simulation.forces import JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
 from tests.fuzz.metamorphic.frames import tied
-from tests.fuzz.metamorphic.scene import Scene, floating, poses, twists
+from tests.fuzz.metamorphic.scene import Scene, ends, floating, poses, twists
 from tests.fuzz.metamorphic.seen import Seen, Unjudged, View
 from tests.trees import ONE_COORDINATE, random_inertia, random_placement
 
@@ -58,7 +58,7 @@ def flipped(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
             q[joint.name], v[joint.name] = -x, -v[joint.name]
         elif joint.type.manifold.attitude:
             q[joint.name] = x * np.where(np.arange(x.shape[1]) < 4, rng.choice([-1.0, 1.0]), 1.0)
-        if joint.kind in ("revolute", "continuous") and joint.name not in counted and not np.isfinite([joint.limits.lower, joint.limits.upper]).any():
+        if joint.kind in ("revolute", "continuous") and joint.name not in counted and not ends(joint):
             q[joint.name] = q[joint.name] + 2.0 * np.pi * rng.integers(-1, 2)
     joints = tuple(flip(joint, sign) for joint in scene.joints)
     forces = tuple(f if not isinstance(f, JointSpring) else
@@ -106,7 +106,8 @@ def rerooted(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
         new[joint.name] = reverse(joint, frames.get(joint.child, np.eye(4)))
         if joint.name in q:
             pairs = zip(q[joint.name], v[joint.name], strict=True)
-            q[joint.name], v[joint.name] = (np.array(x) for x in zip(*[reversed_state(joint, new[joint.name], *x) for x in pairs], strict=True))
+            states = [reversed_state(joint, new[joint.name], *pair) for pair in pairs]
+            q[joint.name], v[joint.name] = (np.array(x) for x in zip(*states, strict=True))
     joints = [new.get(j.name, replace(j, placement=frames[j.parent] @ j.placement) if j.parent in frames else j) for j in scene.joints]
     made = replace(scene, links=tuple(reframed(link, frames) for link in scene.links), joints=tuple(joints), q=q, v=v,
                    constraints=tuple(tied(c, frames) for c in scene.constraints), marks=frames,
@@ -165,7 +166,8 @@ def halved_body(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
     whole = scene.links[1 + int(rng.integers(len(scene.links) - 1))]
     share, T = float(rng.choice([0.0, 0.3, 0.5])), random_placement(rng)
     to = se3.inv(T)
-    half = Link("half", share * inertia.transformed(to, whole.inertia), collisions=[replace(g, placement=to @ g.placement) for g in whole.collisions])
+    moved = [replace(g, placement=to @ g.placement) for g in whole.collisions]
+    half = Link("half", share * inertia.transformed(to, whole.inertia), collisions=tuple(moved))
     rest = Link(whole.name, (1.0 - share) * whole.inertia)
     contacts = scene.contacts
     if contacts is not None:

@@ -80,12 +80,13 @@ def force_turned(f: Any, Q: Array, t: Array) -> Any:
 def reflected(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
     """Mechanics knows no left and right: the mirror image of a scene moves as the mirror image of its motion.
 
-    Every frame is mirrored with its axes, F′ = M F M: vectors x′ = M x, pseudo-vectors x′ = det(M) M x, of which an axis of rotation is one.
+    Every frame is mirrored with its axes, F′ = M F M: vectors are x′ = M x, pseudo-vectors, such as axes of rotation, x′ = det(M) M x.
     """
     joints = tuple(mirror_joint(joint) for joint in scene.joints)
     q, v = dict(scene.q), dict(scene.v)
     for old, new in zip(scene.joints, joints, strict=True):
-        q, v = mapped(q, [old.name], lambda x, o=old, n=new: mirror_q(o, n, x)), mapped(v, [old.name], lambda x, o=old, n=new: mirror_v(o, n, x))
+        q = mapped(q, [old.name], lambda x, old=old, new=new: mirror_q(old, new, x))
+        v = mapped(v, [old.name], lambda x, old=old, new=new: mirror_v(old, new, x))
     made = replace(scene, links=tuple(mirror_link(link) for link in scene.links), joints=joints, q=q, v=v, gravity=M @ scene.gravity,
                    contacts=mirror_ground(scene.contacts), constraints=tuple(mirror_constraint(c) for c in scene.constraints),
                    forces=tuple(mirror_force(f) for f in scene.forces))  # fmt: skip

@@ -48,15 +48,22 @@ def instant(rng: Rng, folder: Path) -> None:
     other, view = change(scene, rng)
     ours = accelerations(scene, scene.configurations(), scene.velocities(), scene.names)
     theirs = accelerations(other, other.configurations(), other.velocities(), scene.names)
-    sizes = np.array([rounding(s, q, v) for s in (scene, other) for q, v in zip(s.configurations(), s.velocities(), strict=True)])
-    place, velocity, acceleration = STEPS * len(scene.links) * ULP * sizes.reshape(2, scene.states, 3).sum(axis=0).T
-    for what, a, b, allowed in (("", *pair, velocity) if not k else ("acceleration, as ", *pair, acceleration) for k, pair in enumerate(zip(ours, map(view, theirs), strict=True))):
-        for name, x in a.parts().items():
-            off = np.abs(x - b.parts()[name]).max(axis=(-1, -2, -3))
-            bound = place if name in ("attitudes", "positions") else place + allowed
-            if not (off <= bound).all():
-                k = int(np.argmax(off - bound))
-                raise AssertionError(f"{change.__name__}: {what}{name} differ by {off[k]:.3g} in state {k}; expected up to {bound[k]:.3g}")
+    pairs = [(s, q, v) for s in (scene, other) for q, v in zip(s.configurations(), s.velocities(), strict=True)]
+    sizes = np.array([rounding(*pair) for pair in pairs]).reshape(2, scene.states, 3).sum(axis=0)
+    place, velocity, acceleration = STEPS * len(scene.links) * ULP * sizes.T
+    require(f"{change.__name__}: ", ours[0], view(theirs[0]), place, velocity)
+    require(f"{change.__name__}: acceleration, as ", ours[1], view(theirs[1]), place, acceleration)
+
+
+def require(what: str, ours: Seen, theirs: Seen, place: Array, rate: Array) -> None:
+    """Refuse places, and their rates, that are farther off than so much (states)."""
+    there = theirs.parts()
+    for name, x in ours.parts().items():
+        off = np.abs(x - there[name]).max(axis=(-1, -2, -3))
+        allowed = place if name in ("attitudes", "positions") else place + rate
+        if not (off <= allowed).all():
+            k = int(np.argmax(off - allowed))
+            raise AssertionError(f"{what}{name} differ by {off[k]:.3g} in state {k}; expected up to {allowed[k]:.3g}")
 
 
 LAWS = (instant,)

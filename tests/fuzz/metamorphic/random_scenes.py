@@ -73,7 +73,8 @@ def speed(rng: np.random.Generator) -> float:
 # ---------------------------------------------------------------- links and joints
 
 
-def tree(rng: np.random.Generator, n: int, free: bool, touching: bool, tied: bool, apart: float) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+def tree(rng: np.random.Generator, n: int, free: bool, touching: bool, tied: bool,
+         apart: float) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:  # fmt: skip
     """Links l1 … ln on the world, each with a joint j1 … jn above it."""
     links, joints = [Link(WORLD)], list[Joint]()
     followed: list[str] = []

@@ -157,9 +157,14 @@ class Scene:
         return self.contacts is not None or (self.joint_dynamics is not None and any(lossy(joint) for joint in self.joints))
 
 
+def ends(joint: Joint) -> bool:
+    """Whether a joint has stops."""
+    return bool(np.isfinite([joint.limits.lower, joint.limits.upper]).any())
+
+
 def lossy(joint: Joint) -> bool:
     """Whether a joint loses something, or ends somewhere."""
-    return bool(joint.damping or joint.friction or np.isfinite([joint.limits.lower, joint.limits.upper, joint.limits.velocity]).any())
+    return bool(joint.damping or joint.friction or ends(joint))
 
 
 def poses(scene: Scene) -> list[dict[str, Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def order_of_method(rng: Rng, folder: Path) -> None:
     q, v = scene.configurations(), scene.velocities()
     ends = [states_at_end(scene, k, q, v) for k in range(HALVINGS)]
     views = [look(scene, first.seen.t[0, -1:], a[:, None], b[:, None], first.names) for a, b in ends]
-    steps = [farthest(b, a) for a, b in zip(views, views[1:], strict=False)]
+    steps = [farthest(b, a) for a, b in itertools.pairwise(views)]
     p = METHODS[scene.integrator].order
     for name in steps[0]:
         floor = first.allowed[name][:, -1]
@@ -47,8 +48,9 @@ def order_of_method(rng: Rng, folder: Path) -> None:
         fine = (seen.max(axis=0) >= p - SHORT) | (errors[-1] <= TIMES * floor)
         if not fine.all():
             k = int(np.argmin(fine))
-            raise AssertionError(f"{scene.integrator}: errors of {name} in state {k} are {', '.join(f'{e:.3g}' for e in errors[:, k])} as the step "
-                                 f"is halved; expected the order {p}, or less than {TIMES * floor[k]:.2g}")  # fmt: skip
+            fall = ", ".join(f"{e:.3g}" for e in errors[:, k])
+            raise AssertionError(f"{scene.integrator}: errors of {name} in state {k} are {fall} as the step is halved; expected the order "
+                                 f"{p}, or less than {TIMES * floor[k]:.2g}")  # fmt: skip
 
 
 def conservative(scene: Scene) -> Scene:
@@ -79,7 +81,8 @@ def back_in_time(rng: Rng, folder: Path) -> None:
 
 def energy(scene: Scene, q: Array, v: Array) -> float:
     """Kinetic and potential energy, with that of springs, J."""
-    stored = sum(0.5 * f.stiffness * float(q[scene.model.q_slice(f.joint)][0] - f.rest) ** 2 for f in scene.forces if isinstance(f, JointSpring))
+    springs = [f for f in scene.forces if isinstance(f, JointSpring)]
+    stored = sum(0.5 * f.stiffness * float(q[scene.model.q_slice(f.joint)][0] - f.rest) ** 2 for f in springs)
     return float(sum(dynamics.energy(scene.model, q, v, scene.gravity))) + stored
 
 
@@ -100,7 +103,7 @@ def energy_is_not_made(rng: Rng, folder: Path) -> None:
         kinetic = float(dynamics.energy(scene.model, q[k], v[k], scene.gravity)[0])
         held = pressed(scene, q[k])
         if not last - first <= held + 10.0 * erred + 1e-4 * kinetic + STEPS * ULP * (abs(first) + abs(last)):
-            raise AssertionError(f"energy rises from {first:.6g} J by {last - first:.3g} J in state {k}, where flight errs by {erred:.3g} J and "
+            raise AssertionError(f"energy rises from {first:.6g} J by {last - first:.3g} J in state {k}; flight errs by {erred:.3g} J, "
                                  f"springs hold {held:.3g} J")  # fmt: skip
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.model import Joint, Limits, Link
+from engine.model import Geometry, Joint, Limits, Link
 from engine.simulation.actuators import Motor
 from engine.simulation.forces import CentralGravity, JointSpring, PointForce
-from tests.fuzz.metamorphic.scene import Drive, Scene, lossy, mapped
+from tests.fuzz.metamorphic.scene import Drive, Scene, ends, mapped
 from tests.fuzz.metamorphic.seen import Seen, View
 
 Array = np.ndarray
@@ -56,13 +56,14 @@ def rescaled(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
         q = mapped(q, [joint.name], lambda x, k=np.array(coordinates): x * k)
         v = mapped(v, [joint.name], lambda x, k=lengths / s.time: x * k)
     X = np.diag([s.length] * 3 + [1.0] * 3)
+    load = {joint.name: s.load(joint.type.units[0]) for joint in scene.joints if joint.type.units}
     made = replace(
         scene, q=q, v=v, gravity=scene.gravity * s.length / s.time**2, dt=scene.dt * s.time,
-        links=tuple(Link(x.name, s.mass * X @ x.inertia @ X, collisions=tuple(scaled_shape(g, s) for g in x.collisions)) for x in scene.links),
+        links=tuple(Link(x.name, s.mass * X @ x.inertia @ X, collisions=shapes(x, s)) for x in scene.links),
         joints=tuple(scaled_joint(scene, joint, s) for joint in scene.joints), contacts=scaled_contacts(scene.contacts, s),
-        constraints=tuple(scaled_constraint(c, s) for c in scene.constraints), forces=tuple(scaled_force(scene, f, s) for f in scene.forces),
-        actuators=tuple(scaled_motor(scene, m, s) for m in scene.actuators),
-        drives={n: Drive(d.amplitude * s.load(scene.joint(n).type.units[0]), d.frequency / s.time, d.phase) for n, d in scene.drives.items()},
+        constraints=tuple(scaled_constraint(c, s) for c in scene.constraints),
+        forces=tuple(scaled_force(scene, f, s) for f in scene.forces), actuators=tuple(scaled_motor(scene, m, s) for m in scene.actuators),
+        drives={n: Drive(d.amplitude * load[n], d.frequency / s.time, d.phase) for n, d in scene.drives.items()},
     )  # fmt: skip
 
     def back(x: Seen) -> Seen:
@@ -74,8 +75,7 @@ def rescaled(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
 def allowed(scene: Scene, length: float, mass: float, time: float) -> Units:
     """Units in which a scene can be said, and in which what the engine says in SI units stays as it is."""
     mixed = [j for j in scene.joints if len(set(j.type.units)) > 1 and (j.damping or j.friction or j.armature)]
-    lossless = scene.joint_dynamics is None or not any(lossy(j) and (j.friction or np.isfinite([j.limits.lower, j.limits.upper]).any())
-                                                       for j in scene.joints)  # fmt: skip
+    lossless = scene.joint_dynamics is None or not any(joint.friction or ends(joint) for joint in scene.joints)
     return Units(1.0 if mixed or not lossless else length, mass, time if lossless else 1.0)
 
 
@@ -85,8 +85,9 @@ def scaled_pose(T: Array, s: Units) -> Array:
     return T
 
 
-def scaled_shape(g: Any, s: Units) -> Any:
-    return replace(g, size=tuple(s.length * x for x in g.size), placement=scaled_pose(g.placement, s))
+def shapes(link: Link, s: Units) -> tuple[Geometry, ...]:
+    scaled = [replace(g, size=tuple(s.length * x for x in g.size), placement=scaled_pose(g.placement, s)) for g in link.collisions]
+    return tuple(scaled)
 
 
 def scaled_joint(scene: Scene, joint: Joint, s: Units) -> Joint:
