@@ -13,6 +13,7 @@ from engine.compiler.interp import interpret
 from engine.model import Joint, Link
 from engine.model.combine import WORLD
 from engine.model.parameters import EXCLUSIVE, names_of, split
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import PointForce
 from engine.spatial import inertia, se3
 from tests.code.programs import FLAGS, reported
@@ -64,7 +65,7 @@ def resumed(rng: Rng, folder: Path) -> None:
     """A recorded run that ends early and is resumed is, to the bit, the run that goes on."""
     scene = random_scene(rng)
     simulator, q, v = scene.simulator(), scene.configurations(), scene.velocities()
-    every = int(rng.integers(1, 4))
+    every = int(rng.integers(1, 3))
     whole = finished(simulator, q, v, scene.duration, record_every=every)
     part = every * int(rng.integers(1, scene.steps // every))                  # a run that ends off its grid cannot be resumed
     path = simulator.run(q, v, part * scene.dt, record_every=every, out=folder / "run.h5")
@@ -229,7 +230,7 @@ def each_tree_alone(rng: Rng, folder: Path) -> None:
         raise Unjudged("nothing moves")
 
     def own(f: Any) -> bool:
-        return f.link in links if isinstance(f, PointForce) else f.joint in names if hasattr(f, "joint") else True
+        return f.link in links if isinstance(f, (PointForce, ReactionWheels)) else f.joint in names if hasattr(f, "joint") else True
 
     alone = replace(scene, links=tuple(x for x in scene.links if x.name in links or x.name == WORLD), joints=joints, contacts=contacts,
                     q={n: x for n, x in scene.q.items() if n in names}, v={n: x for n, x in scene.v.items() if n in names},

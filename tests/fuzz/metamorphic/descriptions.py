@@ -10,6 +10,7 @@ import numpy as np
 import engine
 from engine.model import Joint, Limits, Link, Mimic
 from engine.model.combine import WORLD
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
 from tests.fuzz.metamorphic.frames import tied
@@ -111,7 +112,8 @@ def rerooted(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
     joints = [new.get(j.name, replace(j, placement=frames[j.parent] @ j.placement) if j.parent in frames else j) for j in scene.joints]
     made = replace(scene, links=tuple(reframed(link, frames) for link in scene.links), joints=tuple(joints), q=q, v=v,
                    constraints=tuple(tied(c, frames) for c in scene.constraints), marks=frames,
-                   forces=tuple(force_reframed(f, frames) for f in scene.forces))  # fmt: skip
+                   forces=tuple(force_reframed(f, frames) for f in scene.forces),
+                   actuators=tuple(wheels_reframed(w, frames) for w in scene.actuators))  # fmt: skip
     return made, as_it_is
 
 
@@ -156,6 +158,12 @@ def force_reframed(f: Any, frames: dict[str, Array]) -> Any:
     T = frames[f.link]
     turn = T[:3, :3] if f.axes == "link" else np.eye(3)
     return PointForce(f.link, turn @ f.force, turn @ f.moment, T[:3] @ np.append(f.point, 1.0), f.axes, f.name)
+
+
+def wheels_reframed(w: Any, frames: dict[str, Array]) -> Any:
+    if not isinstance(w, ReactionWheels) or w.link not in frames:
+        return w
+    return ReactionWheels(w.link, w.axes @ frames[w.link][:3, :3].T, initial=w.state, name=w.name)
 
 
 # ---------------------------------------------------------------- other parts

@@ -11,6 +11,7 @@ import engine
 from engine.model import Joint, Link
 from engine.model.combine import WORLD
 from engine.model.joint_types import plane
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import CentralGravity, PointForce
 from engine.spatial import quaternion, se3
 from tests.fuzz.metamorphic.scene import Scene, floating, mapped, pose_of
@@ -56,6 +57,8 @@ def ground_moved(contacts: Any, T: Array) -> Any:
 
 def tied(c: Any, frames: dict[str, Array]) -> Any:
     """A constraint on links whose frames are elsewhere: x in the old frame is T x in the new one, by link."""
+    if isinstance(c, engine.Grip):
+        return c
     T_a, T_b = (frames.get(link, np.eye(4)) for link in (c.link_a, c.link_b))
     if isinstance(c, engine.Weld):
         return replace(c, pose_ab=T_a @ c.pose_ab @ se3.inv(T_b))
@@ -89,7 +92,8 @@ def reflected(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
         v = mapped(v, [old.name], lambda x, old=old, new=new: mirror_v(old, new, x))
     made = replace(scene, links=tuple(mirror_link(link) for link in scene.links), joints=joints, q=q, v=v, gravity=M @ scene.gravity,
                    contacts=mirror_ground(scene.contacts), constraints=tuple(mirror_constraint(c) for c in scene.constraints),
-                   forces=tuple(mirror_force(f) for f in scene.forces))  # fmt: skip
+                   forces=tuple(mirror_force(f) for f in scene.forces),
+                   actuators=tuple(mirror_wheels(w) for w in scene.actuators))  # fmt: skip
 
     def back(s: Seen) -> Seen:
         return replace(s, R=M @ s.R @ M, p=s.p @ M, w=s.w @ P, u=s.u @ M)
@@ -140,6 +144,10 @@ def mirror_ground(contacts: Any) -> Any:
     if contacts is None or contacts.ground is None:
         return contacts
     return replace(contacts, ground=replace(contacts.ground, normal=tuple(M @ contacts.ground.normal)))
+
+
+def mirror_wheels(w: Any) -> Any:
+    return ReactionWheels(w.link, w.axes @ P, initial=w.state, name=w.name) if isinstance(w, ReactionWheels) else w
 
 
 def mirror_constraint(c: Any) -> Any:

@@ -19,6 +19,8 @@ from tests.fuzz.metamorphic.seen import Unjudged
 Array = np.ndarray
 #: m: as far as shapes are apart at first, or that deep in each other
 NEAR = (-0.002, 0.02)
+#: m: how far away a tree is moved up from; approaches at most; and what is close enough
+FAR, APPROACHES, CLOSE = 10.0, 8, 1e-3
 
 
 def brought_together(rng: np.random.Generator, scene: Scene) -> Scene:
@@ -51,23 +53,18 @@ def moved_up(rng: np.random.Generator, scene: Scene, root: str, towards: Array) 
     model, own = scene.model, scene.joint(root).placement
     at, qs = model.q_slice(root), scene.configurations()
     for q in qs:
-        T = own @ pose_of(q[at])
-
-        def gap(s: float, T: Array = T, q: Array = q) -> float:
-            x = q.copy()
-            x[at] = floating(se3.inv(own) @ se3.pose(T[:3, :3], s * towards) @ se3.pose(np.eye(3), T[:3, :3].T @ T[:3, 3]))
-            return float(np.min(np.asarray(laws.gaps(x), dtype=float)))
-
-        wanted, low, high = rng.uniform(*NEAR), -20.0, 20.0
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if gap(middle) > wanted else (middle, high)
-        q[at] = floating(se3.inv(own) @ se3.pose(T[:3, :3], high * towards) @ se3.pose(np.eye(3), T[:3, :3].T @ T[:3, 3]))
+        T, wanted, s = own @ pose_of(q[at]), rng.uniform(*NEAR), FAR
+        for _ in range(APPROACHES):                                            # a distance changes by no more than one goes
+            q[at] = floating(se3.inv(own) @ se3.pose(T[:3, :3], T[:3, 3] + s * towards))
+            gap = float(np.min(np.asarray(laws.gaps(q), dtype=float)))
+            if abs(gap - wanted) < CLOSE:
+                break
+            s -= gap - wanted
     return scene.with_states(qs, scene.velocities())
 
 
-def closed(rng: np.random.Generator, scene: Scene, free: bool) -> Scene:
-    """A scene with an exact constraint between two links that moves with the first of its states, which is then all of them."""
+def closed(rng: np.random.Generator, scene: Scene, free: bool, smooth: bool) -> Scene:
+    """A scene with an exact constraint between two links, in the configuration of its first state, or with a grip."""
     links = [name for name in (WORLD, *scene.names) if not (free and name == WORLD)]
     if len(links) < 2:
         raise Unjudged("nothing to tie")
@@ -75,8 +72,10 @@ def closed(rng: np.random.Generator, scene: Scene, free: bool) -> Scene:
     q = scene.configurations()[:1]
     T = dict(zip([link.name for link in scene.model.links], dynamics.forward_kinematics(scene.model, q[0]), strict=True))
     scene = scene.with_states(np.repeat(q, scene.states, axis=0), scene.velocities())
-    made = replace(scene, constraints=(constraint(rng, a, b, se3.inv(T[a]) @ T[b]),))
-    return started(made)
+    if not smooth and rng.random() < 0.25:
+        part = int(rng.integers(scene.steps)) - 0.25                           # in whole steps, and in halves of them
+        return replace(scene, constraints=(engine.Grip(a, b),), closes=part * scene.dt)
+    return started(replace(scene, constraints=(constraint(rng, a, b, se3.inv(T[a]) @ T[b]),)))
 
 
 def constraint(rng: np.random.Generator, a: str, b: str, T_ab: Array) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from engine.integrate import METHODS
 from engine.model import KINDS, Geometry, Joint, Limits, Link, Mimic
 from engine.model.combine import WORLD
-from engine.simulation.actuators import Motor
+from engine.simulation.actuators import Motor, ReactionWheels
 from engine.simulation.component import Component
 from engine.simulation.forces import CentralGravity, JointSpring, PointForce
 from engine.spatial import quaternion, se3
@@ -28,7 +28,7 @@ EASY = tuple(name for name in METHODS if name not in ("dqvi", "implicit_midpoint
 METHOD = (*EASY, *EASY, "implicit_midpoint")
 
 
-def random_scene(rng: np.random.Generator, states: int = 8, bodies: int = 4, free: bool = False, smooth: bool = False,
+def random_scene(rng: np.random.Generator, states: int = 16, bodies: int = 4, free: bool = False, smooth: bool = False,
                  contacts: bool | None = None, constraints: bool | None = None, methods: Sequence[str] = METHOD,
                  apart: float = 0.25) -> Scene:  # fmt: skip
     """A scene of one to so many bodies.
@@ -62,7 +62,7 @@ def random_scene(rng: np.random.Generator, states: int = 8, bodies: int = 4, fre
     scene = replace(scene, forces=forces, actuators=actuators, drives=drives)
     if touching:
         scene = brought_together(rng, scene)
-    return closed(rng, scene, free) if tied else scene
+    return closed(rng, scene, free, smooth) if tied else scene
 
 
 def speed(rng: np.random.Generator) -> float:
@@ -137,6 +137,9 @@ def acting(rng: np.random.Generator, scene: Scene, smooth: bool, free: bool) -> 
     for name in scene.names:
         if rng.random() < 0.15:
             forces.append(PointForce(name, *rng.standard_normal((3, 3)), str(rng.choice(["world", "link"])), f"force on {name}"))
+        if rng.random() < 0.1:
+            axes = rng.standard_normal((2, 3))
+            actuators.append(ReactionWheels(name, axes, initial=rng.standard_normal(2), name=f"wheels on {name}"))
     if not free and rng.random() < 0.1:
         forces.append(CentralGravity(float(10.0 ** rng.uniform(0, 2)), rng.standard_normal(3) * 5.0 + [0, 0, 10.0], "center"))
     return tuple(forces), tuple(actuators), drives

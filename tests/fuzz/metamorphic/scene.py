@@ -38,6 +38,7 @@ class Scene:
     links, joints : as they are declared; the world is among the links
     q, v : by joint, of some states (states, nq) and (states, nv)
     drives : by joint
+    closes : s, from when on grips are commanded to be closed
     forces, actuators : components whose attributes are data
     marks : by link, the pose in its frame of the frame that is looked at, where that is another
     """
@@ -55,6 +56,7 @@ class Scene:
     contacts: engine.Contacts | None = None
     constraints: tuple[Any, ...] = ()
     drives: Mapping[str, Drive] = field(default_factory=dict)
+    closes: float = 0.0
     forces: tuple[Component, ...] = ()
     actuators: tuple[Component, ...] = ()
     marks: Mapping[str, Array] = field(default_factory=dict)
@@ -123,19 +125,20 @@ class Scene:
         return replace(self, q={name: q[:, model.q_slice(name)] for name in self.q}, v={name: v[:, model.v_slice(name)] for name in self.v})
 
     def controller(self) -> Callable[..., Any] | None:
-        """What commands the drives, if there are any."""
-        if not self.drives:
+        """What commands the drives and grips, if there are any."""
+        grips = [c.name for c in self.constraints if isinstance(c, engine.Grip)]
+        if not self.drives and not grips:
             return None
         driven = [(self.model.v_slice(name).start, d.amplitude, d.frequency, d.phase) for name, d in self.drives.items()]
-        nv = self.model.nv
+        nv, closes = self.model.nv, self.closes
 
-        def tau(t: Any, q: Array, v: Array) -> Any:
+        def commands(t: Any, q: Array, v: Array) -> Any:
             found: list[Any] = [0.0] * nv
             for j, amplitude, frequency, phase in driven:
                 found[j] = amplitude * ops.sin(frequency * t + phase)
-            return ops.array(found)
+            return {"tau": ops.array(found), **{name: ops.where(t < closes, 0.0, 1.0) for name in grips}}
 
-        return tau
+        return commands
 
     def simulator(self, **options: Any) -> engine.Simulator:
         """The simulator, with some options of its own."""

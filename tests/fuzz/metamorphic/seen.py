@@ -120,17 +120,13 @@ def copies(scene: Scene, rng: np.random.Generator, more: float = 0.0) -> tuple[A
     """Every state, and after them all their copies beside them; ``more`` is what a velocity is off by besides rounding."""
     model, qs, vs, t = scene.model, scene.configurations(), scene.velocities(), scene.duration
     ulps = STEPS * len(model.links) * ULP
+    place, velocity, acceleration = ulps * np.array([rounding(scene, q, v) for q, v in zip(qs, vs, strict=True)]).T
+    dv = (velocity + t * acceleration + more)[:, None]
+    dq = place[:, None] + t * dv
     to_q, to_v = [qs], [vs]
     for _ in range(COPIES):
-        beside = []
-        for q, v in zip(qs, vs, strict=True):
-            place, velocity, acceleration = rounding(scene, q, v)
-            dv = ulps * (velocity + t * acceleration)
-            dq = ulps * place + t * dv
-            moved = model.manifold.plus(q, (dq + t * more) * rng.uniform(-1, 1, model.nv))
-            beside.append((moved, v + (dv + more) * rng.uniform(-1, 1, model.nv)))
-        to_q.append(np.array([q for q, _ in beside]))
-        to_v.append(np.array([v for _, v in beside]))
+        to_q.append(model.manifold.plus(qs, dq * rng.uniform(-1, 1, vs.shape)))
+        to_v.append(vs + dv * rng.uniform(-1, 1, vs.shape))
     return np.concatenate(to_q), np.concatenate(to_v)
 
 

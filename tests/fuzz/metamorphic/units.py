@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from engine.model import Geometry, Joint, Limits, Link
-from engine.simulation.actuators import Motor
+from engine.simulation.actuators import Motor, ReactionWheels
 from engine.simulation.forces import CentralGravity, JointSpring, PointForce
 from tests.fuzz.metamorphic.scene import Drive, Scene, ends, mapped
 from tests.fuzz.metamorphic.seen import Seen, View
@@ -58,11 +58,12 @@ def rescaled(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
     X = np.diag([s.length] * 3 + [1.0] * 3)
     load = {joint.name: s.load(joint.type.units[0]) for joint in scene.joints if joint.type.units}
     made = replace(
-        scene, q=q, v=v, gravity=scene.gravity * s.length / s.time**2, dt=scene.dt * s.time,
+        scene, q=q, v=v, gravity=scene.gravity * s.length / s.time**2, dt=scene.dt * s.time, closes=scene.closes * s.time,
         links=tuple(Link(x.name, s.mass * X @ x.inertia @ X, collisions=shapes(x, s)) for x in scene.links),
         joints=tuple(scaled_joint(scene, joint, s) for joint in scene.joints), contacts=scaled_contacts(scene.contacts, s),
         constraints=tuple(scaled_constraint(c, s) for c in scene.constraints),
-        forces=tuple(scaled_force(scene, f, s) for f in scene.forces), actuators=tuple(scaled_motor(scene, m, s) for m in scene.actuators),
+        forces=tuple(scaled_force(scene, f, s) for f in scene.forces),
+        actuators=tuple(scaled_actuator(scene, m, s) for m in scene.actuators),
         drives={n: Drive(d.amplitude * load[n], d.frequency / s.time, d.phase) for n, d in scene.drives.items()},
     )  # fmt: skip
 
@@ -73,9 +74,13 @@ def rescaled(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
 
 
 def allowed(scene: Scene, length: float, mass: float, time: float) -> Units:
-    """Units in which a scene can be said, and in which what the engine says in SI units stays as it is."""
+    """Units in which a scene can be said, and in which what the engine says in SI units stays as it is.
+
+    How stiff contacts are for a step is asked of masses to the next power of two, which they are multiplied with then.
+    """
     mixed = [j for j in scene.joints if len(set(j.type.units)) > 1 and (j.damping or j.friction or j.armature)]
     lossless = scene.joint_dynamics is None or not any(joint.friction or ends(joint) for joint in scene.joints)
+    mass = mass if scene.contacts is None else 2.0 ** round(np.log2(mass))
     return Units(1.0 if mixed or not lossless else length, mass, time if lossless else 1.0)
 
 
@@ -117,6 +122,8 @@ def scaled_contacts(contacts: Any, s: Units) -> Any:
 
 
 def scaled_constraint(c: Any, s: Units) -> Any:
+    if isinstance(c, engine.Grip):
+        return c
     if isinstance(c, engine.Weld):
         return replace(c, pose_ab=scaled_pose(c.pose_ab, s))
     new: dict[str, Any] = {"point_a": s.length * np.array(c.point_a), "point_b": s.length * np.array(c.point_b)}
@@ -133,7 +140,9 @@ def scaled_force(scene: Scene, f: Any, s: Units) -> Any:
     return JointSpring(f.joint, f.stiffness * load / along, f.rest * along, f.damping * load / along * s.time, f.name)
 
 
-def scaled_motor(scene: Scene, m: Any, s: Units) -> Any:
+def scaled_actuator(scene: Scene, m: Any, s: Units) -> Any:
+    if isinstance(m, ReactionWheels):
+        return ReactionWheels(m.link, m.axes, initial=m.state * (s.moment * s.time), name=m.name)
     unit = scene.joint(m.joint).type.units[0]
     along, load = s.along(unit), s.load(unit)
     return Motor(m.joint, m.gear, m.rotor * load / along * s.time**2, None if m.effort is None else m.effort * load,
