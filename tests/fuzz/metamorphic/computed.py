@@ -138,7 +138,7 @@ def as_parameters(rng: Rng, folder: Path) -> None:
     simulator = scene.simulator(parameters=own)
     row, q, v = int(rng.integers(scene.states)), scene.configurations(), scene.velocities()
     built = with_numbers(scene, {name: x[row] for name, x in values.items()})
-    found, _ = run(simulator, built, q, v, scene.names, parameters=values)
+    found = run(simulator, built, q, v, scene.names, parameters=values)
     first = judged(built.with_states(q[[row]], v[[row]]), rng)
     first.require(found.rows([row]), f"with {', '.join(names)} as parameters: ")
 
@@ -237,7 +237,7 @@ def each_tree_alone(rng: Rng, folder: Path) -> None:
                     forces=tuple(filter(own, scene.forces)), actuators=tuple(filter(own, scene.actuators)),
                     drives={n: d for n, d in scene.drives.items() if n in names})  # fmt: skip
     first = judged(alone, rng)
-    first.require(run(scene.simulator(), scene, scene.configurations(), scene.velocities(), first.names)[0])
+    first.require(run(scene.simulator(), scene, scene.configurations(), scene.velocities(), first.names))
 
 
 LAWS = (taken_apart, resumed, rows_alone, as_c, three_lives, as_parameters, each_tree_alone)

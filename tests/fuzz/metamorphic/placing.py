@@ -39,7 +39,7 @@ def brought_together(rng: np.random.Generator, scene: Scene) -> Scene:
         if not others:
             raise Unjudged("nothing to meet")
         pairs, towards = [(a, b) for a in others[:2] for b in sorted(tree)[:2]], normal
-    scene = replace(scene, contacts=engine.Contacts(ground, pairs, material, stiction_velocity=float(rng.choice([1e-4, 1e-2]))))
+    scene = replace(scene, contacts=engine.Contacts(ground, pairs, material, stiction_velocity=float(rng.choice([1e-4, 1e-3]))))
     return moved_up(rng, scene, mover.name, towards)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import engine
 from engine import dynamics
 from engine.simulation.forces import JointSpring, PointForce
+from engine.simulation.joint_dynamics import SLOW
 from tests.fuzz.metamorphic.scene import Scene
 
 Array = np.ndarray
@@ -25,8 +26,8 @@ Array = np.ndarray
 COPIES, TIMES, RECORDS = 4, 3.0, 2
 #: ulp for each link that an acceleration is rounded by, of the largest terms in it, and that a frame that is looked at is
 STEPS, ULP = 40, 2.0**-52
-#: of the largest change of a velocity by impulses: to what they are found (:mod:`engine.contact.newton`)
-IMPULSES = 1e-9
+#: to what velocities after impulses are found: of their largest change, and of the speed that counts as rest (:mod:`engine.contact.newton`)
+IMPULSES, REST = 1e-9, 1e-4
 #: what is rigid in impulses beside constraints leaves so much of a velocity to the projection (:mod:`engine.simulation.constraints`)
 RIGID = 1e-7
 #: of its size: a motion that strays farther, or whose steps err by more, says nothing
@@ -85,14 +86,13 @@ def look(scene: Scene, t: Array, q: Array, v: Array, names: list[str]) -> Seen:
     return Seen(np.broadcast_to(t, q.shape[:2]), T[..., :3, :3], T[..., :3, 3], *turned)
 
 
-def run(simulator: engine.Simulator, scene: Scene, q: Array, v: Array, names: list[str], **given: Any) -> tuple[Seen, float]:
-    """Run states (states, …), and return what is seen after some steps and at the end, and the largest change of a velocity."""
+def run(simulator: engine.Simulator, scene: Scene, q: Array, v: Array, names: list[str], **given: Any) -> Seen:
+    """Run states (states, …), and return what is seen after some steps and at the end."""
     every = max(1, scene.steps // RECORDS)
     found = simulator.run(q, v, scene.steps * simulator.dt, record_every=every, **given)
     if found.failed.any():
         raise Unjudged("a run failed")
-    seen = look(scene, found.t[1:], found.q[..., 1:, :], found.v[..., 1:, :], names)
-    return seen, float(np.abs(np.diff(found.v, axis=-2)).max(initial=0.0))
+    return look(scene, found.t[1:], found.q[..., 1:, :], found.v[..., 1:, :], names)
 
 
 def rounding(scene: Scene, q: Array, v: Array) -> tuple[float, float, float]:
@@ -116,18 +116,27 @@ def driven(scene: Scene) -> float:
     return sum(drives) + sum(pushes) + sum(springs)
 
 
-def copies(scene: Scene, rng: np.random.Generator, more: float = 0.0) -> tuple[Array, Array]:
-    """Every state, and after them all their copies beside them; ``more`` is what a velocity is off by besides rounding."""
+def copies(scene: Scene, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Every state, and after them all their copies, beside them by what rounding adds up to, and what impulses are found to."""
     model, qs, vs, t = scene.model, scene.configurations(), scene.velocities(), scene.duration
     ulps = STEPS * len(model.links) * ULP
-    place, velocity, acceleration = ulps * np.array([rounding(scene, q, v) for q, v in zip(qs, vs, strict=True)]).T
-    dv = (velocity + t * acceleration + more)[:, None]
-    dq = place[:, None] + t * dv
+    found, rest = impulses(scene)
+    place, velocity, acceleration = np.array([rounding(scene, q, v) for q, v in zip(qs, vs, strict=True)]).T
+    dv = ((ulps + found) * (velocity + t * acceleration) + rest)[:, None]      # impulses take what flight adds, and stop what moves
+    dq = ulps * place[:, None] + t * dv
     to_q, to_v = [qs], [vs]
     for _ in range(COPIES):
         to_q.append(model.manifold.plus(qs, dq * rng.uniform(-1, 1, vs.shape)))
         to_v.append(vs + dv * rng.uniform(-1, 1, vs.shape))
     return np.concatenate(to_q), np.concatenate(to_v)
+
+
+def impulses(scene: Scene) -> tuple[float, float]:
+    """What impulses leave open of the velocities that they change, and besides, where there are any."""
+    if not scene.follows:
+        return 0.0, 0.0
+    slow = SLOW if scene.contacts is None else max(SLOW, scene.contacts.stiction_velocity)
+    return IMPULSES + (RIGID if scene.constraints else 0.0), REST * slow
 
 
 @dataclass(frozen=True)
@@ -162,10 +171,8 @@ def judged(scene: Scene, rng: np.random.Generator, truncated: bool = False, simu
     """Run a scene and its copies; ``truncated`` allows for the errors of the steps too, of this scene and of another."""
     simulates = scene.simulator() if simulator is None else simulator
     names, n = scene.names, scene.states
-    vs = np.abs(scene.velocities()).max(initial=0.0)
-    off = (IMPULSES + (RIGID if scene.constraints else 0.0)) * (vs + scene.duration * 10.0) if scene.follows else 0.0
-    q, v = copies(scene, rng, off)
-    every, _ = run(simulates, scene, q, v, names, **given)
+    q, v = copies(scene, rng)
+    every = run(simulates, scene, q, v, names, **given)
     seen, allowed = every.rows(slice(n)), dict[str, Array]()
     for k in range(1, 1 + COPIES):
         strayed = farthest(every.rows(slice(k * n, (k + 1) * n)), seen)
@@ -194,7 +201,7 @@ def halved(scene: Scene, q: Array, v: Array, names: list[str]) -> Seen:
 def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False) -> None:
     """Refuse another scene whose motion, seen by ``view``, is not that of the first one."""
     first = judged(scene, rng, truncated)
-    seen, _ = run(other.simulator(), other, other.configurations(), other.velocities(), first.names)
+    seen = run(other.simulator(), other, other.configurations(), other.velocities(), first.names)
     if truncated:
         there = halved(other, other.configurations(), other.velocities(), first.names)
         erred = farthest(view(there), view(seen))
