@@ -97,6 +97,8 @@ def rerooted(scene: Scene, rng: np.random.Generator) -> tuple[Scene, View]:
         chain.append(scene.above(chain[-1]).parent)
     chain = chain[::-1]
     root, between = chain[-1], [scene.above(link) for link in chain[1:]]
+    if any(joint.kind == "planar" and (joint.damping or joint.armature) for joint in between):
+        raise Unjudged("a plane that resists")                               # its velocities are the child's, about the child's origin
     frames = {joint.parent: se3.inv(joint.placement) for joint in between}       # x in the old frame is T x in the new one
     q, v = dict(scene.q), dict(scene.v)
     T, V = poses(scene), twists(scene)

@@ -137,7 +137,7 @@ def acting(rng: np.random.Generator, scene: Scene, smooth: bool, free: bool) -> 
     for name in scene.names:
         if rng.random() < 0.15:
             forces.append(PointForce(name, *rng.standard_normal((3, 3)), str(rng.choice(["world", "link"])), f"force on {name}"))
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and scene.model.carrier[scene.model.link_index(name)][0] >= 0:
             axes = rng.standard_normal((2, 3))
             actuators.append(ReactionWheels(name, axes, initial=rng.standard_normal(2), name=f"wheels on {name}"))
     if not free and rng.random() < 0.1:
