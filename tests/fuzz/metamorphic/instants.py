@@ -11,10 +11,13 @@ from engine import dynamics
 from tests.fuzz.metamorphic import descriptions, frames
 from tests.fuzz.metamorphic.random_scenes import random_scene
 from tests.fuzz.metamorphic.scene import Scene
-from tests.fuzz.metamorphic.seen import STEPS, ULP, Seen, rounding
+from tests.fuzz.metamorphic.seen import STEPS, ULP, Seen, look, rounding
+from tests.numeric import derivative
 
 Array = np.ndarray
 Rng = np.random.Generator
+#: what a derivative by differences is right to, of what varies slowly
+DIFFERENCES = 1e-12
 #: what leaves accelerations as they are, seen as velocities are seen
 VIEWS = (frames.turned, frames.reflected, descriptions.shuffled, descriptions.flipped, descriptions.rerooted, descriptions.halved_body)
 
@@ -66,4 +69,33 @@ def require(what: str, ours: Seen, theirs: Seen, place: Array, rate: Array) -> N
             raise AssertionError(f"{what}{name} differ by {off[k]:.3g} in state {k}; expected up to {allowed[k]:.3g}")
 
 
-LAWS = (instant,)
+def rates(rng: Rng, folder: Path) -> None:
+    """Weight alone keeps the energy, and accelerations of links are the rates of their velocities, by differences along the motion."""
+    scene = replace(random_scene(rng, states=4, smooth=True, constraints=False), forces=(), drives={}, actuators=())
+    model, names = scene.model, scene.names
+    for q, v in zip(scene.configurations(), scene.velocities(), strict=True):
+        vdot = dynamics.aba(model, q, v, np.zeros(model.nv), scene.gravity)
+        pace = 2.0 * (1.0 + float(np.abs(v).sum()) + float(np.sqrt(np.abs(vdot).sum())))     # in its time all is slow
+
+        def at(t: float, q: Array = q, v: Array = v, vdot: Array = vdot, pace: float = pace) -> tuple[Array, Array]:
+            s = t / pace
+            return model.manifold.plus(q, s * v + 0.5 * s * s * vdot), v + s * vdot
+
+        energies = np.array(dynamics.energy(model, q, v, scene.gravity))
+        made = pace * derivative(lambda t: sum(dynamics.energy(model, *at(t), scene.gravity)))
+        allowed = DIFFERENCES * pace * (1.0 + np.abs(energies).sum() + rounding(scene, q, v)[2])
+        if not abs(made) <= allowed:
+            raise AssertionError(f"weight alone makes {made:.3g} W; expected up to {allowed:.3g}")
+
+        def velocities(t: float) -> Array:
+            seen = look(scene, np.zeros(1), *(x[None, None] for x in at(t)), names)
+            return np.stack([seen.w, seen.u])[:, 0, 0]
+
+        seen = accelerations(scene, q[None], v[None], names)[1]
+        off = np.abs(pace * derivative(velocities) - np.stack([seen.w, seen.u])[:, 0, 0]).max()
+        allowed = DIFFERENCES * pace * (1.0 + np.abs(velocities(0.0)).max() + rounding(scene, q, v)[2])
+        if not off <= allowed:
+            raise AssertionError(f"accelerations are {off:.3g} beside the rates of velocities; expected up to {allowed:.3g}")
+
+
+LAWS = (instant, rates)

@@ -105,7 +105,8 @@ def rounding(scene: Scene, q: Array, v: Array) -> tuple[float, float, float]:
     speed, joints = float(np.abs(V).max()), float(np.abs(v).max())
     mass = sum(float(np.abs(body.inertia).max()) for body in model.bodies)
     loads = mass * (float(np.abs(scene.gravity).max()) + reach * speed * (joints + speed)) + driven(scene)
-    return reach, reach * (joints + speed), mobility * reach * loads
+    momentum = mobility * reach * mass * speed if scene.conserve_momentum else 0.0    # of which velocities are found again
+    return reach, reach * (joints + speed) + momentum, mobility * reach * loads
 
 
 def driven(scene: Scene) -> float:
