@@ -89,7 +89,7 @@ def finished(simulator: engine.Simulator, q: Array, v: Array, duration: float, *
     """A run of which no rollout fails."""
     found = simulator.run(q, v, duration, **given)
     if np.any(found.failed):
-        raise Unjudged("a run failed")
+        raise Unjudged("a run ended")
     return found
 
 

@@ -98,9 +98,8 @@ def constraint(rng: np.random.Generator, a: str, b: str, T_ab: Array) -> Any:
 def started(scene: Scene) -> Scene:
     """A scene whose states are on its constraints."""
     try:
-        state = scene.simulator(compiled=False, events=())
-        q, v = zip(*[(x.q, x.v) for x in (state.start(*pair) for pair in zip(scene.configurations(), scene.velocities(), strict=True))],
-                   strict=True)  # fmt: skip
+        simulator = scene.simulator(compiled=False)
+        begun = [simulator.start(*pair) for pair in zip(scene.configurations(), scene.velocities(), strict=True)]
     except ConstraintError:
         raise Unjudged("cannot be closed") from None
-    return scene.with_states(np.array(q), np.array(v))
+    return scene.with_states(np.array([state.q for state in begun]), np.array([state.v for state in begun]))

@@ -26,7 +26,7 @@ def states_at_end(scene: Scene, halvings: int, q: Array, v: Array) -> tuple[Arra
     finer = replace(scene, dt=scene.dt * 0.5**halvings, steps=scene.steps * 2**halvings)
     found = finer.simulator().run(q, v, finer.duration, record_every=finer.steps)
     if np.any(found.failed):
-        raise Unjudged("a run failed")
+        raise Unjudged("a run ended")
     return found.q[..., -1, :], found.v[..., -1, :]
 
 
