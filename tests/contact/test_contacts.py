@@ -201,7 +201,7 @@ def test_painleves_rod_goes_on_without_nan():
 def test_a_stack_of_boxes_stands():
     model = engine.combine(**{f"b{k}": block((0.2, 0.2, 0.2)) for k in range(3)})
     sim = simulator(model, material(dissipation=0.5), pairs=[("b0/block", "b1/block"), ("b1/block", "b2/block")])
-    q0 = np.concatenate([[1, 0, 0, 0, 0.01 * (k % 2), 0, 0.1 + 0.2 * k - 1e-4] for k in range(3)])
+    q0 = np.concatenate([[*UPRIGHT, 0.01 * (k % 2), 0, 0.1 + 0.2 * k - 1e-4] for k in range(3)])
     run = sim.run(q0, np.zeros(18), 2.0, record_every=100)
     names, force = run("contacts.names"), run("contacts.force")[-1]
     for below, above, load in (("world", "b0/block", 3), ("b0/block", "b1/block", 2), ("b1/block", "b2/block", 1)):

@@ -17,6 +17,7 @@ import numpy as np
 
 import engine
 from engine import dynamics
+from engine.constraints.projection import BESIDE
 from engine.simulation.forces import JointSpring, PointForce
 from engine.simulation.joint_dynamics import SLOW
 from tests.fuzz.metamorphic.scene import Scene
@@ -192,7 +193,7 @@ def judged(scene: Scene, rng: np.random.Generator, truncated: bool = False, simu
         size = 1.0 + np.abs(x).max(axis=(-1, -2))
         if (allowed[name] > VAGUE * size).any():
             raise Unjudged("too vague")
-        allowed[name] = allowed[name] + STEPS * ULP * size
+        allowed[name] = allowed[name] + size * (STEPS * len(scene.links) * ULP + (TIMES * BESIDE if scene.constraints else 0.0))
     return Judged(scene, names, seen, allowed)
 
 
