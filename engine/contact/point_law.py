@@ -108,13 +108,14 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
 
 
 def lagged(c: Array, rows: Array, friction: Array, W: Array) -> Array:
-    """Return the friction (n, 2), flattened, that goes with a twist, the largest difference from what it was taken for, and the largest."""
+    """Return the friction (n, 2), flattened, that goes with a twist, the largest difference of its impulses from what they were
+    taken for, and the largest of them; the speeds go along with the impulses."""
     found = []
     for row in rows:
         _, un, ut = split(row, W)
         found.append(rubbing(c, pushed(c, row, un)[0], ut @ ut))
-    now = np.array(found)
-    return np.concatenate([*found, [ops.largest((now - friction).ravel()), ops.largest(now.ravel())]])
+    rubs = np.array(found)[:, 0]
+    return np.concatenate([*found, [ops.largest(rubs - friction[:, 0]), ops.largest(rubs)]])
 
 
 def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:

@@ -87,7 +87,7 @@ class Touching:
         """Return the friction (2) of every point that goes with the normal impulses at x (nv), and whether it is what was known, about."""
         V, found = self.axes.twists(x), []
         changes: Any = 0.0
-        largest: Any = self.slow
+        largest: Any = 0.0
         for p, f in zip(self.patches, self.friction, strict=True):
             *now, change, most = self.asked(point_law.lagged, p, f, V, np.array([*[0.0, self.slow] * len(f), 0.0, 0.0]))
             found += now

@@ -105,6 +105,16 @@ def test_friction_is_round():
         assert np.abs(np.arctan2(run.q[:, -1, 1], run.q[:, -1, 0]) - angles).max() < 1e-6
 
 
+def test_light_bodies_rub_as_heavy_ones_do():
+    """Of masses and stiffnesses that are a power of two times as large nothing changes, whose blows and slips are the same: not a bit."""
+    flights = []
+    for mass in (1.0, 2.0**-20):
+        tossed = simulator(ball(0.05, mass), material(2e4 * mass), dt=2.0**-8)
+        flights.append(tossed.run([*UPRIGHT, 0.0, 0.0, 0.0502], [0.0, 3.0, 0.0, 1.0, 0.0, -1.0], 0.25))
+    heavy, light = flights
+    assert heavy.q.tobytes() == light.q.tobytes() and heavy.v.tobytes() == light.v.tobytes()
+
+
 def test_a_ball_rolls_down_an_incline():
     """x = 5/14 g sin 15° t²: Drake's own test of this allows 5.5e-4 m."""
     start = [*UPRIGHT, 0, 0, 0.05 - 9.5e-8], np.zeros(6)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tests.fuzz import NAMES
 
-#: s that a case may take, and bytes that its process may have
+#: s that a case may take, where its fuzzer does not say SECONDS of its own, and bytes that its process may have
 SECONDS, MEMORY = 10.0, 6 << 30
 #: s for a process to begin
 BEGIN = 60.0
@@ -54,6 +54,7 @@ class Job:
         self.counts: collections.Counter[str] = collections.Counter()
         self.failures: list[tuple[int, str]] = []
         self.slowest = 0.0, -1
+        self.seconds: float = getattr(importlib.import_module(f"tests.fuzz.{name}"), "SECONDS", SECONDS)
 
     def run(self) -> None:
         """Work until all cases are done."""
@@ -79,13 +80,13 @@ class Job:
             try:
                 what, _, rest = lines.get(timeout=patience).partition(" ")
             except queue.Empty:
-                self._ended(f"FAILED HANG of more than {SECONDS:g} s")
+                self._ended(f"FAILED HANG of more than {self.seconds:g} s")
                 return
             if not what:
                 self._ended(f"FAILED CRASH: the process ended with {process.wait()}")
                 return
             if what == "begin":
-                began, patience = time.perf_counter(), SECONDS
+                began, patience = time.perf_counter(), self.seconds
             elif what == "end":
                 self.slowest = max(self.slowest, (time.perf_counter() - began, self.next))
                 self._ended(rest)
