@@ -16,8 +16,7 @@ from engine.model.parameters import EXCLUSIVE, names_of, split
 from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import PointForce
 from engine.spatial import inertia, se3
-from tests.code.programs import FLAGS, reported
-from tests.fuzz.metamorphic import avoided
+from tests.code.programs import FLAGS, FMA, reported
 from tests.fuzz.metamorphic.random_scenes import EASY, random_scene
 from tests.fuzz.metamorphic.scene import Scene
 from tests.fuzz.metamorphic.seen import Unjudged, judged, look, run
@@ -97,7 +96,7 @@ def as_c(rng: Rng, folder: Path) -> None:
     """A step that is exported as C gives the bits of machine code."""
     scene = random_scene(rng, states=1, bodies=2, constraints=False, methods=EASY)
     engine.export_code(scene.simulator(), folder / "scene_step.c", part="step")
-    text = reported(folder, "scene_step", "gcc", *FLAGS, "-O1", "-mfma")
+    text = reported(folder, "scene_step", "gcc", *FLAGS, *FMA, "-O1")
     if not text.startswith("ok"):
         raise AssertionError(f"the exported step says: {text}")
 
@@ -146,8 +145,6 @@ def as_parameters(rng: Rng, folder: Path) -> None:
 def chosen_numbers(rng: Rng, scene: Scene) -> list[str]:
     """Some names of numbers, of which none follows from another."""
     names = [*names_of(scene.model), "gravity"]
-    if scene.follows and avoided.NUMBERS_BESIDE_IMPULSES:
-        names = [name for name in names if split(name)[0] in ("damping", "friction", "gravity")]
     if scene.joint_dynamics is None:
         names = [name for name in names if split(name)[0] not in ("damping", "friction")]
     found = list[str]()

@@ -15,7 +15,6 @@ from engine.simulation.actuators import Motor, ReactionWheels
 from engine.simulation.component import Component
 from engine.simulation.forces import CentralGravity, JointSpring, PointForce
 from engine.spatial import quaternion, se3
-from tests.fuzz.metamorphic import avoided
 from tests.fuzz.metamorphic.placing import brought_together, closed
 from tests.fuzz.metamorphic.scene import Drive, Scene
 from tests.trees import ONE_COORDINATE, random_axis, random_inertia, random_placement
@@ -46,7 +45,7 @@ def random_scene(rng: np.random.Generator, states: int = 16, bodies: int = 4, fr
     links, joints = tree(rng, n, free, touching, tied, apart)
     if not any(joint.type.nv and joint.mimic is None for joint in joints):
         joints = (replace(joints[0], kind="floating", mimic=None), *joints[1:])
-    joints = tuple(with_losses(rng, joint, smooth, tied) for joint in joints)
+    joints = tuple(with_losses(rng, joint, smooth) for joint in joints)
     own = [joint for joint in joints if joint.type.nv and joint.mimic is None]
     drawn = [[joint.type.random(joint, rng) for _ in range(states)] for joint in own]
     q = {joint.name: np.array(x) for joint, x in zip(own, drawn, strict=True)}
@@ -103,14 +102,14 @@ def shapes(rng: np.random.Generator) -> tuple[Geometry, ...]:
     return (Geometry(kind, tuple(rng.uniform(0.1, 0.4, size)), placement),)
 
 
-def with_losses(rng: np.random.Generator, joint: Joint, smooth: bool, tied: bool) -> Joint:
+def with_losses(rng: np.random.Generator, joint: Joint, smooth: bool) -> Joint:
     """A joint that may rub, lose and end somewhere."""
     if joint.kind in ("floating", "fixed"):
         return joint
     damping = float(10.0 ** rng.uniform(-2, 1)) if rng.random() < 0.3 else 0.0
     friction = float(10.0 ** rng.uniform(-2, 1)) if rng.random() < 0.2 and not smooth else 0.0
     limits = Limits()
-    if joint.kind in ONE_COORDINATE and joint.mimic is None and not smooth and not (tied and avoided.STOPS_BESIDE_CONSTRAINTS):
+    if joint.kind in ONE_COORDINATE and joint.mimic is None and not smooth:
         low, high = -float(rng.uniform(0.1, 1)), float(rng.uniform(0.1, 1))
         sides = rng.random(2) < 0.25
         limits = Limits(low if sides[0] else -np.inf, high if sides[1] else np.inf)
