@@ -115,13 +115,13 @@ def three_lives(rng: Rng, folder: Path) -> None:
     plain = [scene.simulator(compiled=False).run(*pair, scene.duration, record_every=every) for pair in zip(q, v, strict=True)]
     seen = look(scene, plain[0].t[1:], *(np.array([getattr(x, which)[1:] for x in plain]) for which in ("q", "v")), first.names)
     first.require(seen, "plain: ")
-    start, records = simulator.start(q, v).origin, list[Array]()
-    x, program = start.x, start.step.process.programs[0]
+    start, step, records = simulator.start(q, v), simulator._step, list[Array]()
+    x, program = start.resumed(step)[0], step.process.programs[0]
     for k in range(scene.steps):
-        x = interpret(program, 0.0, float(k), scene.dt, start.parameters, x)
+        x = interpret(program, 0.0, float(k), scene.dt, start.origin.parameters, x)
         if (k + 1) % every == 0 or k + 1 == scene.steps:
             records.append(x)
-    found = start.step.layout.split(np.stack(records, axis=1))
+    found = step.layout.split(np.stack(records, axis=1))
     first.require(look(scene, first.seen.t[0], found["q"], found["v"], first.names), "interpreted: ")
 
 
