@@ -156,8 +156,9 @@ class Watch:
             try:
                 answer = action(t, *given) if callable(action) else False if action == "stop" else None
             except Exception as error:
+                own = getattr(action, "__module__", "").startswith("engine.")
                 text = f"the callback of {self.names[i]} raised {type(error).__name__} at t = {t:.6g} s: {error}"
-                raise SimulationError(text) from error
+                raise SimulationError(str(error) if own else text) from error
             if answer is None and not (np.array_equal(given[0], q) and np.array_equal(given[1], v)):
                 raise SimulationError(f"the callback of {self.names[i]} changed its q or v and returned None; expected it to return (q, v)")
             if answer is False:

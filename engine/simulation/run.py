@@ -14,6 +14,7 @@ from engine.checks import EngineError
 from engine.compiler import machine
 from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.compiler.trace import Program, trace
+from engine.model import StateError
 from engine.simulation.component import SimulationError
 from engine.simulation.layout import Layout
 from engine.simulation.rounding import require_usual
@@ -164,7 +165,7 @@ class Process:
                     x, k = self.step(t0, k, dt, p, x), k + 1.0
                 records.append(self.record.join(self.observe(t0, k, dt, p, x)))
         except Exception as error:
-            if k == 0.0 and isinstance(error, EngineError):                    # there is nothing yet that could be lost
+            if k == 0.0 and isinstance(error, StateError):                     # what is no system is known before anything could be lost
                 raise
             what = str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
             stop = SimulationError(f"{what}, in the step from t = {t0 + k * dt:.6g} s{self.where(x)}")

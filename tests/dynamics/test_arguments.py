@@ -16,11 +16,11 @@ from tests.dynamics.test_errors import MODEL, ROBOT, Q, V
 GOOD: dict[str, Any] = {
     "q": Q, "v": V, "vdot": V, "tau": V, "gravity": (0.0, 0.0, -9.81), "wrenches": np.zeros((3, 6)), "link": "hand", "base": "floating",
     "frame": "world_aligned", "point": np.array([0.0, 0.0, 1.0]), "qddot": V[6:], "qdot": V[6:], "P": np.zeros(6), "armature": V,
-    "smoothing": 1.0, "damping": V, "friction": V, "part": slice(3)}  # fmt: skip
+    "smoothing": 1.0, "damping": V, "friction": V, "part": slice(3), "length": 1.0}  # fmt: skip
 #: what no argument is, but None and a number some
 WRONG = [5.0, None, "text", [], [[1, 2], [3]], np.zeros((2, 40)), np.zeros(40), [None] * 9, [None] * 8, np.full(9, np.nan),
          np.full(8, np.inf), object(), np.array(["a"] * 9), [1j] * 9, lambda: 1, ["hand"]]  # fmt: skip
-MAY_BE = {"smoothing": 5.0, "wrenches": None, "armature": None, "qdot": None, "damping": None, "friction": None}
+MAY_BE = {"smoothing": 5.0, "length": 5.0, "wrenches": None, "armature": None, "qdot": None, "damping": None, "friction": None}
 
 
 def plain(name: str) -> Callable[..., Any]:

@@ -389,7 +389,7 @@ def test_classes_and_seeds_are_told_from_instances():
                                           (lambda self, x, u, t, wind: wind, r"\(x, u, t, wind\)")])  # fmt: skip
 def test_forces_that_take_other_arguments_are_refused_before_the_first_step(forces, said):
     few = type("Few", (engine.RigidBody,), {"mass": 1.0, "inertia": np.eye(3), "moments": None, "controls": 0, "forces": forces})
-    with pytest.raises(engine.BodyError, match=rf"Few.forces takes {said}, and is called as \(x, u, t\); expected these arguments"):
+    with pytest.raises(engine.BodyError, match=rf"Few.forces takes {said}, and is called as \(x, u, t\); expected it to take these"):
         engine.compile(few())
 
 
