@@ -83,7 +83,7 @@ def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
         for k in range(b.kind.nv):
             low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
             row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
-                      limits.velocity or np.inf, limits.effort or np.inf,
+                      limits.velocity if limits.velocity > 0.0 else np.inf, limits.effort if limits.effort > 0.0 else np.inf,
                       *(b.ratio**2 * float(x[b.v.start + k]) for x in (w, most)))  # fmt: skip
             varies = any(f"{loss}.{b.joint.name}" in varied for loss in LOSSES)
             if (row.acts or varies) and row.mobility > 0.0:

@@ -5,6 +5,7 @@ What networkx copies, cuts, joins and relabels is read here again, or refused wi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -41,13 +42,15 @@ class Origin(NamedTuple):
 class Read(NamedTuple):
     """What a graph says: links and joints in topological order, and extra armature by the joints' names.
 
-    ``labels`` are the names of relabelled nodes by those that their links had; ``described`` is what a file says, with its origin.
+    ``labels`` are the names of relabelled nodes by those that their links had, ``copies`` those that several nodes' links had;
+    ``described`` is what a file says, with its origin.
     """
 
     links: list[Link]
     joints: list[Joint]
     armature: dict[str, Any]
     labels: dict[str, str]
+    copies: list[str]
     described: tuple[Described, Origin] | None
 
 
@@ -65,9 +68,9 @@ def read(graph: Any, floating_base: bool | None) -> Read:
         joints.insert(0, base)
         if "armature" in graph.nodes[root]:
             armature[base.name] = graph.nodes[root]["armature"]
-    former = [link.name for link in own]
-    labels = {link.name: n for n, link in zip(order, own, strict=True) if link.name != n and former.count(link.name) == 1}
-    return Read(links, joints, armature, labels, described(graph))
+    former = Counter(link.name for link in own)
+    labels = {link.name: n for n, link in zip(order, own, strict=True) if link.name != n and former[link.name] == 1}
+    return Read(links, joints, armature, labels, [name for name, count in former.items() if count > 1], described(graph))
 
 
 def described(graph: Any) -> tuple[Described, Origin] | None:
@@ -131,11 +134,15 @@ def armature(model: Any, extra: Mapping[str, Any]) -> Any:
     return frozen(total, total.shape, "armature")
 
 
-def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, str]) -> Described:
+def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, str], copies: Sequence[str]) -> Described:
     """Return what a file says of a robot, as it holds for a model that was made of it; EngineWarning names what is left out.
 
-    Joints that were there keep their coordinates in the file's configuration and its keyframes, others have neutral ones.
+    Joints that were there keep their coordinates in the file's configuration and its keyframes, others have neutral ones. Of links that
+    are there several times, it holds for those that have their own names.
     """
+    if copies and (said.constraints or said.actuators or said.forces or said.contacts or said.sensors):
+        warn(f"what the file of '{model.name}' describes holds for one of the copies of link '{copies[0]}' ({len(copies)} links in all), "
+             "at most: that with its own name; expected engine.combine, or a description by hand")  # fmt: skip
     links = {labels.get(n, n) for n in origin.links} - {link.name for link in model.links}
     joints = origin.joints - {j.name for j in model.joints}
     if not (links or joints or labels) and model.coordinates == origin.coordinates:

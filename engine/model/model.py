@@ -98,7 +98,7 @@ class Model(ReadOnly):
         name = graph.graph.get("name", "") or "robot"
         own = graphs.written(graph, name, found.links, found.joints)
         model = cls._of(name, own, found.links, found.joints)
-        described = found.described and graphs.refitted(*found.described, model, found.labels)
+        described = found.described and graphs.refitted(*found.described, model, found.labels, found.copies)
         return replace(model, armature=graphs.armature(model, found.armature), described=described)
 
     @classmethod

@@ -22,6 +22,8 @@ SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "he
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
     """Return a read-only float array of the given shape, all finite."""
     try:
+        if np.iscomplexobj(x):
+            raise TypeError
         a = np.array(x, dtype=float)
     except (TypeError, ValueError):
         raise ModelError(f"{what} is {x!r}; expected an array of {shape} numbers") from None

@@ -88,6 +88,8 @@ class Asked(Process):
             try:
                 if x is None:                                                  # which NumPy takes for NaN
                     raise TypeError
+                if np.iscomplexobj(x):
+                    raise TypeError
                 found[name] = np.asarray(x, dtype=float)
             except (TypeError, ValueError):
                 raise SimulationError(f"{called.name} returned {shown(x)} at t = {t:.6g} s; expected numbers") from None

@@ -140,7 +140,7 @@ class Doubts:
             i = int(turning[k].argmax())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
                     "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
-                    "chatters; expected a smaller dt, or gentler gains")  # fmt: skip
+                    "chatters; expected a smaller dt, gentler gains, or joint_dynamics='implicit' for losses of joints")  # fmt: skip
 
         self._note("chatter", turning.any(axis=-1), t, chatters)
         for name, (depth, length) in depths(model, q).items() if self.limited else ():
@@ -148,7 +148,8 @@ class Doubts:
                 self.allowed[name] = max(BEYOND * min(length, 1.0), float(np.max(depth[..., 0], initial=0.0)))
 
             def passes(k: tuple[int, ...], name: str = name, depth: Array = depth) -> str:
-                return f"joint '{name}' is {depth[k]:.3g} beyond its limits; expected a smaller dt, for a harder stop, or gentler loads"
+                return (f"joint '{name}' is {depth[k]:.3g} beyond its limits; expected a smaller dt, gentler loads, or a limit of its "
+                        "effort, which its stop holds then")  # fmt: skip
 
             self._note(f"stop {name}", depth > self.allowed[name], t, passes)
         if "contacts.gap" in columns:

@@ -144,6 +144,8 @@ class Watch:
         """Refuse events that go on, where every event stops."""
         for e in self.events:
             if e.action != "stop":
+                if isinstance(e, Barrier):
+                    raise SimulationError(f"an engine.impact interrupts a run, which {where} cannot; expected one state, or Contacts")
                 text = f"the event function {e.name} is to go on after a zero, and {where} would stop"
                 raise SimulationError(f"{text}; expected action='stop'")
 

@@ -81,10 +81,12 @@ def possible(name: str, x: Array) -> Any:
     return ops.less_equal(0.0, least) if is_material(name) or name.startswith(("damping.", "friction.", "armature.")) else True
 
 
-def require_known(parameters: Iterable[str], constrained: bool, impacts: bool, surfaces: Container[str]) -> None:
-    """Refuse parameters that something would not know: loops stand on the model's placements, and ideal impacts on all its numbers."""
+def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, surfaces: Container[str]) -> None:
+    """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers, and on no loops."""
+    if constraints and impacts:
+        raise SimulationError(f"an engine.impact is beside {constraints}, through which no blow would pass; expected Contacts")
     for name in parameters:
-        if constrained and moves_shapes(name):
+        if constraints and moves_shapes(name):
             raise SimulationError(f"parameter '{name}' beside constraints, which close the model's own placements; expected none of these")
         if impacts and is_number(name):
             raise SimulationError(f"parameter '{name}' beside an engine.impact, which is of the model's own numbers; expected Contacts")

@@ -126,7 +126,7 @@ class Simulator(Fixed):
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         touch = bound(contacts, driven, self.method)
-        require_known(self.parameters, exact is not None, self.watch.rebounds, touch.surfaces if touch else ())
+        require_known(self.parameters, exact, self.watch.rebounds, touch.surfaces if touch else ())
         self._arguments["events"] = self.watch.events
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)

@@ -166,6 +166,16 @@ def test_far_from_the_origin_gaps_are_rounding_and_balls_rebound_all_the_same():
     assert np.abs(run.v[-1, 3::6] - [0, 0, 1.0]).max() < 1e-6
 
 
+def test_impacts_are_of_one_state_and_not_beside_constraints():
+    model = engine.combine(a=ball(), b=ball())
+    blow = engine.impact(model, engine.Contacts(pairs=[("a/ball", "b/ball")]), 1.0)
+    with pytest.raises(engine.SimulationError, match=r"an engine\.impact is beside constraints: Weld .*; expected Contacts"):
+        engine.Simulator(model, events=[blow], constraints=[engine.Weld("a/ball", "b/ball", np.eye(4))])
+    with pytest.raises(engine.SimulationError, match=r"an engine\.impact interrupts a run, which a batch cannot; expected one state"):
+        starts = np.array([[*UPRIGHT, 0, 0, z, *UPRIGHT, 0, 0, 3.0] for z in (0.5, 1.0)])
+        engine.Simulator(model, events=[blow]).run(starts, np.zeros(12), 0.1)
+
+
 def test_shapes_that_are_found_in_each_other_end_a_run():
     """Here a callback puts them there."""
     model = ball()

@@ -264,3 +264,14 @@ def test_armature_beside_a_joint_is_checked(given, words):
     with pytest.raises(ModelError) as caught:
         Model.from_graph(graph)
     assert words in str(caught.value)
+
+
+def test_copies_of_what_a_file_describes_are_said():
+    """A robot beside a relabelled copy of itself: the file's contacts are of the one alone."""
+    model = load(SEVERAL)
+    copy = nx.relabel_nodes(model.graph, {n: f"{n}2" for n in model.graph if n != model.links[0].name})
+    for *_, data in copy.edges(data=True):
+        data["joint"] = replace(data["joint"], name=f"{data['joint'].name}2")
+    with pytest.warns(engine.EngineWarning, match=r"describes holds for one of the copies of link '\w+' \(\d+ links in all\)"):
+        both = Model.from_graph(nx.compose(model.graph, copy))
+    assert both.nv == 2 * model.nv
