@@ -11,6 +11,7 @@ Writes a plot (.png).
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ def main() -> None:
     show.add_options(parser)
     options = parser.parse_args()
 
+    warnings.simplefilter("ignore", engine.SimulationWarning)  # of steps that are too long: they are what this shows
     pushed, alone = Pushed(), engine.RigidBody(inertia=G, velocity_frame="body")
     x0 = pushed.build_state([0.3, 0.2, 0.1], angular_velocity=TWIST[:3], linear_velocity=TWIST[3:])
     compiled, free = engine.compile(pushed), engine.compile(alone)

@@ -261,16 +261,17 @@ class Loops:
             found |= {*path(self.model, a, part.top), *path(self.model, b, part.top)} if isinstance(part, Closure) else {a, b}
         return found
 
-    def followers(self) -> list[int]:
-        """Return the roots of floating trees that can go where the rest of what they are joined to is: of trees that are joined to one
-        another all but that of the first constraint's first link, and all where one of them stands."""
+    def movable(self, led: bool) -> list[int]:
+        """Return the roots of floating trees that constraints join to one another, or to what stands; where one tree ``led`` the others,
+        without that: the one of the first constraint's first link, unless something stands."""
         root = {i: tree[0] if self.model.bodies[tree[0]].kind.floats else -1 for tree in self.model.trees for i in tree}
-        led = {r: r for r in (-1, *root.values())}                             # of each root the one that it follows
-        for a, b in self.joined():
-            first, second = led[root.get(a, -1)], led[root.get(b, -1)]
-            leader = -1 if second == -1 else first
-            led = {r: leader if by in (first, second) else by for r, by in led.items()}
-        return [r for r, by in led.items() if r != by]
+        pairs = [(root.get(a, -1), root.get(b, -1)) for a, b in self.joined()]
+        leader = {r: r for pair in pairs for r in (-1, *pair)}
+        for a, b in pairs:
+            first, second = leader[a], leader[b]
+            leader = {r: (-1 if second == -1 else first) if by in (first, second) else by for r, by in leader.items()}
+        among = {r for a, b in pairs for r in (a, b) if a != b} - {-1}
+        return sorted(r for r in among if not led or leader[r] != r)
 
     def joined(self) -> list[tuple[int, int]]:
         """Return, of each constraint, the bodies that it joins; −1 is the world."""

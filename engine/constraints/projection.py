@@ -61,10 +61,13 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
     return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
 
 
-def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> tuple[Array, Array]:
-    """Return q (nq) and v (nv) with the trees that follow others moved towards the constraints as rigid bodies, one step of (1) in which
-    joints keep their places and rates: two trees that a weld joins move as the one tree that they are. Traceable."""
-    roots = [k for i in loops.followers() for k in range(model.bodies[i].v.start, model.bodies[i].v.stop)]
+def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led: bool) -> tuple[Array, Array]:
+    """Return q (nq) and v (nv) with floating trees moved towards the constraints as rigid bodies, one step of (1) in which joints keep
+    their places and rates: two trees that a weld joins move as the one tree that they are. Traceable.
+
+    Where one tree ``led`` the others (:meth:`Loops.movable`) their momentum changes, which is set right then.
+    """
+    roots = [k for i in loops.movable(led) for k in range(model.bodies[i].v.start, model.bodies[i].v.stop)]
     if not roots:
         return q, v
     solver = Schur(crba(model, q)[np.ix_(roots, roots)], loops.jacobian(q, held)[:, roots])

@@ -23,6 +23,9 @@ Array = np.ndarray
 #: the numbers of a model on which its inertia depends, by a parameter's kind
 INERTIAL = "mass", "center", "inertia", "placement", "displacement", "armature"
 
+#: of the mean of its diagonal: what a traced M has besides
+LITTLE = 1e-9
+
 
 def changes_inertia(names: Iterable[str]) -> bool:
     """Return whether one of some parameters is a number on which a model's inertia depends.
@@ -34,10 +37,11 @@ def changes_inertia(names: Iterable[str]) -> bool:
 
 
 def inverse_inertia(model: Model) -> Array:
-    """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass zero, where it is not traced."""
+    """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass, or axes in line, zero, or where it is traced very much."""
     M = crba(model, model.neutral())
     if M.dtype != object:
         return np.linalg.pinv(M, hermitian=True)
+    M = M + LITTLE * np.trace(M) / len(M) * np.eye(len(M))      # where axes are in line
     leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
     return ops.solve(M[leaves_first, leaves_first], np.eye(len(M)))[leaves_first, leaves_first]
 

@@ -291,7 +291,7 @@ class RigidBody(ControlSystem):
         free = not any(self.overrides(n) and getattr(self, n) is not None for n in ("forces", "moments", "wrench"))
         return FreeBody(MOTION, acceleration, self.spatial_inertia(*rest), None if free else wrench)
 
-    @functools.cached_property
+    @property
     def kept(self) -> KeptMomentum | None:
         """What of its momentum lies beside its motion, as states that only loads change; None of added mass."""
         return kept_by(self)

@@ -107,13 +107,14 @@ class Constraints:
 
     # ------------------------------------------------------------ after a step, and at its beginning
 
-    def moved_whole(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return q and v with trees moved towards the constraints as rigid bodies."""
-        return moved_whole(model, self.loops, q, v, memories)
+    def moved_whole(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array], led: bool) -> tuple[Array, Array]:
+        """Return q and v, where impulses lead, with trees moved towards the constraints as rigid bodies; one ``led`` the others where
+        their momentum is set afterwards."""
+        return moved_whole(model, self.loops, q, v, memories, led)
 
     def projected(self, model: Model, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return q and v on the constraints; NaN where they cannot be kept closed, and on floats an error."""
-        q_on, v_on, closed = projected(model, self.loops, *self.moved_whole(model, q, v, memories), memories)
+        q_on, v_on, closed = projected(model, self.loops, q, v, memories)
         if q_on.dtype != object and v_on.dtype != object and not closed and np.isfinite(q).all():
             raise SimulationError(f"{farthest(self.loops, q_on)[0]} cannot be kept closed; expected a smaller dt, gentler forces, or "
                                   "lengths that close in every configuration that is reached")  # fmt: skip

@@ -257,7 +257,7 @@ class Plant:
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
                 if self.constraints is not None:
-                    to, v = self.constraints.moved_whole(model, to, v, self.memories.split(m))
+                    to, v = self.constraints.moved_whole(model, to, v, self.memories.split(m), True)
                 z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
                 for tree, own in zip(self.conserved, z[MOMENTUM], strict=True):    # here, as the projection would count it as an error
                     to, v, _ = with_momentum(model, tree, to, v, own)
@@ -304,7 +304,7 @@ class Plant:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
             q, v, moved, lasting = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
-                                                     lambda q, v: self.held(model, q, v, m),
+                                                     lambda q, v: self.settled(model, q, v, m),
                                                      lambda P, to: self.turned(P, q, to, flown[nq + nv :], p))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting}
             return np.concatenate([q, v, self.states.join(z | {n: y for n, y in own.items() if n in z})])
@@ -366,6 +366,12 @@ class Plant:
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
         return (q, v) if self.constraints is None else self.constraints.projected(model, q, v, self.memories.split(m))
+
+    def settled(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
+        """Return q and v, where impulses lead, on the constraints: by whole trees first."""
+        if self.constraints is None:
+            return q, v
+        return self.held(model, *self.constraints.moved_whole(model, q, v, self.memories.split(m), bool(self.conserved)), m)
 
     def struck(self, s: Context, before: Array, m: Array) -> Array:
         """Return v (nv) after the impulse of grips that close where memories change from ``before`` to m."""

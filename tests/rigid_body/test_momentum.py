@@ -206,3 +206,13 @@ def test_turning_far_in_a_step_is_warned_of_where_nothing_is_kept():
     with pytest.warns(engine.SimulationWarning, match=r"'Heavy': at t = .* velocities turn by 0\.\d+ rad in a step .* smaller dt"):
         P = spun(Heavy(), 37.0).momentum()
     assert np.abs(P - P[0]).max() > 0.01 * np.abs(P).max()
+
+
+def test_what_is_kept_follows_the_mass_that_a_body_has():
+    """A body that is compiled anew after its mass was changed has the new one: F = m a."""
+    body = Stone(mass=1.0)
+    x = body.build_state()
+    engine.compile(body).discrete_dynamics(x, np.zeros(0), 0.0, 0.1)
+    body.mass = 8.0
+    end = engine.compile(body).simulate(x, 0.5, dt=0.1).x[-1]
+    np.testing.assert_allclose(body.linear_velocity(end), 2.0 * G * 0.5 / 8.0, rtol=1e-13)
