@@ -14,7 +14,7 @@ import numpy as np
 from engine import ops
 from engine.contact.pairs import Pair, Placed, placed
 from engine.contact.world_axes import WorldAxes
-from engine.dynamics.crba import crba
+from engine.dynamics.crba import crba, solve_from_leaves
 from engine.dynamics.kinematics import body_poses
 from engine.model import Model
 from engine.model.parameters import is_number, split
@@ -42,8 +42,7 @@ def inverse_inertia(model: Model) -> Array:
     if M.dtype != object:
         return np.linalg.pinv(M, hermitian=True)
     M = M + LITTLE * np.trace(M) / len(M) * np.eye(len(M))      # where axes are in line
-    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
-    return ops.solve(M[leaves_first, leaves_first], np.eye(len(M)))[leaves_first, leaves_first]
+    return solve_from_leaves(M, np.eye(len(M)))
 
 
 def shape_mobility(model: Model, inverse: Array, s: Placed) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError
 from engine.constraints import Schur
+from engine.dynamics.crba import solve_from_leaves
 
 Array = np.ndarray
 #: evaluations of the law: steps of Newton, and tries of a length along each
@@ -110,5 +111,4 @@ def newton_step(H: Array, residual: Array, J: Array | None) -> tuple[Array, Arra
     if J is not None:
         d, multipliers = Schur(H, J).accelerations(-residual, np.zeros(len(J)))
         return d, J.T @ multipliers
-    leaves_first = slice(None, None, -1)                        # in this order elimination keeps the tree's zeros
-    return -ops.solve(H[leaves_first, leaves_first], residual[leaves_first])[leaves_first], np.zeros(0)
+    return -solve_from_leaves(H, residual), np.zeros(0)

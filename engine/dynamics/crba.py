@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
 from engine.model import Model
 from engine.spatial.se3 import wrench_to_parent
 
@@ -75,3 +76,13 @@ def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
         if body.parent >= 0:  # nobody asks for the world's sum, the dearest of all
             Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(q, Gc[i])
     return Gc
+
+
+def solve_from_leaves(M: Array, b: Array) -> Array:
+    """Return x of M x = b, (nv) or (nv, m): eliminated from the leaves on, in which order a tree's zeros stay zeros. Traceable.
+
+    >>> solve_from_leaves(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]))
+    array([1. , 0.5])
+    """
+    x: Array = ops.solve(M[::-1, ::-1], b[::-1])[::-1]
+    return x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -281,10 +282,11 @@ class Model(ReadOnly):
         first = {root: root}
         for j in self.joints:
             first[j.child] = j.child if j.parent == root and self.joints[0].child != root else first.get(j.parent, root)
-        moving = dict.fromkeys(first[b.joint.child] for b in self.bodies)
-        robots = [name.split("/")[0] for name in moving]
-        names = {top: robot if robots.count(robot) == 1 else top for top, robot in zip(moving, robots, strict=True)}
-        return {name: [link.name for link in self.links if first[link.name] == top] for top, name in names.items()}
+        moving: dict[str, list[str]] = {first[b.joint.child]: [] for b in self.bodies}
+        for link in self.links:
+            moving.get(first[link.name], []).append(link.name)
+        robots = Counter(top.split("/")[0] for top in moving)
+        return {top.split("/")[0] if robots[top.split("/")[0]] == 1 else top: links for top, links in moving.items()}
 
     @property
     def tree_names(self) -> tuple[str, ...]:
@@ -445,4 +447,3 @@ def _armature(what: str, x: Any, n: int) -> Array:
     if a.shape not in ((), (n,)) or (a < 0).any():
         raise ModelError(f"{what} is {x!r}; expected {n} numbers, zero or more")
     return a
-

@@ -296,19 +296,15 @@ class RigidBody(ControlSystem):
         """What of its momentum lies beside its motion, as states that only loads change; None of added mass."""
         return kept_by(self)
 
-    def stepped(self, method: Method, controls: Callable[[Array, Any], Array]) -> tuple[Method, Mechanical]:
-        """Return how a method steps the body's motion under controls u(x, t), and the system that it steps: with what is kept beside the
-        motion, but for variational methods, which keep it by themselves."""
+    def stepped(self, method: Method, controls: Callable[[Array, Any], Array]) -> tuple[Method, Mechanical, Callable[[Array], Array]]:
+        """Return how a method steps the body's motion under controls u(x, t), the system that it steps, and its state as a function of x:
+        with what is kept beside the motion, but for variational methods, which keep it by themselves."""
         self.require(method)
-        if method.takes is FreeBody or self.kept is None:
-            return method, self.system(controls)
-        return conserving(method, self.kept.projected), Mechanical(MOTION, self.kept.field(self, controls), STATES, NOTES)
-
-    def beginning(self, system: Mechanical, x: Array) -> Array:
-        """Return the state of a :meth:`stepped` system at x (n)."""
-        q, V = self.to_motion(x)
-        kept = [self.kept.begun(q, V)] if self.kept and system.states else []
-        return np.concatenate([q, V, *kept])
+        kept = None if method.takes is FreeBody else self.kept
+        if kept is None:
+            return method, self.system(controls), lambda x: np.concatenate(self.to_motion(x))
+        system = Mechanical(MOTION, kept.field(self, controls), STATES, NOTES)
+        return conserving(method, kept.projected), system, lambda x: kept.begun(*self.to_motion(x))
 
     def to_motion(self, x: Array) -> tuple[Array, Array]:
         """q = [quaternion, position] and the body twist V of a state."""
@@ -322,8 +318,8 @@ class RigidBody(ControlSystem):
 
     def discrete_dynamics(self, x: Array, u: Array, t: Any, dt: Any, integrator: str | None = None) -> Array:
         """The state (n) after a step of dt at constant controls: a step on SE(3), whatever the attitude parameters. Traceable."""
-        method, system = self.stepped(self.method(integrator), lambda x, t: u)
-        after = step(method, system, t, dt, self.beginning(system, x))
+        method, system, begun = self.stepped(self.method(integrator), lambda x, t: u)
+        after = step(method, system, t, dt, begun(x))
         after = after if method.project is None else method.project(after)
         return self.from_motion(after[:7], after[7:13])
 

@@ -47,10 +47,10 @@ class KeptMomentum(NamedTuple):
         return cls(inertia.recentered(G, np.zeros(3))[:3, :3], inertia.center(G), float(inertia.mass(G)))
 
     def begun(self, q: Array, V: Array) -> Array:
-        """Return the states (13) of a body at q = [quaternion, position] with the twist V (6)."""
+        """Return q, V and the states z (13) of a body at q = [quaternion, position] with the twist V (6)."""
         R, velocity = quaternion.to_matrix(q[:4]), V[3:] + ops.cross(V[:3], self.centre)
         L = np.zeros(3) if self.inertia is None else R @ (self.inertia @ V[:3])
-        return np.concatenate([L, self.mass * (R @ velocity), q[4:] + R @ self.centre, np.zeros(NOTES)])
+        return np.concatenate([q, V, L, self.mass * (R @ velocity), q[4:] + R @ self.centre, np.zeros(NOTES)])
 
     def rate(self, q: Array, F: Array, mass: Any, z: Array) -> Array:
         """Return ż (13) under the wrench F (6) on a body of that mass, in its axes about its origin."""

@@ -358,7 +358,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
             return StateTrajectory(body, t, found["x"], found["u"], reason)
         errors = defect(found["y"][..., -NOTES:]) if found["y"].shape[-1] > PLAIN else None
         run = BodyTrajectory.of(body, t, found["x"], found["u"], reason, errors)
-        wholly = method.takes is FreeBody or (body.kept is not None and body.kept.inertia is not None)
+        wholly = method.takes is FreeBody or (errors is not None and not callable(body.inertia))
         doubts = Doubts(run.model, False, dt)
         doubts.add_body(t, run.v, errors, None if wholly else method.order)
         return run.doubted(doubts.texts)
@@ -371,8 +371,7 @@ def integrated(system: ControlSystem, control: Callable[..., Any],
                method: Method) -> tuple[Method, System, Callable[[Array], Array], Callable[[Array], Array]]:  # fmt: skip
     """Return how a method steps a system and what it steps, and the ways from a state x to its own states y and back."""
     if isinstance(system, RigidBody):
-        method, motion = system.stepped(method, control)
-        return method, motion, lambda x: system.beginning(motion, x), lambda y: system.from_motion(y[:7], y[7:13])
+        return *system.stepped(method, control), lambda y: system.from_motion(y[:7], y[7:13])
     if method.takes is not System:
         raise StateError(f"integrator '{method.name}' is for mechanical systems, which {system.name} is not; expected another")
     field = lambda t, x: system.velocity(x, control(x, t), t)  # type: ignore[attr-defined]

@@ -56,7 +56,7 @@ class Impulses:
               jacobian: Callable[[Array], Array] | None = None) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
         ``momenta`` (trees, 9); ``jacobian(q)`` (n, nv) is of the constraints that hold."""
-        joints = self.joints.step(h, before, q, free) if self.joints else None
+        joints, resisted = self.joints.step(h, before, q, free) if self.joints else None, model.nv if jacobian else 0
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
@@ -66,7 +66,7 @@ class Impulses:
                 pushes = [rubbing.impulse(v)[0] / h] if jacobian else []
                 return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
 
-            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(2 * model.nv if jacobian else model.nv)]))
+            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(model.nv + resisted)]))
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
@@ -86,7 +86,7 @@ class Impulses:
 
             return ops.when(law.acts, corrected, nothing)
 
-        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + (2 * model.nv if jacobian else model.nv))])
+        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + model.nv + resisted)])
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
 

@@ -244,7 +244,9 @@ class Plant:
         try:
             return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian)
         except Unsolved as error:
-            raise Unsolved(f"{error} ({constraints})" if constraints else str(error)) from None
+            if constraints is None:
+                raise
+            raise Unsolved(f"{error} ({constraints})") from None
 
     def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
