@@ -180,7 +180,8 @@ def test_what_is_seen_from_the_centre_of_mass_is_the_rest(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_orbit_leaves_no_rounding_behind(seed: int) -> None:
-    """At 7000 km and 7.5 km/s it has the bits that it has where it stands; the last place of the one about the world's origin is a millionth of it."""
+    """At 7000 km and 7.5 km/s it has the bits that it has where it stands; the one about the world's origin has a last place that is over a
+    millionth of it."""
     rng = np.random.default_rng(seed)
     model = random_tree(rng, 6, [k for k in KINDS if k != "floating"], floating_base=True)
     q, v = model.random(rng)
