@@ -248,6 +248,12 @@ def test_on_a_phone_the_bar_is_one_row_and_a_tap_changes_the_speed(browser, serv
             mouse(browser, (x, y))
             speeds.append(browser.evaluate("page.speed"))
         assert speeds == [2, 5, 10, 0.1, 0.2, 0.5, 1]
+        late = "(() => { page.pace(2); page.told({status: {...page.status, speed: 1}}); return page.speed; })()"
+        assert browser.evaluate(late) == 2                                     # the status was on its way when the button was tapped
+        browser.evaluate("page.release(); page.pace(1e9); 0")                  # nothing is held, and what is refused is answered too
+        browser.wait("page.obeyed === page.given")
+        server.live.speed = 0.5
+        browser.wait("page.speed === 0.5")
         browser.evaluate("document.querySelector('h1').textContent = 'long '.repeat(40); page.say('a sentence '.repeat(20))")
         boxes = browser.evaluate("""['h1', 'details:not([id])', '#say'].map(x => {
             const {x: left, y, right, bottom} = document.querySelector(x).getBoundingClientRect();

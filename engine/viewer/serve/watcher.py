@@ -27,6 +27,7 @@ class Watcher:
     def __init__(self, connection: Any, stage: Stage, there: bool = True) -> None:
         self.connection, self.stage = connection, stage
         self._unseen, self._asked = 0 if there else AHEAD, False
+        self._obeyed = 0                                                       # orders, by which a page knows a status that is older than its own
         self._state: Any = None
         self._told: set[str] = set()
 
@@ -38,17 +39,18 @@ class Watcher:
                 self._unseen = max(self._unseen - 1, 0)
                 return
             if order == "watch":
-                self._unseen, self._state, self._told = 0, None, set()
+                self._unseen, self._state, self._told, self._obeyed = 0, None, set(), 0
                 return
-            if order in ("pull", "release") and not self._may(order):
-                return
-            self.stage.obey(order, fields)
-            if order in ("pull", "release"):
+            if order not in ("pull", "release"):
+                self.stage.obey(order, fields)
+            elif self._may(order):
+                self.stage.obey(order, fields)
                 self.stage.holder = self if order == "pull" else None
         except Exception as problem:                                           # whatever it is, it stops nothing
             text = str(problem) if isinstance(problem, EngineError) else f"{type(problem).__name__}: {problem}"
             await self.connection.send(json.dumps({"error": text}))
         self._asked = True
+        self._obeyed += 1
 
     def _may(self, order: str) -> bool:
         """Return whether a pull, or a release, is this one's to order; where nothing is held there is nothing to release.
@@ -88,7 +90,7 @@ class Watcher:
                 if self._asked:                                                # a control that shows something else goes back to it
                     self._told.discard(status)
                 self._asked, read = False, clock()
-                await self._tell(status, self.stage.plots())
+                await self._tell(json.dumps({"obeyed": self._obeyed}), status, self.stage.plots())
             due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
             await asyncio.sleep(max(due - clock(), 0.0))
 

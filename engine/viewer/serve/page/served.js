@@ -9,6 +9,7 @@ class Served extends Hands {
     this.plots = [];
     this.controls = new Map();
     this.touched = new Map();                             // ms, when a hand was on a slider
+    this.given = this.obeyed = 0;                         // orders to this server
     this.said = "";
     for (const actor of scene.actors) {
       if (this.served.kind === "motion") break;
@@ -49,7 +50,11 @@ class Served extends Hands {
     const socket = new WebSocket(address);
     this.send = text => { if (socket.readyState === WebSocket.OPEN) socket.send(text); };
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => { this.gone = false; this.say(""); };
+    socket.onopen = () => {
+      this.gone = false;
+      this.given = this.obeyed = 0;
+      this.say("");
+    };
     socket.onmessage = ({data}) => this.receive(data);
     socket.onclose = () => {
       this.gone = true;
@@ -58,7 +63,10 @@ class Served extends Hands {
     };
   }
 
-  order(order, fields = {}) { this.send?.(JSON.stringify({order, ...fields})); }
+  order(order, fields = {}) {
+    this.send?.(JSON.stringify({order, ...fields}));
+    if (order !== "seen" && order !== "watch") this.given++;
+  }
 
   receive(data) { if (typeof data === "string") this.told(JSON.parse(data)); else this.show(data); }
 
@@ -81,14 +89,15 @@ class Served extends Hands {
     this.refresh();
   }
 
-  told({page, status, plots, error}) {
+  told({page, obeyed, status, plots, error}) {
     if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.refused(error);
     if (plots) this.show_plots(plots);
+    this.obeyed = obeyed ?? this.obeyed;
     if (!status) return;
     this.status = status;
     this.say(this.said);
-    if (this.live) this.speed = status.speed;
+    if (this.live && this.obeyed >= this.given) this.speed = status.speed;                  // a status from before the last tap is old
     for (const [name, value] of Object.entries(status.parameters || {})) this.parameter(name, value);
     (status.joints || []).forEach((joints, actor) => Object.entries(joints).forEach(([name, q]) => this.controls.get(`${actor} ${name}`)?.(q)));
     this.refresh();
