@@ -27,7 +27,7 @@ class Watcher:
     def __init__(self, connection: Any, stage: Stage, there: bool = True) -> None:
         self.connection, self.stage = connection, stage
         self._unseen, self._asked = 0 if there else AHEAD, False
-        self._obeyed = 0                                                       # orders, by which a page knows a status that is older than its own
+        self._obeyed = 0                                                       # orders, by which a page knows an old status
         self._state: Any = None
         self._told: set[str] = set()
 
