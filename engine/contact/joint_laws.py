@@ -122,12 +122,6 @@ class Rub(NamedTuple):
     stiffness: float
     dissipation: float
 
-    def damper(self, u: Any) -> tuple[Any, Any]:
-        """γ = −h c u, with u at the middle of the step or its end."""
-        c, h = self.row.damping, self.h
-        s = weight((h * c * self.row.agility) ** 2)
-        return -0.5 * h * c * ((1.0 - s) * self.before + (1.0 + s) * u), 0.5 * h * c * (1.0 + s)
-
     def dry(self, u: Any) -> tuple[Any, Any]:
         """Coulomb's γ = −h f u/max(|u|, s), with the speed s that counts as rest."""
         f, s = self.h * self.row.friction, self.slow
@@ -163,8 +157,7 @@ class Rub(NamedTuple):
     def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
         """What acts: its name, and γ and −∂γ/∂u as a function of u."""
         r = self.row
-        given = [("damper", self.damper, there(r.damping)), ("friction", self.dry, there(r.friction)),
-                 ("governor", self.governor, np.isfinite(r.speed)),
+        given = [("friction", self.dry, there(r.friction)), ("governor", self.governor, np.isfinite(r.speed)),
                  ("stop", lambda u: self.stop(u, r.low, -1.0), np.isfinite(r.low)),
                  ("stop", lambda u: self.stop(u, r.high, 1.0), np.isfinite(r.high))]  # fmt: skip
         return [(name, law) for name, law, there in given if there]

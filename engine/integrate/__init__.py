@@ -8,13 +8,14 @@ from engine.integrate.event import Crossing, Event
 from engine.integrate.method import METHODS, Method, carrying, completed, conserving, method_named, settled_step, step
 from engine.integrate.midpoint import IMPLICIT_MIDPOINT
 from engine.integrate.munthe_kaas import RKMK4, RKMK5
+from engine.integrate.rosenbrock import ROS34PW2
 from engine.integrate.runge_kutta import RALSTON2, RALSTON3, RK4
-from engine.integrate.system import FreeBody, Mechanical, System
+from engine.integrate.system import FreeBody, Mechanical, Stiff, System
 from engine.integrate.variational import DQVI, SUBSTEPS
 
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "IMPULSIVE", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2",
-    "RALSTON3", "RK4", "RKMK4", "RKMK5", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical", "Method",
-    "Solution", "SolutionError", "System", "attempt", "carrying", "completed", "conserving", "method_named", "settled_step",
+    "RALSTON3", "RK4", "RKMK4", "RKMK5", "ROS34PW2", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical",
+    "Method", "Solution", "SolutionError", "Stiff", "System", "attempt", "carrying", "completed", "conserving", "method_named", "settled_step",
     "solve", "step",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ class Method:
     implicit : whether a step solves equations; where that fails the new state is NaN
     reversible : whether a step of −h undoes a step of h
     conserves : what a free rigid body keeps to rounding: "energy", "momentum" (in the world); others drift by the order
+    stiff : whether it solves its stages with the stiff part that the system gives, once a step
     symplectic : whether the energy error stays bounded, without a trend
     embedded : ``embedded(system, t, h, x)``, the new state and an estimate of its error in the tangent space, where a method has one
     project : brings a new state back onto invariants (see :func:`conserving`); None for methods as they are registered
@@ -47,9 +48,10 @@ class Method:
     reversible: bool = False
     conserves: tuple[str, ...] = ()
     symplectic: bool = False
+    stiff: bool = False
     embedded: Callable[[Any, Any, Any, Array], tuple[Array, Array]] | None = None
     project: Callable[[Array], Array] | None = None
-    complete: Callable[[Any, Array, Array], Array] | None = None
+    complete: Callable[[Any, Any, Array, Array], Array] | None = None
 
 
 METHODS: dict[str, Method] = {}
@@ -77,18 +79,18 @@ def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
     return replace(method, project=project)
 
 
-def completed(method: Method, complete: Callable[[Any, Array, Array], Array]) -> Method:
-    """Return the method with impulses after each step: ``complete(h, x, after)`` of the states (nx) before a step of h and after it."""
+def completed(method: Method, complete: Callable[[Any, Any, Array, Array], Array]) -> Method:
+    """Return the method with impulses after each step: ``complete(t, h, x, after)`` of the states (nx) before a step of h and after it."""
     return replace(method, complete=complete)
 
 
-def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve: Callable[[Any, Array, Array], Array]) -> Method:
+def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve: Callable[..., Array]) -> Method:
     """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
     Parameters
     ----------
     flight : the system of the states without the force, under it
-    relieve : ``relieve(h, after, force)`` of such a state after a step of h with the force
+    relieve : ``relieve(t, h, x, after, force)`` of such a state before a step of h from t, and after it with the force
     """
 
     def advance(_: System, t: Any, h: Any, x: Array) -> Array:
@@ -96,7 +98,7 @@ def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve:
         lasts = ops.largest(force) > 0.0
         under = np.array([ops.where(lasts, f, 0.0) for f in force])             # where it is zero, nothing changes with it
         after = method.advance(flight(under), t, h, x[:-n])
-        return np.concatenate([ops.when(lasts, lambda: relieve(h, after, force), after), force])
+        return np.concatenate([ops.when(lasts, lambda: relieve(t, h, x[:-n], after, force), after), force])
 
     return replace(method, advance=advance)
 
@@ -123,4 +125,4 @@ def settled(method: Method, system: System, x: Array) -> Array:
 def settled_step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """Return the :func:`settled` state after one step of size h from (t, x), and after its impulses: what runs repeat."""
     after = settled(method, system, step(method, system, t, h, x))
-    return after if method.complete is None else method.complete(h, x, after)
+    return after if method.complete is None else method.complete(t, h, x, after)

@@ -13,6 +13,8 @@ import numpy as np
 from engine.spatial.manifold import Manifold, product, vector
 
 Array = np.ndarray
+#: (t, x, s) -> (r, w) -> (1 − s J)⁻¹ (r + w ∂ξ/∂t)
+Stiff = Callable[[Any, Array, Any], Callable[[Array, Any], Array]]
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,14 @@ class System:
     ----------
     space : where x (nx) lives
     field : ξ(t, x), the velocity (its dimension) in the point's own axes
+    stiff : where some of the field is stiff: ``stiff(t, x, s)`` is a function of r and a number w, (1 − s J)⁻¹ (r + w ∂ξ/∂t), with the
+        stiff part J of ∂ξ/∂x at (t, x), and of ∂ξ/∂t
     """
 
     space: Manifold
     field: Callable[[Any, Array], Array]
     notes: int = 0
+    stiff: Stiff | None = None
 
 
 class Mechanical(System):
@@ -44,13 +49,13 @@ class Mechanical(System):
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0,
-                 notes: int = 0) -> None:  # fmt: skip
+                 notes: int = 0, stiff: Stiff | None = None) -> None:  # fmt: skip
         def field(t: Any, x: Array) -> Array:
             q, w = self.split(x)
             return np.concatenate([w[: configuration.nv], acceleration(t, q, w)])
 
         super().__init__(bundle(configuration, states), field)
-        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states, notes=notes)
+        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states, notes=notes, stiff=stiff)
 
     configuration: Manifold
     acceleration: Callable[[Any, Array, Array], Array]
@@ -75,8 +80,8 @@ class FreeBody(Mechanical):
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], inertia: Array,
-                 wrench: Callable[[Any, Array, Array], Array] | None = None) -> None:  # fmt: skip
-        super().__init__(configuration, acceleration)
+                 wrench: Callable[[Any, Array, Array], Array] | None = None, stiff: Stiff | None = None) -> None:  # fmt: skip
+        super().__init__(configuration, acceleration, stiff=stiff)
         self.__dict__.update(inertia=inertia, wrench=wrench)
 
     inertia: Array

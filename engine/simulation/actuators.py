@@ -5,6 +5,7 @@ that its torque counts in a trajectory's ``tau`` and its rotor in the model's ar
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,6 +63,11 @@ class Motor(Component):
     def given(self, commands: Mapping[str, Any]) -> Any:
         """Its own command, or else the controller's ``tau`` at its joint."""
         return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
+
+    def unlimited(self) -> Motor:
+        free = copy.copy(self)
+        free.limit = np.inf
+        return free
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = 0.0 if command is None else command
@@ -220,6 +226,11 @@ class Drive(Component):
         self.driven = np.ones(model.nv)
         self.driven[[m.j for m in self.motors]] = 0.0
         self.limit[[m.j for m in self.motors]] = np.inf
+
+    def unlimited(self) -> Drive:
+        free = copy.copy(self)
+        free.limit = np.full(len(self.limit), np.inf)
+        return free
 
     def given(self, commands: Mapping[str, Any]) -> Any:
         """The controller's ``tau``, or None."""

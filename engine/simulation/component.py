@@ -178,6 +178,10 @@ class Component:
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""
 
+    def unlimited(self) -> Component:
+        """Return the same without limits of its force, beyond which it does not change: how stiff it is within them."""
+        return self
+
     def given(self, commands: Mapping[str, Any]) -> Any:
         """Return its own among the controller's commands, or None."""
         return commands.get(self.name)

@@ -14,6 +14,7 @@ from engine.constraints import (
     Constraint,
     Grip,
     Loops,
+    Schur,
     accelerations_beside,
     allowed,
     beside,
@@ -91,9 +92,9 @@ class Constraints:
         """Return v̇ (nv) and forces λ (n) of the constraints, not the smallest yet."""
         return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
 
-    def response(self, model: Model, q: Array, force: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest."""
-        return schur(model, self.loops, q, memories).accelerations(force, np.zeros(self.loops.n))
+    def response(self, M: Array, q: Array, force: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest, of an inertia M (nv, nv)."""
+        return Schur(M, self.loops.jacobian(q, memories)).accelerations(force, np.zeros(self.loops.n))
 
     def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
         """Return what is recorded: how far the constraints are open, their forces, with those against generalized forces (nv) that

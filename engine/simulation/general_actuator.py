@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -88,6 +89,11 @@ class GeneralActuator(Component):
             elif self.gain[1] or self.bias[1]:
                 raise SimulationError(f"{self.name}: joint '{joint}' is {model.joint(joint).kind}, which has no length; expected a gain "
                                       "and a bias without one")  # fmt: skip
+
+    def unlimited(self) -> GeneralActuator:
+        free = copy.copy(self)
+        free.force_range = None
+        return free
 
     def activity(self, state: Array, command: Any) -> Any:
         """Return what the gain multiplies."""

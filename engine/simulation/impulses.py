@@ -12,7 +12,6 @@ from engine import ops
 from engine.checks import warn
 from engine.compiler.gufunc import shaped
 from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
-from engine.dynamics import crba
 from engine.dynamics.momentum_conservation import Tree, with_momentum
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
@@ -53,16 +52,16 @@ class Impulses:
         return Impulses(self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values), self.conserved)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
-              jacobian: Callable[[Array], Array] | None = None) -> Array:  # fmt: skip
+              jacobian: Callable[[Array], Array] | None, inertia: Callable[[Array], Array]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
-        ``momenta`` (trees, 9); ``jacobian(q)`` (n, nv) is of the constraints that hold."""
+        ``momenta`` (trees, 9); ``jacobian(q)`` (n, nv) is of the constraints that hold, ``inertia(q)`` (nv, nv) what impulses meet."""
         joints, resisted = self.joints.step(h, before, q, free) if self.joints else None, model.nv if jacobian else 0
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
 
             def rub() -> Array:
-                v = velocity_after(crba(model, q), rubbing, before, free, jacobian and jacobian(q))
+                v = velocity_after(inertia(q), rubbing, before, free, jacobian and jacobian(q))
                 pushes = [rubbing.impulse(v)[0] / h] if jacobian else []
                 return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
 
@@ -77,7 +76,7 @@ class Impulses:
             def corrected() -> Array:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian(q)]) if jacobian else None
-                x = velocity_after(axes.inertia(crba(model, q)), law, axes.seen(before), flown, J)
+                x = velocity_after(axes.inertia(inertia(q)), law, axes.seen(before), flown, J)
                 (impulses, lasting), v = touching.impulses(x), axes.back(x)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)

@@ -19,8 +19,8 @@ from engine.simulation.forces import SLOW as SMOOTHED
 MODES = ("auto", "implicit", "explicit")
 #: the speed of a joint that counts as rest, rad/s or m/s
 SLOW = 1e-5
-#: a damper c with h c w, and a spring k with h² k w, above these are stiff for a step of h, where w is what a unit impulse makes move
-STIFF_DAMPER, STIFF_SPRING = 0.1, 0.01
+#: a stop k with h² k w above it is stiff for a step of h, where w is what a unit impulse makes move
+STIFF_SPRING = 0.01
 #: h c w, above which explicit methods of order four and five are unstable
 UNSTABLE = 2.7
 #: of a joint's range, or of a rad or m where that has one end: as deep as its own effort pushes it into a stop at most
@@ -33,11 +33,17 @@ KINDS: dict[str, Callable[[Row], bool]] = {
 
 
 class Plan(NamedTuple):
-    """Components that act in flight, the laws of what acts after it, and which is which in words."""
+    """Components that act in flight, the laws of what acts after it, and the rows that there are, and that act after it."""
 
     components: list[Component]
     laws: JointLaws | None
-    words: str
+    rows: list[Row]
+    after: list[Row]
+
+    def words(self, implicit: bool) -> str:
+        """Return which is which in words, of a flight that is implicit, or is not."""
+        late = {(r.joint, r.j): r for r in self.after}
+        return described(self.rows, [late.get((r.joint, r.j), without(r))._replace(damping=implicit * r.damping) for r in self.rows])
 
 
 def mode_of(given: Any) -> str | None:
@@ -68,7 +74,7 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
             why = f"'{own[0].name}' has numbers of its own" if own else "joint_dynamics is None"
             raise SimulationError(f"nothing reads the parameter '{name}', as {why}; expected the robot's own joint_dynamics")
     if mode is None:
-        return Plan([], None, "ideal")
+        return Plan([], None, [], [])
     for j in (b.joint for b in model.bodies):
         for what, x in (("damping", j.damping), ("friction", j.friction)):
             number(f"joint '{j.name}': {what}", x, "zero or more, or joint_dynamics=None", least=0.0, error=SimulationError)
@@ -77,10 +83,11 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
     floats = {b.joint.name for b in model.bodies if b.kind.floats}             # what brakes these is momentum that leaves
-    after = [without(r) if mode == "explicit" or r.joint in floats else stiff(r, dt, varied) if mode == "auto" else r for r in rows]
+    after = [without(r) if mode == "explicit" or r.joint in floats else stiff(r, dt) if mode == "auto" else r._replace(damping=0.0)
+             for r in rows]  # fmt: skip
     damping, friction, stopped = np.zeros(model.nv), np.zeros(model.nv), dict[str, None]()
     for r, late in zip(rows, after, strict=True):
-        damping[r.j] += r.ratio**2 * (r.damping - late.damping)
+        damping[r.j] += r.ratio**2 * r.damping
         friction[r.j] += r.friction if r.joint in floats else 0.0
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
     for r in rows if mode == "explicit" else ():
@@ -90,20 +97,18 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
     if mode == "explicit" and (varied or any(r.damping or r.friction for r in rows)):
         flown.insert(0, JointFriction())
-    elif damping.any() or friction.any():
-        flown.insert(0, JointFriction(damping, friction))
-    varied = frozenset() if mode == "explicit" else varied
-    after = [r for r in after if r.acts or varied & {f"damping.{r.joint}", f"friction.{r.joint}"}]
+    elif damping.any() or friction.any() or any(name.startswith("damping.") for name in varied):
+        flown.insert(0, JointFriction(None if any(name.startswith("damping.") for name in varied) else damping, friction))
+    varied = frozenset() if mode == "explicit" else frozenset(name for name in varied if name.startswith("friction."))
+    after = [r for r in after if r.acts or f"friction.{r.joint}" in varied]
     laws = JointLaws(after, SLOW, stiffness, DISSIPATION, varied) if after else None
-    return Plan(flown, laws, described(rows, after))
+    return Plan(flown, laws, rows, after)
 
 
-def stiff(r: Row, dt: float, varied: frozenset[str]) -> Row:
-    """Return what of a row is too stiff for steps of dt, or may be; speed limits are held where all is asked to be implicit."""
+def stiff(r: Row, dt: float) -> Row:
+    """Return what of a row is too stiff for steps of dt but for damping; speed limits are held where all is asked to be implicit."""
     hard = dt * dt * stiffness(r) * r.agility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
-    damps = f"damping.{r.joint}" in varied or dt * r.damping * r.agility > STIFF_DAMPER
-    return r._replace(speed=np.inf, damping=r.damping if damps else 0.0,
-                      low=r.low if hard else -np.inf, high=r.high if hard else np.inf)  # fmt: skip
+    return r._replace(speed=np.inf, damping=0.0, low=r.low if hard else -np.inf, high=r.high if hard else np.inf)
 
 
 def stiffness(r: Row) -> Any:
@@ -119,13 +124,12 @@ def without(r: Row) -> Row:
 
 
 def described(rows: list[Row], after: list[Row]) -> str:
-    """Return in words how many joints' losses and ends act as impulses after the flight of a step, and how many in flight."""
-    late = {(r.joint, r.j): r for r in after}
+    """Return in words how many joints' losses and ends are implicit in a step, and how many not."""
     words = []
     for what, there in KINDS.items():
-        of = [(r, there(late.get((r.joint, r.j), without(r)))) for r in rows if there(r)]
+        of = [(r.joint, there(late)) for r, late in zip(rows, after, strict=True) if there(r)]
         for how, acts in (("implicit", True), ("not held" if what == "speed limits" else "explicit", False)):
-            names = list(dict.fromkeys(r.joint for r, implicit in of if implicit == acts))
+            names = list(dict.fromkeys(joint for joint, implicit in of if implicit == acts))
             words += [f"{what} of {listed(names)} {how}"] if names else []
     return "; ".join(words)
 

@@ -43,6 +43,8 @@ class Law:
         (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
+    stiff : whether a linearly implicit flight takes its derivatives by q, v and t along; None: where steps of dt do not resolve it
+        (:mod:`engine.simulation.stiffness`)
 
     With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
     ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and
@@ -55,13 +57,15 @@ class Law:
     """
 
     def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
-                 python: bool = False) -> None:  # fmt: skip
+                 python: bool = False, stiff: bool | None = None) -> None:  # fmt: skip
         if not callable(fn):
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for name, x, least in (("period", period, False), ("delay", delay, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
                 raise SimulationError(f"{name_of(fn)}: the {name} is {x!r}; expected seconds greater than zero")
-        self.fn, self.period, self.delay, self.python = fn, period, float(delay), python
+        self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
+        if stiff not in (None, True, False):
+            raise SimulationError(f"{name_of(fn)}: stiff is {shown(stiff)}; expected True, False, or None: as its slopes ask for")
         self.state, self.memory = (numbers(f"{name_of(fn)}: the {name}", x, SimulationError).copy()
                                    for name, x in (("state", state), ("memory", memory)))  # fmt: skip
         for name, own in (("state", self.state), ("memory", self.memory)):

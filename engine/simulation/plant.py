@@ -18,7 +18,7 @@ from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws, Unsolved
 from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, momentum_rate, noted, with_momentum
 from engine.geometry import Plane
-from engine.integrate import FreeBody, Mechanical, System
+from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
@@ -29,6 +29,7 @@ from engine.simulation.impulses import Impulses
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
+from engine.simulation.stiffness import Stiffness
 
 Array = np.ndarray
 #: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
@@ -63,6 +64,7 @@ class Plant:
                  impulses: Impulses | None = None, constraints: Constraints | None = None) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
+        self.stiffness: Stiffness | None = None                                # of what is found to be stiff
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
@@ -132,13 +134,14 @@ class Plant:
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
         return Context(model, t, q, v, Read(parameters, self.read), gravity, states)
 
-    def effects(self, s: Context, m: Array) -> dict[str, Effect]:
-        """Return what the controller and every component do."""
+    def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
+        """Return what the controller and every component do; laws that are not to be implicit at another state, where one is ``held``."""
         memories = self.memories.split(m)
         effects: dict[str, Effect] = {}
         commands: dict[str, Any] = {}
         for c in self.acting:
-            effects[c.name] = effect(c, s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
+            at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
+            effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
             commands |= effects[c.name].commands
         return effects
 
@@ -197,25 +200,35 @@ class Plant:
         rest = np.zeros(self.model.nv)
         return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
 
-    def system(self, acceleration: Callable[..., Any], m: Array, p: Array, lasting: Array | None = None) -> Mechanical:
-        """Return what an integrator steps, with memories m and parameters p held, under a force (nv) that lasts; ``acceleration`` is the
-        plant's own, or a call of it. The note of that force is no part of its states."""
+    def system(self, by: Any, m: Array, p: Array, lasting: Array | None = None) -> Mechanical:
+        """Return what an integrator steps, with memories m and parameters p held, under a force (nv) that lasts; ``by`` has the function
+        :meth:`acceleration`, or a call of it, and the slopes of what is stiff. The note of that force is no part of its states."""
         model, n, notes = self.model, self.flown, 4 * len(self.conserved)
         given = () if lasting is None else (lasting,)
 
         def field(t: Any, q: Array, w: Array) -> Array:
-            return np.concatenate([*acceleration(t, q, w[: model.nv], w[model.nv :], m, p, *given)[:2], np.zeros(notes)])
+            return np.concatenate([*by.acceleration(t, q, w[: model.nv], w[model.nv :], m, p, *given)[:2], np.zeros(notes)])
 
         def wrench(t: Any, q: Array, v: Array) -> Array:
             s = self.context(t, q, v, np.zeros(0), p)
             return self.external(s, *self.loads(self.effects(s, m)))
 
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n, notes)
+            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p))
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
-        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench)
+        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p))
+
+    def stiff(self, by: Any, m: Array, p: Array) -> Stiff | None:
+        """Return what a linearly implicit method asks of the system, if something is stiff."""
+        if by.stiffness is None:
+            return None
+        model, nv, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nv, self.constraints
+        memories = self.memories.split(m)
+        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
+        found: Stiff = by.stiffness.stiff(model, lambda t, q, w: by.stiffness.at(t, q, w[:nv], w[nv : nv + self.flown], m, p), jacobian)
+        return found
 
     # ------------------------------------------------------------ what acts after flight
 
@@ -235,27 +248,33 @@ class Plant:
         rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array) -> Array:
+    def met(self, model: Model, q: Array, resistance: Sequence[Array]) -> Array:
+        """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
+        M = dynamics.crba(model, q)
+        return M if self.stiffness is None else self.stiffness.met(M, *resistance)
+
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         assert self.impulses is not None
         model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
         memories = self.memories.split(m)
         jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
         try:
-            return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian)
+            return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian,
+                                                                           lambda q: self.met(model, q, resistance))  # fmt: skip
         except Unsolved as error:
             if constraints is None:
                 raise
             raise Unsolved(f"{error} ({constraints})") from None
 
-    def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
+    def relieved(self, by: Any, m: Array, p: Array) -> Callable[..., Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
-        force; ``yielding`` is the plant's own, or a call of it."""
+        force; ``by`` has the function :meth:`yielding`, or a call of it, and what resists."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
-        def relieve(h: Any, x: Array, force: Array) -> Array:
+        def relieve(t: Any, h: Any, before: Array, x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
-            a = yielding(q, force, m, p)
+            a = by.yielding(q, force, m, p, *by.resistance(t, h, before, m, p))
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
                 if self.constraints is not None:
@@ -267,12 +286,14 @@ class Plant:
 
         return relieve
 
-    def yielding(self, q: Array, force: Array, m: Array, p: Array) -> Array:
+    def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
         model, _ = with_parameters(self.model, self.gravity, self.parameters.split(p))
-        if self.constraints is None:
-            return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
-        return self.constraints.response(model, q, force, self.memories.split(m))[0]
+        if self.constraints is not None:
+            return self.constraints.response(self.met(model, q, resistance), q, force, self.memories.split(m))[0]
+        if self.stiffness is not None:
+            return dynamics.solve_from_leaves(self.met(model, q, resistance), force)
+        return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
 
     @property
     def wheels(self) -> list[ReactionWheels]:
@@ -290,22 +311,23 @@ class Plant:
             changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
         return np.array(changes).reshape(P.shape)
 
-    def completion(self, after: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``after`` is the plant's own, or
-        a call of it."""
+    def completion(self, by: Any, m: Array, p: Array) -> Callable[[Any, Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``by`` has the function
+        :meth:`after`, or a call of it, and what resists."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
         assert self.impulses is not None
         impulses = self.impulses.of(model, self.parameters.split(p))
 
-        def complete(h: Any, x: Array, flown: Array) -> Array:
+        def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
             idle = np.concatenate([flown[: len(flown) - self.lasts], np.zeros(self.lasts)])
-            by = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
-            return ops.when(ops.logical_not(by), lambda: meet(h, x, flown), idle)
+            passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+            resistance = by.resistance(t, h, x, m, p)
+            return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
 
-        def meet(h: Any, x: Array, flown: Array) -> Array:
+        def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
-            q, v, moved, lasting = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
+            q, v, moved, lasting = impulses.complete(model, h, q, free, P, by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance),
                                                      lambda q, v: self.settled(model, q, v, m),
                                                      lambda P, to: self.turned(P, q, to, flown[nq + nv :], p))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting}
@@ -333,14 +355,19 @@ class Plant:
             return vdot, {}, None
         flight = vdot
         plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
-        if self.impulses.contacts:
+        if self.impulses.contacts and self.stiffness is None:
             vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
-        lasting = by.yielding(s.q, s.states[LASTING], m, p) if self.lasts else np.zeros(self.model.nv)
+        x = np.concatenate([s.q, s.v, z])
+        resistance = by.resistance(s.t, h, x, m, p)
+        if self.stiffness is not None:                                         # the mean of a step in which it dies out
+            k = self.stiff(by, m, p)(s.t, x, h)(np.concatenate([s.v, vdot]), h)
+            vdot = k[self.model.nv :]
+        lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if self.lasts else np.zeros(self.model.nv)
         vdot = vdot - lasting
         v = s.v + 0.5 * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
         impulses = self.impulses.of(s.model, s.parameters)
-        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p), h, s.q, s.v, q, free)
+        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p, *resistance), h, s.q, s.v, q, free)
         push = None
         if self.constraints is not None:
             push = pushes - s.states[LASTING] if self.lasts else pushes

@@ -19,7 +19,7 @@ from engine.checks import Fixed, path_of, require_importable, warn, whole
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
-from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
+from engine.integrate import IMPULSIVE, METHODS, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
@@ -46,6 +46,7 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
+from engine.simulation.stiffness import assessed
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 
@@ -115,7 +116,6 @@ class Simulator(Fixed):
         require_acting(controller, forces, actuators)
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, mode, forces, self.parameters)
-        self.joint_dynamics = joints.words
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)
@@ -133,6 +133,11 @@ class Simulator(Fixed):
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
                            exact)
+        explicit = mode in ("auto", "implicit") and not self.method.implicit and self.method.takes is not FreeBody
+        if explicit or self.method.stiff:
+            self.plant.stiffness = assessed(self.plant, self.dt, compiled, self.method.stiff or mode == "implicit")
+            self.method = self.method if self.plant.stiffness is None else METHODS["ros34pw2"]
+        self.joint_dynamics = "ideal" if mode is None else joints.words("friction" in getattr(self.plant.stiffness, "names", ()))
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
         if not issubclass(self.plant.kind, self.method.takes):
             single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
@@ -175,6 +180,7 @@ class Simulator(Fixed):
 
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
+        parts += [f"stiff: {self.plant.stiffness.words}"] if self.plant.stiffness else []
         parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
         acting = [c.name for c in self.plant.acting if c.name != Drive.name]
         parts += [f"acting: {', '.join(acting)}"] if acting else []

@@ -49,14 +49,19 @@ class Step:
         self.acceleration: Callable[..., Any] = plant.acceleration
         self.after: Callable[..., Any] = plant.after
         self.yielding: Callable[..., Any] = plant.yielding
+        self.stiffness = plant.stiffness
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
             self.acceleration = calling(trace(plant.acceleration, [*shapes, *([(model.nv,)] if plant.lasts else [])]))
+            if self.stiffness is not None:
+                self.stiffness.compile()
+            resistance = [(len(self.stiffness.entries),)] if self.stiffness else []
             if plant.lasts:
-                self.yielding = calling(trace(plant.yielding, [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,)]))
+                shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
+                self.yielding = calling(trace(plant.yielding, shapes))
         if compiled and plant.impulses is not None:
             shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
-                      (plant.parameters.n,)]  # fmt: skip
+                      (plant.parameters.n,), *resistance]  # fmt: skip
             self.after = calling(trace(plant.after, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
@@ -83,14 +88,21 @@ class Step:
     def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m and parameters p."""
         plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
-        system = plant.system(self.acceleration, m, p, none if plant.lasts else None)
+        system = plant.system(self, m, p, none if plant.lasts else None)
         if plant.lasts:
-            flight = functools.partial(plant.system, self.acceleration, m, p)
-            method = carrying(method, plant.lasts, flight, plant.relieved(self.yielding, m, p))
+            flight = functools.partial(plant.system, self, m, p)
+            method = carrying(method, plant.lasts, flight, plant.relieved(self, m, p))
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
-        method = method if plant.impulses is None else completed(method, plant.completion(self.after, m, p))
+        method = method if plant.impulses is None else completed(method, plant.completion(self, m, p))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
+
+    def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
+        if self.stiffness is None:
+            return ()
+        nq, v, z = self.plant.model.nq, self.plant.model.nq + self.plant.model.nv, self.plant.flown
+        return (self.stiffness.resistance(h, self.stiffness.at(t, y[:nq], y[nq:v], y[v : v + z], m, p)),)
 
     def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
         """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""

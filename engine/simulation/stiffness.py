@@ -1,0 +1,240 @@
+"""What is stiff: how forces in flight change with the position and the velocity of joints, and whether steps resolve that.
+
+With K = −∂τ/∂q and D = −∂τ/∂v of the forces of components (dampers, springs, servos, controllers, forces of the user's), differentiated at
+the beginning of a step, the stiff part of the motion is::
+
+    J = [[0, 1], [−M⁻¹ K, −M⁻¹ D]],   (1 − s J) (k_q, k_v) = (a, b)
+    ⇔   (M + s D + s² K) k_v = M b − s K a,   k_q = a + s k_v                                               (1)
+
+which a linearly implicit method solves at every stage (:mod:`engine.integrate.rosenbrock`). Where constraints hold, among the k_v with
+J_c (k_v − b) = 0. What acts by impulses after the flight meets the same forces: M + h (D + h K) stands in place of M there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.compiler.interp import interpret
+from engine.compiler.trace import calling, trace
+from engine.constraints import Schur
+from engine.integrate import Stiff
+from engine.model import Model
+from engine.simulation.actuators import Drive
+from engine.simulation.component import Context, Effect
+from engine.simulation.joint_dynamics import listed
+
+Array = np.ndarray
+#: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
+RESOLVED = 0.5
+#: of that: components that alone are slower are left to the explicit part
+PART = 0.2
+#: configurations, within the joints' limits, that are looked at besides the neutral one
+SOME = 4
+#: of the largest slope: as far as K and D may be from symmetric by rounding
+SYMMETRIC = 1e-9
+
+
+class Slopes(NamedTuple):
+    """K and D (nv, nv), and ∂τ/∂t (nv)."""
+
+    K: Array
+    D: Array
+    rate: Array
+
+
+class Stiffness:
+    """The derivatives of some components' forces.
+
+    Parameters
+    ----------
+    names : of the components
+    symmetric : whether K and D are
+    words : why they are stiff
+    """
+
+    def __init__(self, plant: Any, names: frozenset[str], symmetric: bool, words: str) -> None:
+        self.plant, self.names, self.symmetric, self.words = plant, names, symmetric, words
+        self.there = np.ones((plant.model.nv, 2 * plant.model.nv + 1), dtype=bool)  # where slopes are not zero by structure
+        self.called: Callable[..., Array] | None = None
+
+    def compile(self) -> None:
+        """Make the derivatives one function in the machine code, and find where they are zero by structure."""
+        plant = self.plant
+        shapes = [(), (plant.model.nq,), (plant.model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,),
+                  (2 * plant.model.nv + 1,)]  # fmt: skip
+        program = trace(self.differentiated, shapes)
+        self.there, self.called = pattern(program, self.there.shape), calling(program)
+
+    def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        """Return ∂τ/∂(q, v, t) (nv, 2 nv + 1) of the components' forces, at d = 0."""
+        return ops.jacobian(lambda d: sum(forces(self.plant, self.names, t, q, v, z, m, p, d).values(), np.zeros(len(v))), d)
+
+    def at(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Slopes:
+        """Return the slopes at the beginning of a step."""
+        nv = len(v)
+        found = self.differentiated if self.called is None or ops.graph_of(q, v) is None else self.called
+        J = found(t, q, v, z, m, p, np.zeros(2 * nv + 1))
+        J = np.array([[x if there else 0.0 for x, there in zip(*row, strict=True)] for row in zip(J, self.there, strict=True)])
+        return Slopes(-J[:, :nv], -J[:, nv:-1], J[:, -1])
+
+    # ------------------------------------------------------------ in flight
+
+    def stiff(self, model: Model, slopes: Callable[[Any, Array, Array], Slopes], constraints: Callable[[Array], Array] | None) -> Stiff:
+        """Return what a linearly implicit method asks of the system x = (q, v, z): ``slopes(t, q, w)`` at the beginning of a step, and the
+        Jacobian of what constraints hold, if there are any."""
+        nq, nv = model.nq, model.nv
+
+        def stiff(t: Any, x: Array, s: Any) -> Callable[[Array, Any], Array]:
+            q = x[:nq]
+            K, D, rate = slopes(t, q, x[nq:])
+            M = dynamics.crba(model, q)
+            if constraints is not None:
+                K, D = 0.5 * (K + K.T), 0.5 * (D + D.T)
+            solve = self.solver(M + s * (D + s * K), None if constraints is None else constraints(q))
+
+            def solved(r: Array, w: Any) -> Array:
+                a, b = r[:nv], r[nv : 2 * nv]
+                k = solve(M @ b + w * rate - s * (K @ a), b)                                                            # (1)
+                return np.concatenate([a + s * k, k, r[2 * nv :]])
+
+            return solved
+
+        return stiff
+
+    def solver(self, A: Array, J: Array | None) -> Callable[[Array, Array], Array]:
+        """Return the map of a force f (nv) and b (nv) to A⁻¹ f, or with constraints to the k of A k = f + Jᵀ λ, J (k − b) = 0."""
+        if J is not None:
+            schur = Schur(A, J)
+            return lambda f, b: schur.accelerations(f, -(J @ b))[0]
+        if not self.symmetric:
+            return lambda f, b: ops.lu_solve(A, f)
+        factors = ops.LDL(A[::-1, ::-1])                                       # from the leaves: a tree's zeros stay
+        return lambda f, b: factors.solve(f[::-1])[::-1]
+
+    # ------------------------------------------------------------ after it
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """Where h (D + h K), made symmetric, is not zero by structure."""
+        nv = len(self.there)
+        there = self.there[:, :nv] | self.there[:, nv:-1]
+        return [(int(i), int(j)) for i, j in np.argwhere(np.triu(there | there.T))]
+
+    def resistance(self, h: Any, slopes: Slopes) -> Array:
+        """Return the entries of h (D + h K), made symmetric."""
+        R = h * (slopes.D + h * slopes.K)
+        return ops.array([0.5 * (R[i, j] + R[j, i]) for i, j in self.entries])
+
+    def met(self, M: Array, resistance: Array) -> Array:
+        """Return M with the entries of h (D + h K): the inertia that impulses meet."""
+        A = np.array(M, dtype=object if ops.graph_of(M, resistance) is not None else float)
+        for (i, j), x in zip(self.entries, resistance, strict=True):
+            A[i, j] = A[i, j] + x
+            A[j, i] = A[i, j]
+        return A
+
+
+def forces(plant: Any, names: Iterable[str] | None, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
+           d: Array) -> dict[str, Array]:  # fmt: skip
+    """Return the generalized forces (nv) of some components, or of all, by name, at a state moved by d = (δq, δv, δt): wrenches with the
+    links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
+    nv, z = len(v), np.concatenate([z, np.zeros(plant.states.n - len(z))])
+    at = plant.context(t, q, v, z, p)
+    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, d[:nv]), v + d[nv:-1], z, p), m, at)
+    return {name: generalized(at, e) for name, e in effects.items() if names is None or name in names}
+
+
+def generalized(s: Context, effect: Effect) -> Array:
+    """Return the generalized force (nv) of an effect."""
+    tau: Any = np.zeros(s.model.nv) if effect.tau is None else np.asarray(effect.tau)
+    for link, F in effect.wrenches.items():
+        tau = tau + s.jacobian(link).T @ np.asarray(F)
+    return np.asarray(tau)
+
+
+# ---------------------------------------------------------------- whether
+
+
+def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
+    """Return what of a plant's forces is stiff for steps of dt, by their slopes in some configurations, at rest and without the limits of
+    efforts; None where explicit steps resolve all of them, and it is not ``forced``."""
+    free, nv = copy.copy(plant), plant.model.nv
+    free.components = [c.unlimited() for c in plant.components]
+    free.acting = [*plant.acting[: len(plant.acting) - len(free.components)], *free.components]
+    wanted = {c.name for c in plant.components if getattr(getattr(c, "called", None), "law", None) is not None and c.called.law.stiff}
+    if plant.controller is not None and plant.controller.called.law.stiff:
+        wanted |= {c.name for c in plant.components if c.command is not None}
+    names = [c.name for c in free.components if not isinstance(c, Drive) or plant.controller is not None]
+    if not names:
+        return None
+    states = sample_states(plant.model)
+    found = slopes_of(free, names, states, compiled)
+    K, D = -found[..., :nv], -found[..., nv:-1]
+    moving = np.flatnonzero((K != 0).any(axis=(0, 1, 2)) | (D != 0).any(axis=(0, 1, 2)) | (K != 0).any(axis=(0, 1, 3)) | (D != 0).any(axis=(0, 1, 3)))
+    if not len(moving):
+        return None
+    part = np.ix_(moving, moving)
+    W = [np.linalg.pinv(dynamics.crba(plant.model, q), hermitian=True)[part] for q in states]
+
+    def fastest(K: Array, D: Array) -> float:
+        return max(rate(w, k[part], d[part]) for w, k, d in zip(W, K, D, strict=True))
+
+    whole = fastest(K.sum(axis=1), D.sum(axis=1))
+    if dt * whole <= RESOLVED and not forced and not wanted:
+        return None
+    stiff = frozenset(n for c, n in enumerate(names) if n in wanted or (slow := fastest(K[:, c], D[:, c])) and (forced or dt * slow > PART * RESOLVED))
+    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (K.sum(axis=1), D.sum(axis=1)))
+    return Stiffness(plant, stiff, symmetric, in_words(plant.model, dt, whole, stiff, moving, W, K.sum(axis=1), D.sum(axis=1)))
+
+
+def rate(W: Array, K: Array, D: Array) -> float:
+    """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s."""
+    n = len(W)
+    return float(np.abs(np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W @ K, -W @ D]]))).max())
+
+
+def sample_states(model: Model) -> list[Array]:
+    """Return the neutral configuration (nq) and some within the joints' limits."""
+    rng = np.random.default_rng(0)
+    return [model.neutral(), *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+
+
+def slopes_of(plant: Any, names: list[str], states: list[Array], compiled: bool) -> Array:
+    """Return ∂τ/∂(q, v, t) (states, components, nv, 2 nv + 1); zero where it is no number."""
+    nv, chosen = plant.model.nv, frozenset(names)
+
+    def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        def stacked(d: Array) -> Array:
+            found = forces(plant, chosen, t, q, v, z, m, p, d)
+            return np.concatenate([found[n] for n in names])
+
+        return ops.jacobian(stacked, d).reshape(len(names), nv, 2 * nv + 1)
+
+    z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
+    given = np.zeros(nv), z, m, p, np.zeros(2 * nv + 1)
+    with np.errstate(all="ignore"):
+        if compiled:
+            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * nv + 1,)]
+            return np.nan_to_num(interpret(trace(slopes, shapes), 0.0, np.array(states), *given), posinf=0.0, neginf=0.0)
+        return np.nan_to_num(np.array([slopes(0.0, q, *given) for q in states]), posinf=0.0, neginf=0.0)
+
+
+def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
+    """Return what is stiff, where, and for which steps."""
+    w = np.array([np.diag(x) for x in W])
+    damped, sprung = (np.array([np.diag(x)[moving] for x in X]) for X in (D, K))
+    fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
+    owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
+    joints = dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-fastest) if dt * fastest[k] > PART * RESOLVED)
+    return f"{', '.join(sorted(names))} up to {whole:.3g}/s" + (f", at {listed(list(joints))}" if joints else "")
+
+
+def pattern(program: Any, shape: tuple[int, ...]) -> Array:
+    """Return where a program's only result is not zero by structure."""
+    zeros = ("const", 0.0, "0.0"), ("const", 0.0, "-0.0")
+    return np.array([program.nodes[i] not in zeros for i in program.outputs]).reshape(shape)
