@@ -61,7 +61,7 @@ SIMULATION = (
      "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
      "totals"),
-    ("plant", "events", "controllers", "trajectory"),
+    ("stiffness",), ("plant", "events", "controllers", "trajectory"),
     ("asked", "assembly", "form", "impacts"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),

@@ -53,34 +53,46 @@ class Stiffness:
     Parameters
     ----------
     names : of the components
+    moving : the velocities (a few of nv) by which, and whose forces, are differentiated
     symmetric : whether K and D are
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], symmetric: bool, words: str) -> None:
-        self.plant, self.names, self.symmetric, self.words = plant, names, symmetric, words
-        self.there = np.ones((plant.model.nv, 2 * plant.model.nv + 1), dtype=bool)  # where slopes are not zero by structure
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, words: str) -> None:
+        self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
+        self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.called: Callable[..., Array] | None = None
 
     def compile(self) -> None:
         """Make the derivatives one function in the machine code, and find where they are zero by structure."""
         plant = self.plant
         shapes = [(), (plant.model.nq,), (plant.model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,),
-                  (2 * plant.model.nv + 1,)]  # fmt: skip
+                  (self.there.shape[1],)]  # fmt: skip
         program = trace(self.differentiated, shapes)
         self.there, self.called = pattern(program, self.there.shape), calling(program)
 
     def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
-        """Return ∂τ/∂(q, v, t) (nv, 2 nv + 1) of the components' forces, at d = 0."""
-        return ops.jacobian(lambda d: sum(forces(self.plant, self.names, t, q, v, z, m, p, d).values(), np.zeros(len(v))), d)
+        """Return ∂τ/∂(q, v, t) of the components' forces (a few, twice as many and 1), at d = 0."""
+
+        def total(d: Array) -> Array:
+            found = forces(self.plant, self.names, self.moving, t, q, v, z, m, p, d)
+            return sum(found.values(), np.zeros(len(v)))[self.moving]
+
+        return ops.jacobian(total, d)
 
     def at(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Slopes:
         """Return the slopes at the beginning of a step."""
-        nv = len(v)
         found = self.differentiated if self.called is None or ops.graph_of(q, v) is None else self.called
-        J = found(t, q, v, z, m, p, np.zeros(2 * nv + 1))
-        J = np.array([[x if there else 0.0 for x, there in zip(*row, strict=True)] for row in zip(J, self.there, strict=True)])
-        return Slopes(-J[:, :nv], -J[:, nv:-1], J[:, -1])
+        J, n, nv = found(t, q, v, z, m, p, np.zeros(self.there.shape[1])), len(self.moving), len(v)
+        K, D, rate = np.zeros((nv, nv), dtype=J.dtype), np.zeros((nv, nv), dtype=J.dtype), np.zeros(nv, dtype=J.dtype)
+        K[...], D[...], rate[...] = 0.0, 0.0, 0.0
+        for a, b in np.argwhere(self.there):
+            i, j = self.moving[a], self.moving[b % n]
+            if b == 2 * n:
+                rate[i] = J[a, b]
+            else:
+                (K if b < n else D)[i, j] = -J[a, b]
+        return Slopes(K, D, rate)
 
     # ------------------------------------------------------------ in flight
 
@@ -121,9 +133,9 @@ class Stiffness:
     @property
     def entries(self) -> list[tuple[int, int]]:
         """Where h (D + h K), made symmetric, is not zero by structure."""
-        nv = len(self.there)
-        there = self.there[:, :nv] | self.there[:, nv:-1]
-        return [(int(i), int(j)) for i, j in np.argwhere(np.triu(there | there.T))]
+        n, own = len(self.moving), self.moving.tolist()
+        there = self.there[:, :n] | self.there[:, n:-1]
+        return [(own[a], own[b]) for a, b in np.argwhere(np.triu(there | there.T))]
 
     def resistance(self, h: Any, slopes: Slopes) -> Array:
         """Return the entries of h (D + h K), made symmetric."""
@@ -139,14 +151,15 @@ class Stiffness:
         return A
 
 
-def forces(plant: Any, names: Iterable[str] | None, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
+def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
            d: Array) -> dict[str, Array]:  # fmt: skip
-    """Return the generalized forces (nv) of some components, or of all, by name, at a state moved by d = (δq, δv, δt): wrenches with the
-    links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
-    nv, z = len(v), np.concatenate([z, np.zeros(plant.states.n - len(z))])
-    at = plant.context(t, q, v, z, p)
-    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, d[:nv]), v + d[nv:-1], z, p), m, at)
-    return {name: generalized(at, e) for name, e in effects.items() if names is None or name in names}
+    """Return the generalized forces (nv) of some components by name, at a state moved by d = (δq, δv, δt), of some velocities: wrenches with
+    the links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
+    n, z = len(moving), np.concatenate([z, np.zeros(plant.states.n - len(z))])
+    at, whole = plant.context(t, q, v, z, p), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
+    whole[...], whole[:, moving] = 0.0, d[:-1].reshape(2, n)
+    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p), m, at)
+    return {name: generalized(at, e) for name, e in effects.items() if name in names}
 
 
 def generalized(s: Context, effect: Effect) -> Array:
@@ -161,67 +174,76 @@ def generalized(s: Context, effect: Effect) -> Array:
 
 
 def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
-    """Return what of a plant's forces is stiff for steps of dt, by their slopes in some configurations, at rest and without the limits of
-    efforts; None where explicit steps resolve all of them, and it is not ``forced``."""
-    free, nv = copy.copy(plant), plant.model.nv
+    """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
+    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``."""
+    free, model, laws = copy.copy(plant), plant.model, [c for c in plant.acting if hasattr(c, "called")]
     free.components = [c.unlimited() for c in plant.components]
     free.acting = [*plant.acting[: len(plant.acting) - len(free.components)], *free.components]
-    wanted = {c.name for c in plant.components if getattr(getattr(c, "called", None), "law", None) is not None and c.called.law.stiff}
-    if plant.controller is not None and plant.controller.called.law.stiff:
-        wanted |= {c.name for c in plant.components if c.command is not None}
-    names = [c.name for c in free.components if not isinstance(c, Drive) or plant.controller is not None]
-    if not names:
+    names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
+    asked = {c.name for c in laws if c.called.law.stiff}
+    if plant.controller is not None and plant.controller.name in asked:
+        asked |= {c.name for c in plant.components if c.command is not None}
+    moving = np.array([j for b in model.bodies if asked or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
+    if not names or not len(moving):
         return None
-    states = sample_states(plant.model)
-    found = slopes_of(free, names, states, compiled)
-    K, D = -found[..., :nv], -found[..., nv:-1]
-    moving = np.flatnonzero((K != 0).any(axis=(0, 1, 2)) | (D != 0).any(axis=(0, 1, 2)) | (K != 0).any(axis=(0, 1, 3)) | (D != 0).any(axis=(0, 1, 3)))
-    if not len(moving):
-        return None
-    part = np.ix_(moving, moving)
-    W = [np.linalg.pinv(dynamics.crba(plant.model, q), hermitian=True)[part] for q in states]
+    n, states = len(moving), sample_states(model)
+    found = slopes_of(free, names, moving, states, compiled)
+    K, D = -found[..., :n], -found[..., n:-1]
+    W = [np.linalg.pinv(dynamics.crba(model, q), hermitian=True)[np.ix_(moving, moving)] for q in states]
 
     def fastest(K: Array, D: Array) -> float:
-        return max(rate(w, k[part], d[part]) for w, k, d in zip(W, K, D, strict=True))
+        return max(rate(w, k, d) for w, k, d in zip(W, K, D, strict=True))
 
-    whole = fastest(K.sum(axis=1), D.sum(axis=1))
-    if dt * whole <= RESOLVED and not forced and not wanted:
+    all_K, all_D = K.sum(axis=1), D.sum(axis=1)
+    whole = fastest(all_K, all_D)
+    if not whole or (dt * whole <= RESOLVED and not forced and not asked):
         return None
-    stiff = frozenset(n for c, n in enumerate(names) if n in wanted or (slow := fastest(K[:, c], D[:, c])) and (forced or dt * slow > PART * RESOLVED))
-    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (K.sum(axis=1), D.sum(axis=1)))
-    return Stiffness(plant, stiff, symmetric, in_words(plant.model, dt, whole, stiff, moving, W, K.sum(axis=1), D.sum(axis=1)))
+    own = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
+    stiff = frozenset(name for name, x in own.items() if name in asked or (x and (forced or dt * x > PART * RESOLVED)))
+    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
+    return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
 def rate(W: Array, K: Array, D: Array) -> float:
     """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s."""
-    n = len(W)
-    return float(np.abs(np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W @ K, -W @ D]]))).max())
+    part = np.flatnonzero(K.any(axis=0) | K.any(axis=1) | D.any(axis=0) | D.any(axis=1))
+    if not len(part):
+        return 0.0
+    of, n = np.ix_(part, part), len(part)
+    return float(np.abs(np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W[of] @ K[of], -W[of] @ D[of]]]))).max())
 
 
 def sample_states(model: Model) -> list[Array]:
-    """Return the neutral configuration (nq) and some within the joints' limits."""
-    rng = np.random.default_rng(0)
-    return [model.neutral(), *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+    """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place."""
+    rng, neutral = np.random.default_rng(0), model.neutral()
+    found = [neutral, *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+    for b in model.bodies:
+        if b.kind.floats:
+            for q in found:
+                q[b.q] = neutral[b.q]
+    return found
 
 
-def slopes_of(plant: Any, names: list[str], states: list[Array], compiled: bool) -> Array:
-    """Return ∂τ/∂(q, v, t) (states, components, nv, 2 nv + 1); zero where it is no number."""
-    nv, chosen = plant.model.nv, frozenset(names)
+def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:
+    """Return ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
+    nv, n = plant.model.nv, len(moving)
 
     def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
         def stacked(d: Array) -> Array:
-            found = forces(plant, chosen, t, q, v, z, m, p, d)
-            return np.concatenate([found[n] for n in names])
+            found = forces(plant, names, moving, t, q, v, z, m, p, d)
+            return np.concatenate([found[name][moving] for name in names])
 
-        return ops.jacobian(stacked, d).reshape(len(names), nv, 2 * nv + 1)
+        return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
 
     z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
-    given = np.zeros(nv), z, m, p, np.zeros(2 * nv + 1)
+    given = np.zeros(nv), z, m, p, np.zeros(2 * n + 1)
     with np.errstate(all="ignore"):
         if compiled:
-            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * nv + 1,)]
-            return np.nan_to_num(interpret(trace(slopes, shapes), 0.0, np.array(states), *given), posinf=0.0, neginf=0.0)
-        return np.nan_to_num(np.array([slopes(0.0, q, *given) for q in states]), posinf=0.0, neginf=0.0)
+            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * n + 1,)]
+            found = interpret(trace(slopes, shapes), 0.0, np.array(states), *given)
+        else:
+            found = np.array([slopes(0.0, q, *given) for q in states])
+    return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
