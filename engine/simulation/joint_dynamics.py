@@ -18,7 +18,7 @@ from engine.simulation.forces import SLOW as SMOOTHED
 
 MODES = ("auto", "implicit", "explicit")
 #: the speed of a joint that counts as rest, rad/s or m/s
-SLOW = 1e-5
+SLOW = 5e-7
 #: a stop k with h² k w above it is stiff for a step of h, where w is what a unit impulse makes move
 STIFF_SPRING = 0.01
 #: h c w, above which explicit methods of order four and five are unstable

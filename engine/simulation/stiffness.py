@@ -249,7 +249,7 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
 def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
     """Return what is stiff, where, and for which steps."""
     w = np.array([np.diag(x) for x in W])
-    damped, sprung = (np.array([np.diag(x)[moving] for x in X]) for X in (D, K))
+    damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
     owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
     joints = dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-fastest) if dt * fastest[k] > PART * RESOLVED)
