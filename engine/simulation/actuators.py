@@ -5,7 +5,6 @@ that its torque counts in a trajectory's ``tau`` and its rotor in the model's ar
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,6 +44,7 @@ class Motor(Component):
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
         self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
+        self.bounds = int(self.limit != np.inf)
         if not number(f"{self.name}: gear", self.gear, "a finite number other than zero", error=SimulationError):
             raise SimulationError(f"{self.name}: gear is {self.gear!r}; expected a finite number other than zero")
         number(f"{self.name}: rotor", self.rotor, "zero or more", least=0.0, error=SimulationError)
@@ -64,14 +64,9 @@ class Motor(Component):
         """Its own command, or else the controller's ``tau`` at its joint."""
         return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
 
-    def unlimited(self) -> Motor:
-        free = copy.copy(self)
-        free.limit = np.inf
-        return free
-
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = 0.0 if command is None else command
-        torque, saturated = wanted, 0.0
+        torque, saturated, beyond = wanted, 0.0, ()
         if np.isfinite(self.limit):
             top: Any = self.limit
             low: Any = -self.limit
@@ -79,11 +74,11 @@ class Motor(Component):
                 w = s.v[self.j] / self.no_load_speed
                 top = self.limit * ops.minimum(ops.maximum(1.0 - w, 0.0), 1.0)
                 low = -self.limit * ops.minimum(ops.maximum(1.0 + w, 0.0), 1.0)
-            torque = ops.minimum(ops.maximum(wanted, low), top)
+            (torque,), beyond = s.bounded(self.name, ops.array([wanted]), ops.array([low]), ops.array([top]))
             saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
         tau: list[Any] = [0.0] * s.model.nv
         tau[self.j] = torque
-        return Effect(tau=ops.array(tau), signals={"torque": torque, "saturated": saturated})
+        return Effect(tau=ops.array(tau), signals={"torque": torque, "saturated": saturated}, beyond=beyond)
 
 
 class Thrusters(Component):
@@ -226,11 +221,7 @@ class Drive(Component):
         self.driven = np.ones(model.nv)
         self.driven[[m.j for m in self.motors]] = 0.0
         self.limit[[m.j for m in self.motors]] = np.inf
-
-    def unlimited(self) -> Drive:
-        free = copy.copy(self)
-        free.limit = np.full(len(self.limit), np.inf)
-        return free
+        self.bounds = int(np.isfinite(self.limit).sum())
 
     def given(self, commands: Mapping[str, Any]) -> Any:
         """The controller's ``tau``, or None."""
@@ -239,12 +230,13 @@ class Drive(Component):
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         if command is None:
             return Effect(tau=np.zeros(s.model.nv), signals={"saturated": np.zeros(s.model.nv)})
-        tau, saturated = [], []
-        for x, limit, driven in zip(command, self.limit, self.driven, strict=True):
-            y = ops.minimum(ops.maximum(x, -limit), limit) if np.isfinite(limit) else x * driven
-            tau.append(y)
-            saturated.append(ops.where(ops.equal(x, y), 0.0, 1.0) if np.isfinite(limit) else 0.0)
-        return Effect(tau=ops.array(tau), signals={"saturated": ops.array(saturated)})
+        command = ops.array(list(command))
+        own, within = np.flatnonzero(np.isfinite(self.limit)), command[np.isfinite(self.limit)]
+        bounded, beyond = s.bounded(self.name, within, -self.limit[own], self.limit[own])
+        tau, saturated = list(command * self.driven), [0.0] * s.model.nv
+        for j, x, y in zip(own, within, bounded, strict=True):
+            tau[j], saturated[j] = y, ops.where(ops.equal(x, y), 0.0, 1.0)
+        return Effect(tau=ops.array(tau), signals={"saturated": ops.array(saturated)}, beyond=beyond)
 
 
 def require_moving(model: Model, link: str, name: str) -> None:

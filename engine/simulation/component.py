@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import dynamics
+from engine import dynamics, ops
 from engine.checks import EngineError, EngineWarning, nearest, shown
 from engine.model import Model
 
@@ -85,13 +85,26 @@ class Context:
     jacobian(link) : its body Jacobian (6, nv)
     gravity (3); armature (nv) : what motors' rotors add to the joints' inertia
     parameters : by name; states : the components' own, by their names
+    modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     """
 
     def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
-                 states: Mapping[str, Any]) -> None:  # fmt: skip
+                 states: Mapping[str, Any], modes: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
-        self.armature, self.states = model.armature, states
+        self.armature, self.states, self.modes = model.armature, states, modes or {}
         self._jacobians: dict[str, Array] = {}
+
+    def bounded(self, name: str, x: Array, low: Array, top: Array) -> tuple[Array, Array]:
+        """Return the forces x (n) of a component within low and top (n), and where they are beyond: 1 above, −1 below, else 0.
+
+        Where modes are given they say which forces are at their ends, and that the others are x, whatever x is: in a step that is
+        implicit it is the end of the step that decides.
+        """
+        beyond = ops.where(ops.less(top, x), 1.0, ops.where(ops.less(x, low), -1.0, 0.0))
+        if name not in self.modes:
+            return ops.minimum(ops.maximum(x, low), top), beyond
+        mode = self.modes[name]
+        return ops.where(ops.less(0.5, mode), top, ops.where(ops.less(mode, -0.5), low, x)), beyond
 
     @functools.cached_property
     def poses(self) -> Array:
@@ -125,6 +138,7 @@ class Effect:
     signals : what is to be recorded, by name; "energy" (J) counts as potential energy in :meth:`Trajectory.energy`, "angular_momentum"
         (3, world axes) in :meth:`Trajectory.momentum`
     commands : to components, by their names: a controller's effect
+    beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
     """
 
     tau: Any = None
@@ -132,6 +146,7 @@ class Effect:
     rate: Any = None
     signals: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, Any] = field(default_factory=dict)
+    beyond: Any = ()
 
     def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
         """Raise NotFinite where the component of that name does, or where it is observed says, what is no number; on floats."""
@@ -168,19 +183,17 @@ class Component:
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
     state : initial continuous state (n); memory : initial memory (m)
     command : shape of the command that it takes from the controller, or None
+    bounds : how many of its forces have limits
     """
 
     name: str = ""
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
+    bounds: int = 0
 
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""
-
-    def unlimited(self) -> Component:
-        """Return the same without limits of its force, beyond which it does not change: how stiff it is within them."""
-        return self
 
     def given(self, commands: Mapping[str, Any]) -> Any:
         """Return its own among the controller's commands, or None."""

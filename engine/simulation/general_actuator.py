@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +55,7 @@ class GeneralActuator(Component):
             raise SimulationError(f"{self.name}: dynamics is {dynamics!r}{nearest(str(dynamics), DYNAMICS)}; expected one of "
                                   f"{', '.join(DYNAMICS)}")  # fmt: skip
         number(f"{self.name}: time", time, "seconds above 0", above=0.0, error=SimulationError)
-        self.state = np.zeros(0 if dynamics == "none" else 1)
+        self.state, self.bounds = np.zeros(0 if dynamics == "none" else 1), int(force_range is not None)
 
     def row(self, what: str, x: Any, n: int) -> Array:
         """Return n finite numbers."""
@@ -90,11 +89,6 @@ class GeneralActuator(Component):
                 raise SimulationError(f"{self.name}: joint '{joint}' is {model.joint(joint).kind}, which has no length; expected a gain "
                                       "and a bias without one")  # fmt: skip
 
-    def unlimited(self) -> GeneralActuator:
-        free = copy.copy(self)
-        free.force_range = None
-        return free
-
     def activity(self, state: Array, command: Any) -> Any:
         """Return what the gain multiplies."""
         if self.dynamics != "none":
@@ -115,8 +109,10 @@ class GeneralActuator(Component):
         length: Any = 0.0 if self.link else self.reach @ s.q
         speed = self.wrench @ s.twist(self.link) if self.link else self.arms @ s.v
         gain, bias = (x[0] + x[1] * length + x[2] * speed for x in (self.gain, self.bias))
-        force = clipped(gain * self.activity(state, command) + bias, self.force_range)
-        effect = Effect(signals={"force": force, "length": length}, rate=self.rate(state, command) if self.state.size else None)
+        force, beyond = gain * self.activity(state, command) + bias, ()
+        if self.force_range is not None:
+            (force,), beyond = s.bounded(self.name, ops.array([force]), *np.array(self.force_range)[:, None])
+        effect = Effect(beyond=beyond, signals={"force": force, "length": length}, rate=self.rate(state, command) if self.state.size else None)
         if self.link:
             effect.wrenches = {self.link: self.wrench * force}
         else:

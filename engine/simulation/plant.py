@@ -127,12 +127,12 @@ class Plant:
 
     # ------------------------------------------------------------ what acts
 
-    def context(self, t: Any, q: Array, v: Array, z: Array, p: Array) -> Context:
+    def context(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them."""
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states)
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes)
 
     def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
         """Return what the controller and every component do; laws that are not to be implicit at another state, where one is ``held``."""
@@ -176,10 +176,17 @@ class Plant:
 
     # ------------------------------------------------------------ the field
 
-    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, lasting: Array | None = None) -> tuple[Array, ...]:
-        """Return v̇ (nv) under a force (nv) that lasts, ż but for the notes at the end of z, whose rates are zero, and the forces of
-        constraints where there are any."""
-        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p)
+    @property
+    def bounds(self) -> Layout:
+        """The modes of forces that are stiff and have limits."""
+        return Layout({}) if self.stiffness is None else self.stiffness.bounds
+
+    def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, *given: Array) -> tuple[Array, ...]:
+        """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the forces
+        of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
+        lasting = given[0] if self.lasts else None
+        modes = self.bounds.split(given[-1]) if self.bounds.n else None
+        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
@@ -200,11 +207,17 @@ class Plant:
         rest = np.zeros(self.model.nv)
         return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
 
-    def system(self, by: Any, m: Array, p: Array, lasting: Array | None = None) -> Mechanical:
+    def beyond(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
+        """Return which of the stiff forces that have limits are beyond these: see :meth:`Context.bounded`."""
+        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p)
+        effects = self.effects(s, m)
+        return self.bounds.join({name: effects[name].beyond for name in self.bounds.shapes})
+
+    def system(self, by: Any, m: Array, p: Array, modes: Sequence[Array], lasting: Array | None = None) -> Mechanical:
         """Return what an integrator steps, with memories m and parameters p held, under a force (nv) that lasts; ``by`` has the function
         :meth:`acceleration`, or a call of it, and the slopes of what is stiff. The note of that force is no part of its states."""
         model, n, notes = self.model, self.flown, 4 * len(self.conserved)
-        given = () if lasting is None else (lasting,)
+        given = (*(() if lasting is None else (lasting,)), *modes)
 
         def field(t: Any, q: Array, w: Array) -> Array:
             return np.concatenate([*by.acceleration(t, q, w[: model.nv], w[model.nv :], m, p, *given)[:2], np.zeros(notes)])
@@ -214,20 +227,21 @@ class Plant:
             return self.external(s, *self.loads(self.effects(s, m)))
 
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p))
+            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p, modes))
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
-        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p))
+        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p, modes))
 
-    def stiff(self, by: Any, m: Array, p: Array) -> Stiff | None:
+    def stiff(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Stiff | None:
         """Return what a linearly implicit method asks of the system, if something is stiff."""
         if by.stiffness is None:
             return None
         model, nv, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nv, self.constraints
         memories = self.memories.split(m)
         jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
-        found: Stiff = by.stiffness.stiff(model, lambda t, q, w: by.stiffness.at(t, q, w[:nv], w[nv : nv + self.flown], m, p), jacobian)
+        found: Stiff = by.stiffness.stiff(model, lambda t, q, w: by.stiffness.at(t, q, w[:nv], w[nv : nv + self.flown], m, p, *modes),
+                                          jacobian)  # fmt: skip
         return found
 
     # ------------------------------------------------------------ what acts after flight
@@ -267,14 +281,14 @@ class Plant:
                 raise
             raise Unsolved(f"{error} ({constraints})") from None
 
-    def relieved(self, by: Any, m: Array, p: Array) -> Callable[..., Array]:
+    def relieved(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
         force; ``by`` has the function :meth:`yielding`, or a call of it, and what resists."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
         def relieve(t: Any, h: Any, before: Array, x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
-            a = by.yielding(q, force, m, p, *by.resistance(t, h, before, m, p))
+            a = by.yielding(q, force, m, p, *by.resistance(t, h, before, m, p, modes))
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
                 if self.constraints is not None:
@@ -311,7 +325,7 @@ class Plant:
             changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
         return np.array(changes).reshape(P.shape)
 
-    def completion(self, by: Any, m: Array, p: Array) -> Callable[[Any, Any, Array, Array], Array]:
+    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:
         """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``by`` has the function
         :meth:`after`, or a call of it, and what resists."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
@@ -321,7 +335,7 @@ class Plant:
         def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
             idle = np.concatenate([flown[: len(flown) - self.lasts], np.zeros(self.lasts)])
             passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
-            resistance = by.resistance(t, h, x, m, p)
+            resistance = by.resistance(t, h, x, m, p, modes)
             return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
 
         def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
@@ -358,9 +372,10 @@ class Plant:
         if self.impulses.contacts and self.stiffness is None:
             vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
         x = np.concatenate([s.q, s.v, z])
-        resistance = by.resistance(s.t, h, x, m, p)
+        modes = by.modes(s.t, h, x, m, p)
+        resistance = by.resistance(s.t, h, x, m, p, modes)
         if self.stiffness is not None:                                         # the mean of a step in which it dies out
-            k = self.stiff(by, m, p)(s.t, x, h)(np.concatenate([s.v, vdot]), h)
+            k = self.stiff(by, m, p, modes)(s.t, x, h)(np.concatenate([s.v, vdot]), h)
             vdot = k[self.model.nv :]
         lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if self.lasts else np.zeros(self.model.nv)
         vdot = vdot - lasting

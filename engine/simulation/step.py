@@ -23,6 +23,8 @@ from engine.simulation.run import Process
 from engine.simulation.surroundings import fingerprint
 
 Array = np.ndarray
+#: passes in which limited forces find their modes
+MODES = 8
 
 
 class Step:
@@ -50,11 +52,15 @@ class Step:
         self.after: Callable[..., Any] = plant.after
         self.yielding: Callable[..., Any] = plant.yielding
         self.stiffness = plant.stiffness
+        self.beyond: Callable[..., Any] = plant.beyond
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
-            self.acceleration = calling(trace(plant.acceleration, [*shapes, *([(model.nv,)] if plant.lasts else [])]))
+            given = [(model.nv,)] * bool(plant.lasts) + [(plant.bounds.n,)] * bool(plant.bounds.n)
+            self.acceleration = calling(trace(plant.acceleration, [*shapes, *given]))
             if self.stiffness is not None:
                 self.stiffness.compile()
+            if plant.bounds.n:
+                self.beyond = calling(trace(plant.beyond, shapes))
             resistance = [(len(self.stiffness.entries),)] if self.stiffness else []
             if plant.lasts:
                 shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
@@ -85,24 +91,44 @@ class Step:
         nq, nv = self.plant.model.nq, self.plant.model.nv
         return self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
 
-    def system(self, m: Array, p: Array) -> tuple[Method, Mechanical]:
-        """Return what is stepped, and the method that steps it, with memories m and parameters p."""
+    def system(self, m: Array, p: Array, modes: tuple[Array, ...] = ()) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces."""
         plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
-        system = plant.system(self, m, p, none if plant.lasts else None)
+        system = plant.system(self, m, p, modes, none if plant.lasts else None)
         if plant.lasts:
-            flight = functools.partial(plant.system, self, m, p)
-            method = carrying(method, plant.lasts, flight, plant.relieved(self, m, p))
+            flight = functools.partial(plant.system, self, m, p, modes)
+            method = carrying(method, plant.lasts, flight, plant.relieved(self, m, p, modes))
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
-        method = method if plant.impulses is None else completed(method, plant.completion(self, m, p))
+        method = method if plant.impulses is None else completed(method, plant.completion(self, m, p, modes))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
 
-    def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
+    def modes(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return which of the stiff forces that have limits are at these during a step of h from t and y = (q, v, z): those that are there
+        at its end, by Euler's implicit method, which takes them so; none where all are within their limits at its beginning."""
+        plant, lasts = self.plant, self.plant.lasts
+        if not plant.bounds.n:
+            return ()
+        nq, nv, x = plant.model.nq, plant.model.nv, y[: len(y) - lasts]
+
+        def beyond(t: Any, x: Array) -> Array:
+            return self.beyond(t, x[:nq], x[nq : nq + nv], x[nq + nv : nq + nv + plant.flown], m, p)
+
+        def again(modes: Array) -> tuple[Array, Any]:
+            system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
+            assert system.stiff is not None
+            found = beyond(t + h, system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h)))
+            return found, ops.largest(found - modes) < 0.5
+
+        start, none = beyond(t, x), np.zeros(plant.bounds.n)
+        return (ops.when(ops.largest(start) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
+
+    def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
         if self.stiffness is None:
             return ()
         nq, v, z = self.plant.model.nq, self.plant.model.nq + self.plant.model.nv, self.plant.flown
-        return (self.stiffness.resistance(h, self.stiffness.at(t, y[:nq], y[nq:v], y[v : v + z], m, p)),)
+        return (self.stiffness.resistance(h, self.stiffness.at(t, y[:nq], y[nq:v], y[v : v + z], m, p, *modes)),)
 
     def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
         """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""
@@ -114,7 +140,7 @@ class Step:
         """Return x after the k-th step of dt."""
         t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
         y, m = self.updated(t, y, m, p, dt)
-        method, system = self.system(m, p)
+        method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
         def after(h: Any) -> Array:
             return settled_step(method, system, t, h, y)
@@ -129,7 +155,7 @@ class Step:
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        given = (s.states[LASTING],) if self.plant.lasts else ()
+        given = *((s.states[LASTING],) if self.plant.lasts else ()), *self.modes(t, dt, x[self.moving], m, p)
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
         vdot, rubbed, push = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}

@@ -12,8 +12,7 @@ J_c (k_v − b) = 0. What acts by impulses after the flight meets the same force
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from engine.model import Model
 from engine.simulation.actuators import Drive
 from engine.simulation.component import Context, Effect
 from engine.simulation.joint_dynamics import listed
+from engine.simulation.layout import Layout
 
 Array = np.ndarray
 #: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
@@ -37,6 +37,7 @@ PART = 0.2
 SOME = 4
 #: of the largest slope: as far as K and D may be from symmetric by rounding
 SYMMETRIC = 1e-9
+NONE = np.zeros(0)
 
 
 class Slopes(NamedTuple):
@@ -62,28 +63,29 @@ class Stiffness:
         self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.called: Callable[..., Array] | None = None
+        self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
 
     def compile(self) -> None:
         """Make the derivatives one function in the machine code, and find where they are zero by structure."""
         plant = self.plant
         shapes = [(), (plant.model.nq,), (plant.model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,),
                   (self.there.shape[1],)]  # fmt: skip
-        program = trace(self.differentiated, shapes)
+        program = trace(self.differentiated, [*shapes, (self.bounds.n,)])
         self.there, self.called = pattern(program, self.there.shape), calling(program)
 
-    def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+    def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array, modes: Array) -> Array:
         """Return ∂τ/∂(q, v, t) of the components' forces (a few, twice as many and 1), at d = 0."""
 
         def total(d: Array) -> Array:
-            found = forces(self.plant, self.names, self.moving, t, q, v, z, m, p, d)
+            found = forces(self.plant, self.names, self.moving, t, q, v, z, m, p, d, self.bounds.split(modes))
             return sum(found.values(), np.zeros(len(v)))[self.moving]
 
         return ops.jacobian(total, d)
 
-    def at(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Slopes:
-        """Return the slopes at the beginning of a step."""
+    def at(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array = NONE) -> Slopes:
+        """Return the slopes at the beginning of a step, of limited forces with their modes (see :meth:`Context.bounded`)."""
         found = self.differentiated if self.called is None or ops.graph_of(q, v) is None else self.called
-        J, n, nv = found(t, q, v, z, m, p, np.zeros(self.there.shape[1])), len(self.moving), len(v)
+        J, n, nv = found(t, q, v, z, m, p, np.zeros(self.there.shape[1]), modes), len(self.moving), len(v)
         K, D, rate = np.zeros((nv, nv), dtype=J.dtype), np.zeros((nv, nv), dtype=J.dtype), np.zeros(nv, dtype=J.dtype)
         K[...], D[...], rate[...] = 0.0, 0.0, 0.0
         for a, b in np.argwhere(self.there):
@@ -152,13 +154,13 @@ class Stiffness:
 
 
 def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
-           d: Array) -> dict[str, Array]:  # fmt: skip
+           d: Array, modes: Mapping[str, Array]) -> dict[str, Array]:  # fmt: skip
     """Return the generalized forces (nv) of some components by name, at a state moved by d = (δq, δv, δt), of some velocities: wrenches with
     the links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
     n, z = len(moving), np.concatenate([z, np.zeros(plant.states.n - len(z))])
-    at, whole = plant.context(t, q, v, z, p), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
+    at, whole = plant.context(t, q, v, z, p, modes), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
     whole[...], whole[:, moving] = 0.0, d[:-1].reshape(2, n)
-    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p), m, at)
+    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p, modes), m, at)
     return {name: generalized(at, e) for name, e in effects.items() if name in names}
 
 
@@ -176,9 +178,7 @@ def generalized(s: Context, effect: Effect) -> Array:
 def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
     the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``."""
-    free, model, laws = copy.copy(plant), plant.model, [c for c in plant.acting if hasattr(c, "called")]
-    free.components = [c.unlimited() for c in plant.components]
-    free.acting = [*plant.acting[: len(plant.acting) - len(free.components)], *free.components]
+    model, laws = plant.model, [c for c in plant.acting if hasattr(c, "called")]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
@@ -187,7 +187,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if not names or not len(moving):
         return None
     n, states = len(moving), sample_states(model)
-    found = slopes_of(free, names, moving, states, compiled)
+    found = slopes_of(plant, names, moving, states, compiled)
     K, D = -found[..., :n], -found[..., n:-1]
     W = [np.linalg.pinv(dynamics.crba(model, q), hermitian=True)[np.ix_(moving, moving)] for q in states]
 
@@ -226,11 +226,11 @@ def sample_states(model: Model) -> list[Array]:
 
 def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:
     """Return ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
-    nv, n = plant.model.nv, len(moving)
+    nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
 
     def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
         def stacked(d: Array) -> Array:
-            found = forces(plant, names, moving, t, q, v, z, m, p, d)
+            found = forces(plant, names, moving, t, q, v, z, m, p, d, free)
             return np.concatenate([found[name][moving] for name in names])
 
         return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
