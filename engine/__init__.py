@@ -50,6 +50,7 @@ from engine.simulation import (
     CompiledSystem,
     Contacts,
     Event,
+    FlexibleJoint,
     HalfSpace,
     Law,
     Live,

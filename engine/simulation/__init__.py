@@ -8,6 +8,7 @@ from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.described import simulator_of
+from engine.simulation.flexible_joint import FlexibleJoint
 from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.impacts import impact
 from engine.simulation.law import Law
@@ -19,8 +20,8 @@ from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
-    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "GeneralActuator",
-    "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State",
+    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
+    "GeneralActuator", "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State",
     "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory", "policy",
     "simulator_of",
 ]  # fmt: skip

@@ -59,6 +59,8 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
 
 #: an argument beyond it has run away
 WILD = 1e100
+#: the mode of a limited force that is within its limits what it asks for
+AS_IT_IS = 2.0
 
 
 class States(dict[str, Any]):
@@ -97,14 +99,16 @@ class Context:
     def bounded(self, name: str, x: Array, low: Array, top: Array) -> tuple[Array, Array]:
         """Return the forces x (n) of a component within low and top (n), and where they are beyond: 1 above, −1 below, else 0.
 
-        Where modes are given they say which forces are at their ends, and that the others are x, whatever x is: in a step that is
-        implicit it is the end of the step that decides.
+        Where modes are given they say which forces are at their ends (1, −1), and which are x, whatever x is (0): in a step that is implicit
+        it is the end of the step that decides; or that it is x that does (AS_IT_IS).
         """
         beyond = ops.where(ops.less(top, x), 1.0, ops.where(ops.less(x, low), -1.0, 0.0))
+        within = ops.minimum(ops.maximum(x, low), top)
         if name not in self.modes:
-            return ops.minimum(ops.maximum(x, low), top), beyond
+            return within, beyond
         mode = self.modes[name]
-        return ops.where(ops.less(0.5, mode), top, ops.where(ops.less(mode, -0.5), low, x)), beyond
+        said = ops.where(ops.less(0.5, mode), top, ops.where(ops.less(mode, -0.5), low, x))
+        return ops.where(ops.less(1.5, mode), within, said), beyond
 
     @functools.cached_property
     def poses(self) -> Array:

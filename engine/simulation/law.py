@@ -73,6 +73,9 @@ class Law:
                 raise SimulationError(f"{name_of(fn)}: the {name} is {own.tolist()}; expected a vector of finite numbers")
         if self.state.size and (self.memory.size or delay):
             raise SimulationError(f"{name_of(fn)} has a continuous state, and a memory or delay; expected one of both")
+        if stiff and (python or period is not None or self.memory.size or delay):
+            raise SimulationError(f"{name_of(fn)} is to be implicit, and is held between its ticks; expected stiff=None, and a period that "
+                                  "is short for what it steers")  # fmt: skip
         if python and (period is None or self.state.size or self.memory.size):
             raise SimulationError(f"{name_of(fn)} is plain Python: it is asked at ticks, and remembers by itself; expected a period, and "
                                   "neither a state nor a memory")  # fmt: skip

@@ -372,7 +372,7 @@ class Plant:
         if self.impulses.contacts and self.stiffness is None:
             vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
         x = np.concatenate([s.q, s.v, z])
-        modes = by.modes(s.t, h, x, m, p)
+        modes = by.as_they_are
         resistance = by.resistance(s.t, h, x, m, p, modes)
         if self.stiffness is not None:                                         # the mean of a step in which it dies out
             k = self.stiff(by, m, p, modes)(s.t, x, h)(np.concatenate([s.v, vdot]), h)

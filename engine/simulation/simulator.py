@@ -62,7 +62,7 @@ class Simulator(Fixed):
     ----------
     dt : step, s
     integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "rk4", "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
+        "cg3", "rk4", "ros34pw2" (for what is stiff), "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
@@ -73,13 +73,15 @@ class Simulator(Fixed):
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
         "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …stiffness, …dissipation for those of a link's surface, or
-        the ground's, "world" (what sticks rubs no less than what slides). Damping and friction so given act by impulses, if not explicit
-    joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": what a step of dt resolves acts in
-        flight, with the method's order; stiff damping and stops, and all dry friction, as impulses at the end of each step, of order one to
-        two (:mod:`engine.contact`): a joint under a share r of its friction creeps at r times 1e-5 rad/s or m/s, and its own
-        effort pushes it into a stop by a hundredth of its range at most. "implicit": all of it, and speed limits, which the others do not
-        hold, after flight. "explicit": all in flight, where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is
-        "auto", False None. ``print(simulator)`` says what was chosen. :meth:`solve` takes "explicit"
+        the ground's, "world" (what sticks rubs no less than what slides). Friction so given acts by impulses, if not explicit
+    joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold, and what is stiff. "auto": damping acts in
+        flight; stiff stops and dry friction as impulses at the end of each step, of order one to two (:mod:`engine.contact`): a joint
+        under a share r of its friction creeps at r times 5e-7 rad/s or m/s, and its own effort pushes it into a stop by a hundredth of its
+        range at most. Where dampers, springs, servos or laws are too fast for an explicit method at dt, the flight is that of "ros34pw2",
+        with their derivatives (:mod:`engine.simulation.stiffness`); limited efforts are at their limits where the end of a step is.
+        "implicit": the latter in any case, all stops as impulses, and speed limits, which the others do not hold. "explicit": all in flight,
+        where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is "auto", False None. ``print(simulator)`` says what was
+        chosen. :meth:`solve` takes "explicit", by the same method
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
         Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
@@ -437,7 +439,7 @@ class Simulator(Fixed):
         """The same with joints whose losses and stops all act in flight, where the steps' size follows them."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SimulationWarning)                 # of steps that are too long: these choose their own size
-            return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit"})
+            return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit", "integrator": self.method.name})
 
     # ------------------------------------------------------------ what comes out
 

@@ -13,7 +13,7 @@ from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.asked import asked
-from engine.simulation.component import Context, SimulationError
+from engine.simulation.component import AS_IT_IS, Context, SimulationError
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -123,6 +123,11 @@ class Step:
         start, none = beyond(t, x), np.zeros(plant.bounds.n)
         return (ops.when(ops.largest(start) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
 
+    @property
+    def as_they_are(self) -> tuple[Array, ...]:
+        """The modes of limited forces at an instant."""
+        return (np.full(self.plant.bounds.n, AS_IT_IS),) if self.plant.bounds.n else ()
+
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
         if self.stiffness is None:
@@ -155,7 +160,7 @@ class Step:
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        given = *((s.states[LASTING],) if self.plant.lasts else ()), *self.modes(t, dt, x[self.moving], m, p)
+        given = *((s.states[LASTING],) if self.plant.lasts else ()), *self.as_they_are
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
         vdot, rubbed, push = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}

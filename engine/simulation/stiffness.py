@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import dynamics, ops
+from engine.checks import warn
 from engine.compiler.interp import interpret
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
 from engine.integrate import Stiff
 from engine.model import Model
 from engine.simulation.actuators import Drive
-from engine.simulation.component import Context, Effect
+from engine.simulation.component import Context, Effect, SimulationWarning
 from engine.simulation.joint_dynamics import listed
 from engine.simulation.layout import Layout
 
@@ -33,6 +34,8 @@ Array = np.ndarray
 RESOLVED = 0.5
 #: of that: components that alone are slower are left to the explicit part
 PART = 0.2
+#: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
+FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 4
 #: of the largest slope: as far as K and D may be from symmetric by rounding
@@ -200,6 +203,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return None
     own = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     stiff = frozenset(name for name, x in own.items() if name in asked or (x and (forced or dt * x > PART * RESOLVED)))
+    warn_of_fast(model, dt, moving, W, all_K, all_D)
     symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
     return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
@@ -246,14 +250,37 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
     return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
 
+def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
+    """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
+    owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
+    return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
+
+
 def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
-    """Return what is stiff, where, and for which steps."""
+    """Return what is stiff, how fast, and where."""
     w = np.array([np.diag(x) for x in W])
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
-    owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
-    joints = dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-fastest) if dt * fastest[k] > PART * RESOLVED)
-    return f"{', '.join(sorted(names))} up to {whole:.3g}/s" + (f", at {listed(list(joints))}" if joints else "")
+    joints = joints_of(model, moving, fastest, PART * RESOLVED / dt)
+    return f"{', '.join(sorted(names))}, up to {whole:.3g}/s" + (f" at {joints}" if joints else "")
+
+
+def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
+    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast."""
+    n = len(moving)
+    for w, k, d in zip(W, K, D, strict=True):
+        rates, shapes = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [-w @ k, -w @ d]]))
+        size = np.abs(rates)
+        grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
+        for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
+                                  (swings, "oscillates", "which steps of {dt:g} s damp away")):
+            if which.any():
+                i = int(np.argmax(np.where(which, size, 0.0)))
+                amplitude = np.abs(shapes[:n, i])
+                where = joints_of(model, moving, amplitude, 0.3 * amplitude.max())
+                warn(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then.format(dt=dt)}; expected a dt of "
+                     f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
+                return
 
 
 def pattern(program: Any, shape: tuple[int, ...]) -> Array:
