@@ -84,21 +84,21 @@ def completed(method: Method, complete: Callable[[Any, Any, Array, Array], Array
     return replace(method, complete=complete)
 
 
-def carrying(method: Method, n: int, flight: Callable[[Array], System], relieve: Callable[..., Array]) -> Method:
+def carrying(method: Method, n: int, flight: Callable[[Array], System], relieving: Callable[..., Callable[[Array, Array], Array]]) -> Method:
     """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
     Parameters
     ----------
     flight : the system of the states without the force, under it
-    relieve : ``relieve(t, h, x, after, force)`` of such a state before a step of h from t, and after it with the force
+    relieving : ``relieving(t, h, x)``, of such a state before a step of h from t, is the map of one after it with the force, and of that
     """
 
     def advance(_: System, t: Any, h: Any, x: Array) -> Array:
         force = x[-n:]
         lasts = ops.largest(force) > 0.0
         under = np.array([ops.where(lasts, f, 0.0) for f in force])             # where it is zero, nothing changes with it
-        after = method.advance(flight(under), t, h, x[:-n])
-        return np.concatenate([ops.when(lasts, lambda: relieve(t, h, x[:-n], after, force), after), force])
+        after, relieved = method.advance(flight(under), t, h, x[:-n]), relieving(t, h, x[:-n])
+        return np.concatenate([ops.when(lasts, lambda: relieved(after, force), after), force])
 
     return replace(method, advance=advance)
 

@@ -281,14 +281,17 @@ class Plant:
                 raise
             raise Unsolved(f"{error} ({constraints})") from None
 
-    def relieved(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Array]:
-        """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
-        force; ``by`` has the function :meth:`yielding`, or a call of it, and what resists."""
+    def relieving(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Callable[[Array, Array], Array]]:
+        """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would be
+        without the force; ``by`` has the function :meth:`yielding`, or a call of it, and what resists."""
         model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
 
-        def relieve(t: Any, h: Any, before: Array, x: Array, force: Array) -> Array:
+        def relieving(t: Any, h: Any, before: Array) -> Callable[[Array, Array], Array]:
+            return functools.partial(relieved, h, by.resistance(t, h, before, m, p, modes))
+
+        def relieved(h: Any, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
-            a = by.yielding(q, force, m, p, *by.resistance(t, h, before, m, p, modes))
+            a = by.yielding(q, force, m, p, *resistance)
             to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
             if self.conserved:
                 if self.constraints is not None:
@@ -298,7 +301,7 @@ class Plant:
                     to, v, _ = with_momentum(model, tree, to, v, own)
             return np.concatenate([to, v, self.states.join(z)[: self.flown]])
 
-        return relieve
+        return relieving
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""

@@ -97,7 +97,7 @@ class Step:
         system = plant.system(self, m, p, modes, none if plant.lasts else None)
         if plant.lasts:
             flight = functools.partial(plant.system, self, m, p, modes)
-            method = carrying(method, plant.lasts, flight, plant.relieved(self, m, p, modes))
+            method = carrying(method, plant.lasts, flight, plant.relieving(self, m, p, modes))
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
         method = method if plant.impulses is None else completed(method, plant.completion(self, m, p, modes))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method

@@ -32,7 +32,7 @@ STATES = {  # simulator, q, v: in flight, sliding into the ground, rolling after
     "strikes": (ball, [1, 0, 0, 0, 0, 0, 0.0995], [1, 2, 3, 0.5, 0.2, -0.3], 0),
     "rolls": (ball, [1, 0, 0, 0, 0, 0, 0.0995], [0, 0.05, 0, 0.005, 0, 0], 200),
     "rubs": (slide, [0.1], [0.5], 1),
-    "stops": (slide, [-0.011], [-0.2], 0),
+    "stops": (slide, [-0.011], [-0.2], 1),
     "rests": (slide, [0.1], [0.0], 5),
 }
 

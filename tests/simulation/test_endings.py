@@ -239,7 +239,7 @@ class Grows(engine.simulation.component.Component):
     ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
 ])  # fmt: skip
 def test_who_drives_a_motion_apart_is_named(options, said):
-    simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), **options)
+    simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), joint_dynamics="explicit", **options)
     with pytest.raises(engine.SimulationError, match=said):
         simulator.run(*FLIES, 2.0)
 

@@ -147,7 +147,7 @@ def test_another_plain_function_is_refused(tmp_path, what):
         given = {"controller": {"controller": lambda t, q, v: -k * q}, "force": {"forces": [lambda t, q, v: -k * v]},
                  "spring": {"forces": [JointSpring("pivot", k)]}, "law": {"controller": engine.Law(lambda t, q, v: -v, period=0.01 * k)},
                  "event": {"events": [engine.Event(lambda t, q, v: q[0] - k, 0, None)]}}[what]  # fmt: skip
-        return engine.Simulator(pendulum(), dt=1e-2, compiled=False, **given)
+        return engine.Simulator(pendulum(), dt=1e-2, compiled=False, joint_dynamics=None, **given)
 
     path = tmp_path / "run.h5"
     before = interrupted(simulator(1.0), path)

@@ -519,7 +519,7 @@ def test_a_function_that_returns_nan_stops_the_run_and_keeps_the_record():
 
 def test_divergence_is_reported():
     """A damper far too stiff for the step."""
-    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v)
+    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, joint_dynamics="explicit")
     with pytest.raises(engine.SimulationError, match="no longer finite"):
         simulator.run([0.1], [1.0], 100.0)
 
@@ -594,7 +594,7 @@ def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
 @pytest.mark.parametrize("compiled", [True, False])
 def test_why_one_rollout_failed_is_in_its_trajectory_and_in_its_file(tmp_path, compiled):
-    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, compiled=compiled)
+    simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, compiled=compiled, joint_dynamics="explicit")
     with pytest.raises(engine.SimulationError, match=r"(no longer finite at|in the step from) t = 1\.3 s") as ended:
         simulator.run([0.1], [1.0], 10.0, 4)
     assert ended.value.trajectory.failed and ended.value.trajectory.reason == str(ended.value)
