@@ -365,7 +365,7 @@ class Plant:
         return project
 
     def kept(self, model: Model, q: Array, v: Array, P: Array, m: Array) -> tuple[Array, Array, Array, Array]:
-        """Return q and v with the momenta P (trees, 9), those as they are then, and what that moved (trees, 4): see :func:`with_momenta`."""
+        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are."""
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
         return with_momenta(model, self.conserved, q, v, P, joins)
 
