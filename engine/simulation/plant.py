@@ -373,6 +373,10 @@ class Plant:
         """Return q and v on the constraints."""
         return (q, v) if self.constraints is None else self.constraints.projected(model, q, v, self.memories.split(m))
 
+    def jacobian(self, q: Array, m: Array) -> Array:
+        """Return J (n, nv) of what constraints hold at q (nq): of none, no row."""
+        return np.zeros((0, self.model.nv)) if self.constraints is None else self.constraints.loops.jacobian(q, self.memories.split(m))
+
     def settled(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v, where impulses lead, on the constraints: by whole trees first."""
         if self.constraints is None:
