@@ -239,15 +239,14 @@ class Plant:
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array) -> Array:
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         assert self.impulses is not None
-        model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
-        memories = self.memories.split(m)
-        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
+        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
         try:
             return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian)
         except Unsolved as error:
-            if constraints is None:
+            if self.constraints is None:
                 raise
-            raise Unsolved(f"{error} ({constraints})") from None
+            raise Unsolved(f"{error} ({self.constraints})") from None
 
     def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
