@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from engine.constraints import (
     projected,
     schur,
 )
+from engine.dynamics.gripped_momentum import Join
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 
@@ -84,6 +86,12 @@ class Constraints:
         names = [c.title for c in self.loops.constraints]
         few = ", ".join(names) if len(names) <= 6 else f"{len(names)} of them"
         return f"constraints: {few} ({self.loops.n} rows, {counted(self.redundant)})"
+
+    def joins(self, trees: Sequence[Tree], memories: Mapping[str, Array]) -> list[Join]:
+        """Return the grips as what joins trees, or one to what stands."""
+        place = {i: k for k, tree in enumerate(trees) for i in tree}
+        found = [Join(place.get(grip.a, -1), place.get(grip.b, -1), memories[name][0]) for name, grip in self.loops.grips.items()]
+        return [join for join in found if join.first != join.second]
 
     # ------------------------------------------------------------ in flight
 

@@ -16,13 +16,14 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws, Unsolved
-from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, momentum_rate, noted, with_momentum
+from engine.dynamics.gripped_momentum import with_momenta
+from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, joined_trees, momentum_rate, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
-from engine.simulation.constraints import Constraints
+from engine.simulation.constraints import Constraints, Gripper
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointSpring, JointStops
 from engine.simulation.impulses import Impulses
@@ -238,15 +239,14 @@ class Plant:
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array) -> Array:
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         assert self.impulses is not None
-        model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
-        memories = self.memories.split(m)
-        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
+        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
         try:
             return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian)
         except Unsolved as error:
-            if constraints is None:
+            if self.constraints is None:
                 raise
-            raise Unsolved(f"{error} ({constraints})") from None
+            raise Unsolved(f"{error} ({self.constraints})") from None
 
     def relieved(self, yielding: Callable[..., Array], m: Array, p: Array) -> Callable[[Any, Array, Array], Array]:
         """Return the map of x = (q, v, z), z but for the force (nv) that lasts, after a flight of h to where it would be without that
@@ -260,9 +260,8 @@ class Plant:
             if self.conserved:
                 if self.constraints is not None:
                     to, v = self.constraints.moved_whole(model, to, v, self.memories.split(m), True)
-                z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
-                for tree, own in zip(self.conserved, z[MOMENTUM], strict=True):    # here, as the projection would count it as an error
-                    to, v, _ = with_momentum(model, tree, to, v, own)
+                P = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
+                to, v, z[MOMENTUM], _ = self.kept(model, to, v, P, m)              # here, as the projection would count it as an error
             return np.concatenate([to, v, self.states.join(z)[: self.flown]])
 
         return relieve
@@ -307,7 +306,8 @@ class Plant:
             P = z.get(MOMENTUM, np.zeros((0, 9)))
             q, v, moved, lasting = impulses.complete(model, h, q, free, P, after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p),
                                                      lambda q, v: self.settled(model, q, v, m),
-                                                     lambda P, to: self.turned(P, q, to, flown[nq + nv :], p))  # fmt: skip
+                                                     lambda P, to: self.turned(P, q, to, flown[nq + nv :], p),
+                                                     lambda q, v, P: self.kept(model, q, v, P, m))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting}
             return np.concatenate([q, v, self.states.join(z | {n: y for n, y in own.items() if n in z})])
 
@@ -357,17 +357,24 @@ class Plant:
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
-            moved = []
-            for tree, P, sums in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
-                q, v, change = with_momentum(model, tree, q, v, P)
-                moved.append(noted(sums, change))
-            return np.concatenate([q, v, self.states.join({**z, DEFECT: np.array(moved)})])
+            q, v, P, moved = self.kept(model, q, v, z[MOMENTUM], m)
+            sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
+            return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
         return project
+
+    def kept(self, model: Model, q: Array, v: Array, P: Array, m: Array) -> tuple[Array, Array, Array, Array]:
+        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are."""
+        joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
+        return with_momenta(model, self.conserved, q, v, P, joins)
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
         return (q, v) if self.constraints is None else self.constraints.projected(model, q, v, self.memories.split(m))
+
+    def jacobian(self, q: Array, m: Array) -> Array:
+        """Return J (n, nv) of what constraints hold at q (nq): of none, no row."""
+        return np.zeros((0, self.model.nv)) if self.constraints is None else self.constraints.loops.jacobian(q, self.memories.split(m))
 
     def settled(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v, where impulses lead, on the constraints: by whole trees first."""
@@ -385,12 +392,13 @@ class Plant:
     def free(self) -> dict[Tree, int]:
         """The trees whose momentum is no state, though nothing changes it, or weight alone, and how much of it stays then: all six
         entries, or the three of the angular momentum about the centre of mass."""
-        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops)) for c in self.components)
+        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper)) for c in self.components)
         braked = any(j.damping or j.friction for j in self.model.joints if j.type.floats)
-        if self.conserved or not inside or braked or self.contacts or self.constraints is not None:
+        if self.conserved or not inside or braked or self.contacts:
             return {}
-        weighs = any(self.gravity) or "gravity" in self.parameters.shapes
-        return dict.fromkeys(floating_trees(self.model), 3 if weighs else 6)
+        weighs, trees = any(self.gravity) or "gravity" in self.parameters.shapes, floating_trees(self.model)
+        trees = trees if self.constraints is None else joined_trees(self.model, trees, self.constraints.loops.joined())
+        return dict.fromkeys(trees, 3 if weighs else 6)
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""

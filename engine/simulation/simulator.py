@@ -122,7 +122,7 @@ class Simulator(Fixed):
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
-        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
+        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         touch = bound(contacts, driven, self.method)
