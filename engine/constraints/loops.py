@@ -273,11 +273,11 @@ class Loops:
         among = {r for a, b in pairs for r in (a, b) if a != b} - {-1}
         return sorted(r for r in among if not led or leader[r] != r)
 
-    def joined(self) -> list[tuple[int, int]]:
-        """Return, of each constraint, the bodies that it joins; −1 is the world."""
-        bodies = self.model.bodies
+    def joined(self, grips: bool = True) -> list[tuple[int, int]]:
+        """Return, of each constraint, with or without grips, the bodies that it joins; −1 is the world."""
+        bodies, without = self.model.bodies, () if grips else self.grips.values()
         return [(bodies.index(part.first), bodies.index(part.second)) if isinstance(part, Gear) else (part.a, part.b)
-                for part, _ in self.parts if isinstance(part, (Gear, Closure))]  # fmt: skip
+                for part, _ in self.parts if isinstance(part, (Gear, Closure)) and part not in without]  # fmt: skip
 
 
 def carrier(model: Model, link: str) -> tuple[int, Array]:

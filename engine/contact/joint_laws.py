@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.hunt_crossley import lasts, normal_impulse, weight
-from engine.contact.mobility import changes_inertia, inverse_inertia
+from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
 from engine.model import Model
 
@@ -105,8 +105,8 @@ def rows_on(model: Model, rows: list[Row], values: Iterable[str]) -> list[Row]:
     """Return the rows of a model in which parameters of those names stand: their agility is in proportion to their mobility."""
     if not changes_inertia(values):
         return rows
-    inverse = inverse_inertia(model)
-    found = [r.ratio**2 * inverse[r.j, r.j] for r in rows]
+    inverse = inverse_diagonal(model)
+    found = [r.ratio**2 * inverse[r.j] for r in rows]
     return [r._replace(mobility=w, agility=w * (r.agility / r.mobility)) for r, w in zip(rows, found, strict=True)]
 
 

@@ -25,6 +25,8 @@ INERTIAL = "mass", "center", "inertia", "placement", "displacement", "armature"
 
 #: of the mean of its diagonal: what a traced M has besides
 LITTLE = 1e-9
+#: binary digits of the exponent of a power of two
+EXPONENTS = 9
 
 
 def changes_inertia(names: Iterable[str]) -> bool:
@@ -39,10 +41,22 @@ def changes_inertia(names: Iterable[str]) -> bool:
 def inverse_inertia(model: Model) -> Array:
     """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass, or axes in line, zero, or where it is traced very much."""
     M = crba(model, model.neutral())
+    return np.linalg.pinv(M, hermitian=True) if M.dtype != object else solve_from_leaves(regular(M), np.eye(len(M)))
+
+
+def inverse_diagonal(model: Model) -> Array:
+    """Return the diagonal (nv) of :func:`inverse_inertia`: where it is traced, Σ y² D⁻¹ with L y = e of M = L D Lᵀ, which is half of it."""
+    M = crba(model, model.neutral())
     if M.dtype != object:
-        return np.linalg.pinv(M, hermitian=True)
-    M = M + LITTLE * np.trace(M) / len(M) * np.eye(len(M))      # where axes are in line
-    return solve_from_leaves(M, np.eye(len(M)))
+        return np.diag(np.linalg.pinv(M, hermitian=True))
+    factored = ops.LDL(regular(M)[::-1, ::-1])
+    y = factored.forward(np.eye(len(M)))
+    return (factored.reciprocal @ (y * y))[::-1]
+
+
+def regular(M: Array) -> Array:
+    """Return M (nv, nv) with a little more on its diagonal, for where axes are in line."""
+    return M + LITTLE * np.trace(M) / len(M) * np.eye(len(M))
 
 
 def shape_mobility(model: Model, inverse: Array, s: Placed) -> Any:
@@ -64,7 +78,13 @@ def power_of_two(w: Any) -> Any:
     """
     if ops.graph_of(w) is None:
         return float(2.0 ** np.round(np.log2(w))) if w > 0.0 else 0.0
-    return ops.exp(np.log(2.0) * ops.floor(ops.log(w) / np.log(2.0) + 0.5))
+    k = ops.floor(ops.log(w) / np.log(2.0) + 0.5)
+    size, found = abs(k), ops.where(w > 0.0, 1.0, 0.0)
+    for bit in reversed(range(EXPONENTS)):                      # 2ᵏ is exact as a product of 2, 4, 16, …; that of exp(k log 2) is not
+        has = size >= 2.0**bit
+        factor = ops.where(k < 0.0, 2.0 ** -(2**bit), 2.0 ** (2**bit))
+        found, size = found * ops.where(has, factor, 1.0), size - ops.where(has, 2.0**bit, 0.0)
+    return found
 
 
 def with_mobilities(model: Model, pairs: list[Pair]) -> list[Pair]:

@@ -85,7 +85,7 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
 
         def onward() -> Array:
             """The next line, along Newton's direction."""
-            d, push = newton_step(H, residual, J)
+            d, push = newton_step(H, residual, v - free, J)
             small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
             first = (residual if J is None else residual - push) @ d
             return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
@@ -106,9 +106,10 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
     return z[:n], found
 
 
-def newton_step(H: Array, residual: Array, J: Array | None) -> tuple[Array, Array]:
-    """Return d (nv) of H d = −residual + Jᵀ λ, J d = 0: what Newton's method adds to v, and Jᵀ λ (nv, or none without constraints)."""
+def newton_step(H: Array, residual: Array, change: Array, J: Array | None) -> tuple[Array, Array]:
+    """Return d (nv) of H d = −residual + Jᵀ λ, J (change + d) = 0: what Newton's method adds to v, which is v − ṽ = ``change`` (nv) by now,
+    and Jᵀ λ (nv, or none without constraints)."""
     if J is not None:
-        d, multipliers = Schur(H, J).accelerations(-residual, np.zeros(len(J)))
+        d, multipliers = Schur(H, J).accelerations(-residual, J @ change)
         return d, J.T @ multipliers
     return -solve_from_leaves(H, residual), np.zeros(0)

@@ -3,7 +3,7 @@
 Of each tree that floats, the momentum about its centre of mass and the centre of mass are states (9), which only forces from outside
 change; after each step the root's place and twist are set to agree with them: the projection of :func:`engine.integrate.conserving`.
 Trees that constraints join, whose forces change the momentum of each and not that of all, are one: its states are of the whole, which is
-moved as one rigid body, so that what joins the trees holds as before.
+moved as one rigid body, so that what joins the trees holds as before. Those that grips join are one while they are closed.
 Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (projection onto invariants).
 """
 
@@ -197,37 +197,55 @@ class Whole(NamedTuple):
     centre: Array
     mass: Any
     momentum: Array
-    turns: Any
-    shifts: Any
+    turns: Any = 0.0
+    shifts: Any = 0.0
 
 
 def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
-    """Return several trees as one: I = Σ R I R⁻¹ + m (d·d 1 − d dᵀ), L = Σ l + d × p, with d from the centre of mass to a tree's own."""
-    alone = [central_momentum(model, part, q, v) for part in parts]
-    found = [(root_pose(model, part, q)[0], *composite(model, part, q, v)[:3]) for part in parts]
-    masses = [m for *_, m in found]
-    mass, force = sum(masses), sum(P[3:6] for P in alone)
-    centre = sum(m * P[6:] for m, P in zip(masses, alone, strict=True)) / mass
+    """Return several trees as one."""
+    alone = []
+    for part in parts:
+        P, (I, _, m) = central_momentum(model, part, q, v), composite(model, part, q, v)[:3]
+        alone.append(Whole(inertia.mirrored(inertia.rotated(root_pose(model, part, q)[0], I)), P[6:], m, P))
+    return united(alone)
+
+
+def united(parts: list[Whole]) -> Whole:
+    """Return bodies as one: I = Σ I + m (d·d 1 − d dᵀ), L = Σ l + d × p, with d from the centre of mass to a body's own."""
+    mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)
+    centre = sum(part.mass * part.momentum[6:] for part in parts) / mass
     I, L, turns, shifts = np.zeros((3, 3)), np.zeros(3), 0.0, 0.0
-    for (R, own, _, m), P in zip(found, alone, strict=True):
+    for own, _, m, P, *_ in parts:
         d = P[6:] - centre
         orbit = ops.cross(d, P[3:6])
-        I = I + inertia.mirrored(inertia.rotated(R, own)) + m * ((d @ d) * np.eye(3) - np.outer(d, d))
+        I = I + own + m * ((d @ d) * np.eye(3) - np.outer(d, d))
         L, turns, shifts = L + P[:3] + orbit, turns + P[:3] @ P[:3] + orbit @ orbit, shifts + P[3:6] @ P[3:6]
     return Whole(I, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
 
 
-def moved_together(model: Model, parts: list[Tree], q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
-    """Return q and v of several trees, moved as one rigid body, with the momentum and the centre of mass P (9), and what that moved (4),
-    as :func:`with_momentum` does of one: ω = I⁻¹ ΔL, u = Δp/m, and each root's twist grows by Rᵀ [ω; u + ω × (p − c)]."""
-    whole = together(model, parts, q, v)
+def motion_to(whole: Whole, P: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the twist ω = I⁻¹ ΔL, u = Δp/m about its centre, and the shift, by which a whole has the momentum and the centre of mass P
+    (9), and what that moves (4), as :func:`with_momentum` says."""
     wrong = P - whole.momentum
     angular, linear, shift = wrong[:3], wrong[3:6], wrong[6:]
     moved = ops.array([slip(angular @ angular, whole.turns), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
-    w, u = ops.solve(whole.inertia, angular), linear / whole.mass
+    return ops.solve(whole.inertia, angular), linear / whole.mass, shift, moved
+
+
+def moved_rigidly(model: Model, parts: list[Tree], q: Array, v: Array, about: Array, w: Array, u: Array,
+                  shift: Array) -> tuple[Array, Array]:  # fmt: skip
+    """Return q and v with trees moved as one rigid body: each root's twist grows by Rᵀ [ω; u + ω × (p − c)]."""
     new_q, new_v = q.copy(), v.copy()
     for part in parts:
         root, (R, p) = model.bodies[part[0]], root_pose(model, part, q)
-        new_v[root.v] = v[root.v] + np.concatenate([R.T @ w, R.T @ (u + ops.cross(w, p - whole.centre))])
+        new_v[root.v] = v[root.v] + np.concatenate([R.T @ w, R.T @ (u + ops.cross(w, p - about))])
         new_q[root.q.start + 4 : root.q.stop] = q[root.q.start + 4 : root.q.stop] + se3.rotation(root.placement).T @ shift
-    return new_q, new_v, moved
+    return new_q, new_v
+
+
+def moved_together(model: Model, parts: list[Tree], q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
+    """Return q and v of several trees, moved as one rigid body, with the momentum and the centre of mass P (9), and what that moved (4),
+    as :func:`with_momentum` does of one."""
+    whole = together(model, parts, q, v)
+    w, u, shift, moved = motion_to(whole, P)
+    return *moved_rigidly(model, parts, q, v, whole.centre, w, u, shift), moved

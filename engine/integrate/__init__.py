@@ -16,6 +16,6 @@ from engine.integrate.variational import DQVI, SUBSTEPS
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "IMPULSIVE", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2",
     "RALSTON3", "RK4", "RKMK4", "RKMK5", "ROS34PW2", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical",
-    "Method", "Solution", "SolutionError", "Stiff", "System", "attempt", "carrying", "completed", "conserving", "method_named", "settled_step",
-    "solve", "step",
+    "Method", "Solution", "SolutionError", "Stiff", "System", "attempt", "carrying", "completed", "conserving", "method_named",
+    "settled_step", "solve", "step",
 ]  # fmt: skip

@@ -84,7 +84,8 @@ def completed(method: Method, complete: Callable[[Any, Any, Array, Array], Array
     return replace(method, complete=complete)
 
 
-def carrying(method: Method, n: int, flight: Callable[[Array], System], relieving: Callable[..., Callable[[Array, Array], Array]]) -> Method:
+def carrying(method: Method, n: int, flight: Callable[[Array], System],
+             relieving: Callable[..., Callable[[Array, Array], Array]]) -> Method:  # fmt: skip
     """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
     Parameters

@@ -21,7 +21,7 @@ from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
-    "GeneralActuator", "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution", "SolutionError", "State",
-    "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact", "load_trajectory", "policy",
-    "simulator_of",
+    "GeneralActuator", "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
+    "SolutionError", "State", "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact",
+    "load_trajectory", "policy", "simulator_of",
 ]  # fmt: skip

@@ -66,7 +66,7 @@ class Motor(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = 0.0 if command is None else command
-        torque, saturated, beyond = wanted, 0.0, ()
+        torque, saturated, beyond = wanted, 0.0, np.zeros(0)
         if np.isfinite(self.limit):
             top: Any = self.limit
             low: Any = -self.limit

@@ -99,8 +99,8 @@ class Context:
     def bounded(self, name: str, x: Array, low: Array, top: Array) -> tuple[Array, Array]:
         """Return the forces x (n) of a component within low and top (n), and where they are beyond: 1 above, −1 below, else 0.
 
-        Where modes are given they say which forces are at their ends (1, −1), and which are x, whatever x is (0): in a step that is implicit
-        it is the end of the step that decides; or that it is x that does (AS_IT_IS).
+        Where modes are given they say which forces are at their ends (1, −1), and which are x, whatever x is (0): in a step that is
+        implicit it is the end of the step that decides; or that it is x that does (AS_IT_IS).
         """
         beyond = ops.where(ops.less(top, x), 1.0, ops.where(ops.less(x, low), -1.0, 0.0))
         within = ops.minimum(ops.maximum(x, low), top)
@@ -158,6 +158,13 @@ class Effect:
         for what, parts in ({"NaN or infinity": [self.tau, self.rate, *self.wrenches.values()]} | said).items():
             if not all(np.isfinite(np.asarray(x, dtype=float)).all() for x in parts if x is not None):
                 raise NotFinite(name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all(), what=what)
+
+    def force(self, s: Context) -> Array:
+        """Return its generalized force (nv), of the wrenches too."""
+        tau: Any = np.zeros(s.model.nv) if self.tau is None else np.asarray(self.tau)
+        for link, F in self.wrenches.items():
+            tau = tau + s.jacobian(link).T @ np.asarray(F)
+        return np.asarray(tau)
 
     def power(self, s: Context) -> Any:
         """Return the power at which it does work on the robot, W."""

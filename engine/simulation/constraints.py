@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from engine.constraints import (
     projected,
     schur,
 )
+from engine.dynamics.gripped_momentum import Join
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 
@@ -86,6 +88,12 @@ class Constraints:
         few = ", ".join(names) if len(names) <= 6 else f"{len(names)} of them"
         return f"constraints: {few} ({self.loops.n} rows, {counted(self.redundant)})"
 
+    def joins(self, trees: Sequence[Tree], memories: Mapping[str, Array]) -> list[Join]:
+        """Return the grips as what joins trees, or one to what stands."""
+        place = {i: k for k, tree in enumerate(trees) for i in tree}
+        found = [Join(place.get(grip.a, -1), place.get(grip.b, -1), memories[name][0]) for name, grip in self.loops.grips.items()]
+        return [join for join in found if join.first != join.second]
+
     # ------------------------------------------------------------ in flight
 
     def accelerations(self, s: Context, tau: Array, wrenches: Array | None, memories: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -93,7 +101,7 @@ class Constraints:
         return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
 
     def response(self, M: Array, q: Array, force: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest, of an inertia M (nv, nv)."""
+        """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest, of an inertia M."""
         return Schur(M, self.loops.jacobian(q, memories)).accelerations(force, np.zeros(self.loops.n))
 
     def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:

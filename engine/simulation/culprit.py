@@ -29,15 +29,13 @@ class Watched(Plant):
         vars(self).update(vars(plant))
         self.dt, self.found, self._most = dt, "", MOST
 
-    def effects(self, s: Context, m: Array) -> dict[str, Effect]:
-        effects = super().effects(s, m)
+    def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
+        effects = super().effects(s, m, held)
         if (np.abs(np.append(s.q, s.v)) <= WILD).all():
             M = dynamics.crba(s.model, s.q)
             for c in self.acting:
                 e = effects[c.name]
-                force = sum((s.jacobian(link).T @ F for link, F in e.wrenches.items()), np.zeros(len(s.v)))
-                force = force if e.tau is None else force + e.tau
-                self._note(c, s, "the velocities", np.linalg.lstsq(M, force)[0], s.v)
+                self._note(c, s, "the velocities", np.linalg.lstsq(M, e.force(s))[0], s.v)
                 if e.rate is not None:
                     self._note(c, s, "its state", e.rate, s.states[c.name])
         return effects

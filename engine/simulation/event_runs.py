@@ -77,7 +77,7 @@ def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
     """Return the whole state (n) to go on from after the events at t and x, or None where one of them ends the run."""
     a, plant, watch = step.layout.split(x), step.plant, step.watch
     memory = watch.memory.split(a["events"])
-    wanted = watch.act(plant.model, t, a["q"], a["v"], memory["zeros"])
+    wanted = watch.act(plant.model, t, a["q"], a["v"], memory["zeros"], plant.jacobian(a["q"], a["memory"]))
     if wanted is None:
         return None
     q, v = wanted

@@ -22,7 +22,8 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Barrier(Event):
-    """A function that is nowhere to be zero or below: where it is, that counts, whatever it was before.
+    """A function that is nowhere to be zero or below: where it is, that counts, whatever it was before. Its action is given the Jacobian
+    (n, nv) of constraints too.
 
     Attributes
     ----------
@@ -149,14 +150,15 @@ class Watch:
                 text = f"the event function {e.name} is to go on after a zero, and {where} would stop"
                 raise SimulationError(f"{text}; expected action='stop'")
 
-    def act(self, model: Model, t: float, q: Array, v: Array, zeros: Array) -> tuple[Array, Array] | None:
-        """Do what the events whose zeros are marked want, and return the q and v to go on from; None where one of them stops the run."""
+    def act(self, model: Model, t: float, q: Array, v: Array, zeros: Array, held: Array) -> tuple[Array, Array] | None:
+        """Do what the events whose zeros are marked want, and return the q and v to go on from; None where one of them stops the run.
+        ``held`` is the Jacobian J (n, nv) of constraints, which pass blows on."""
         on = True
         for i in np.flatnonzero(zeros):
             action = self.events[i].action
-            given = q.copy(), v.copy()
+            given, also = (q.copy(), v.copy()), (held,) if isinstance(self.events[i], Barrier) else ()
             try:
-                answer = action(t, *given) if callable(action) else False if action == "stop" else None
+                answer = action(t, *given, *also) if callable(action) else False if action == "stop" else None
             except Exception as error:
                 own = getattr(action, "__module__", "").startswith("engine.")
                 text = f"the callback of {self.names[i]} raised {type(error).__name__} at t = {t:.6g} s: {error}"

@@ -109,10 +109,12 @@ class GeneralActuator(Component):
         length: Any = 0.0 if self.link else self.reach @ s.q
         speed = self.wrench @ s.twist(self.link) if self.link else self.arms @ s.v
         gain, bias = (x[0] + x[1] * length + x[2] * speed for x in (self.gain, self.bias))
-        force, beyond = gain * self.activity(state, command) + bias, ()
+        force: Any = gain * self.activity(state, command) + bias
+        beyond: Any = ()
         if self.force_range is not None:
             (force,), beyond = s.bounded(self.name, ops.array([force]), *np.array(self.force_range)[:, None])
-        effect = Effect(beyond=beyond, signals={"force": force, "length": length}, rate=self.rate(state, command) if self.state.size else None)
+        rate = self.rate(state, command) if self.state.size else None
+        effect = Effect(signals={"force": force, "length": length}, rate=rate, beyond=beyond)
         if self.link:
             effect.wrenches = {self.link: self.wrench * force}
         else:

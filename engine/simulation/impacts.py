@@ -33,7 +33,8 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
     speed at which it closed, unless others throw it off faster. Points that close at the same time act together, and what closes by that,
     as in a cradle whose balls touch, after them.
 
-    Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Of all bounces, which follow each
+    Give it to a Simulator among its ``events``, without ``contacts``; its materials are of no account. Constraints pass a blow on to all
+    that they join. Of all bounces, which follow each
     other ever faster, the one after which nothing opens at more than ``rest`` ends the run, with a warning: what lies still needs contacts.
     Momentum is kept, and of the energy each impact takes its part. Steps are to be shorter than what is thin takes to be passed; shapes
     that are found in each other end the run with an error.
@@ -85,14 +86,14 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
                 raise ContactError(f"'{laws.names[int(gaps.argmin())]}' overlap by {-gaps.min():.3g} m {when}; expected shapes that "
                                    "touch at most, as an impact happens where they meet")  # fmt: skip
 
-    def rebound(t: float, q: Array, v: Array) -> tuple[Array, Array] | bool:
+    def rebound(t: float, q: Array, v: Array, held: Array) -> tuple[Array, Array] | bool:
         require_apart(q, f"at t = {t:.6g} s")
         J, M, after = normal_rows(laws, q), crba(model, q), v
         for _ in range(MOST):
             closing = J @ after < -ROUNDED * np.abs(v).max(initial=0.0)
             if not closing.any():
                 break
-            after = rebounding(M, J[closing], after, restitution)
+            after = rebounding(M, J[closing], after, restitution, held)
         if np.max(J @ after) >= rest:
             return q, after
         warn(f"'{model.name}': at t = {t:.6g} s a body comes to rest on another, and the run ends; expected contacts, for what lies still",
@@ -121,17 +122,23 @@ def normal_rows(laws: ContactLaws, q: Array) -> Array:
     return np.array(rows)
 
 
-def rebounding(M: Array, J: Array, v: Array, e: float) -> Array:
-    """Return v⁺ = v + M⁻¹ Jᵀ γ with 0 ≤ γ ⊥ J v⁺ + e J v ≥ 0.
+def rebounding(M: Array, J: Array, v: Array, e: float, held: Array) -> Array:
+    """Return v⁺ = v + M⁻¹ (Jᵀ γ + Kᵀ λ) with 0 ≤ γ ⊥ J v⁺ + e J v ≥ 0 and K v⁺ = 0, where constraints have the Jacobian K = ``held``.
 
-    γ is the least of ½ |A γ + (1 + e) Lᵀ v|² with M = L Lᵀ and A = L⁻¹ Jᵀ.
+    γ is the least of ½ |A γ + (1 + e) Lᵀ v|² with M = L Lᵀ and A = L⁻¹ Jᵀ, of which constraints leave what is normal to L⁻¹ Kᵀ.
 
-    >>> float(rebounding(np.eye(1), np.eye(1), np.array([-1.0]), 0.5)[0])
+    >>> float(rebounding(np.eye(1), np.eye(1), np.array([-1.0]), 0.5, np.zeros((0, 1)))[0])
     0.5
+    >>> rebounding(np.eye(2), np.array([[1.0, 0.0]]), np.array([-1.0, -1.0]), 0.5, np.array([[1.0, -1.0]])).round(9)
+    array([0.5, 0.5])
     """
+    from scipy.linalg import orth
     from scipy.optimize import nnls
 
     L = np.linalg.cholesky(M)
     A = np.linalg.solve(L, J.T)
+    if held.any():
+        K = orth(np.linalg.solve(L, held.T))
+        A = A - K @ (K.T @ A)
     A = A / np.linalg.norm(A, axis=0)                                          # so that what is light weighs no more than what is heavy
     return v + np.linalg.solve(L.T, A @ nnls(A, -(1.0 + e) * (L.T @ v))[0])

@@ -12,7 +12,7 @@ from engine import ops
 from engine.checks import warn
 from engine.compiler.gufunc import shaped
 from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
-from engine.dynamics.momentum_conservation import Tree, with_momentum
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
 from engine.simulation.layout import Layout
@@ -107,19 +107,19 @@ class Impulses:
 
     def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
                  held: Callable[[Array, Array], tuple[Array, Array]],
-                 turned: Callable[[Array, Array], Array]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+                 turned: Callable[[Array, Array], Array],
+                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
         """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, and the force (nv) that lasts.
 
-        ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q.
+        ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q, and ``kept(q, v, P)``
+        sets q and v to them.
         """
         v, changes, _, lasting, _ = self.split(after, len(free))
         momenta = momenta + changes if self.trees else momenta
 
         def settle(q_moved: Array, v: Array) -> Array:
             x, v = held(q_moved, v)
-            P = turned(momenta, x)
-            for tree, own in zip(self.conserved, P, strict=True):
-                x, v, _ = with_momentum(model, tree, x, v, own)
+            x, v, P, _ = kept(x, v, turned(momenta, x))
             return np.concatenate([x, v, P.ravel()])
 
         end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]))

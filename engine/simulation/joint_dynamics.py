@@ -40,10 +40,12 @@ class Plan(NamedTuple):
     rows: list[Row]
     after: list[Row]
 
-    def words(self, implicit: bool) -> str:
-        """Return which is which in words, of a flight that is implicit, or is not."""
+    def words(self, stiff: Any = None) -> str:
+        """Return which is which in words, and what is ``stiff`` in flight (see :mod:`engine.simulation.stiffness`), if anything is."""
         late = {(r.joint, r.j): r for r in self.after}
-        return described(self.rows, [late.get((r.joint, r.j), without(r))._replace(damping=implicit * r.damping) for r in self.rows])
+        damped = stiff is not None and JointFriction.__name__ in stiff.kinds
+        after = [late.get((r.joint, r.j), without(r))._replace(damping=damped * r.damping) for r in self.rows]
+        return "; ".join(filter(None, [described(self.rows, after) or "ideal", stiff and f"stiff: {stiff.words}"]))
 
 
 def mode_of(given: Any) -> str | None:

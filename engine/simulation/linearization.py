@@ -111,7 +111,8 @@ class Linearization:
         def accelerated(e: Array) -> Array:
             q, v, z = self.parts(self.plus(x, e[0] * d[: self.n]))
             own = self.pushed(p, e[0] * d[self.n :])
-            return self.step.acceleration(t, q, v, z[: self.plant.flown], self.plant.initial_memories(), own)[0]
+            flown = z[: self.plant.flown]
+            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.as_they_are)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 

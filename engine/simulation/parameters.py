@@ -82,9 +82,7 @@ def possible(name: str, x: Array) -> Any:
 
 
 def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, surfaces: Container[str]) -> None:
-    """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers, and on no loops."""
-    if constraints and impacts:
-        raise SimulationError(f"an engine.impact is beside {constraints}, through which no blow would pass; expected Contacts")
+    """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers."""
     for name in parameters:
         if constraints and moves_shapes(name):
             raise SimulationError(f"parameter '{name}' beside constraints, which close the model's own placements; expected none of these")

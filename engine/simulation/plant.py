@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from engine import dynamics, ops
+from engine import dynamics
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
-from engine.contact import ContactLaws, Unsolved
-from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, momentum_rate, noted, with_momentum
+from engine.contact import ContactLaws
+from engine.dynamics.gripped_momentum import with_momenta
+from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, joined_trees, momentum_rate, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
-from engine.simulation.constraints import Constraints
+from engine.simulation.constraints import Constraints, Gripper
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointSpring, JointStops
 from engine.simulation.impulses import Impulses
@@ -125,6 +126,10 @@ class Plant:
         """Return m at first."""
         return self.memories.join({c.name: c.memory for c in self.acting if c.memory.size})
 
+    def model_at(self, p: Array) -> Model:
+        """Return the model with what parameters p say of it."""
+        return with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+
     # ------------------------------------------------------------ what acts
 
     def context(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
@@ -182,8 +187,8 @@ class Plant:
         return Layout({}) if self.stiffness is None else self.stiffness.bounds
 
     def acceleration(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, *given: Array) -> tuple[Array, ...]:
-        """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the forces
-        of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
+        """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the
+        forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         modes = self.bounds.split(given[-1]) if self.bounds.n else None
         s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
@@ -237,9 +242,8 @@ class Plant:
         """Return what a linearly implicit method asks of the system, if something is stiff."""
         if by.stiffness is None:
             return None
-        model, nv, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nv, self.constraints
-        memories = self.memories.split(m)
-        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
+        model, nv = self.model_at(p), self.model.nv
+        jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
         found: Stiff = by.stiffness.stiff(model, lambda t, q, w: by.stiffness.at(t, q, w[:nv], w[nv : nv + self.flown], m, p, *modes),
                                           jacobian)  # fmt: skip
         return found
@@ -262,56 +266,6 @@ class Plant:
         rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
-    def met(self, model: Model, q: Array, resistance: Sequence[Array]) -> Array:
-        """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
-        M = dynamics.crba(model, q)
-        return M if self.stiffness is None else self.stiffness.met(M, *resistance)
-
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array, *resistance: Array) -> Array:
-        """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
-        assert self.impulses is not None
-        model, constraints = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.constraints
-        memories = self.memories.split(m)
-        jacobian = None if constraints is None else lambda q: constraints.loops.jacobian(q, memories)
-        try:
-            return self.impulses.of(model, self.parameters.split(p)).after(model, h, q0, before, q, free, momenta, jacobian,
-                                                                           lambda q: self.met(model, q, resistance))  # fmt: skip
-        except Unsolved as error:
-            if constraints is None:
-                raise
-            raise Unsolved(f"{error} ({constraints})") from None
-
-    def relieving(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Callable[[Array, Array], Array]]:
-        """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would be
-        without the force; ``by`` has the function :meth:`yielding`, or a call of it, and what resists."""
-        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
-
-        def relieving(t: Any, h: Any, before: Array) -> Callable[[Array, Array], Array]:
-            return functools.partial(relieved, h, by.resistance(t, h, before, m, p, modes))
-
-        def relieved(h: Any, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
-            q, v, z = x[:nq], x[nq : nq + nv], self.states.split(np.concatenate([x[nq + nv :], force]))
-            a = by.yielding(q, force, m, p, *resistance)
-            to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
-            if self.conserved:
-                if self.constraints is not None:
-                    to, v = self.constraints.moved_whole(model, to, v, self.memories.split(m), True)
-                z[MOMENTUM] = self.turned(z[MOMENTUM], q, to, self.states.join(z), p)
-                for tree, own in zip(self.conserved, z[MOMENTUM], strict=True):    # here, as the projection would count it as an error
-                    to, v, _ = with_momentum(model, tree, to, v, own)
-            return np.concatenate([to, v, self.states.join(z)[: self.flown]])
-
-        return relieving
-
-    def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
-        """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
-        model, _ = with_parameters(self.model, self.gravity, self.parameters.split(p))
-        if self.constraints is not None:
-            return self.constraints.response(self.met(model, q, resistance), q, force, self.memories.split(m))[0]
-        if self.stiffness is not None:
-            return dynamics.solve_from_leaves(self.met(model, q, resistance), force)
-        return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
-
     @property
     def wheels(self) -> list[ReactionWheels]:
         """The components that hold angular momentum."""
@@ -328,91 +282,35 @@ class Plant:
             changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
         return np.array(changes).reshape(P.shape)
 
-    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead; ``by`` has the function
-        :meth:`after`, or a call of it, and what resists."""
-        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
-        assert self.impulses is not None
-        impulses = self.impulses.of(model, self.parameters.split(p))
-
-        def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
-            idle = np.concatenate([flown[: len(flown) - self.lasts], np.zeros(self.lasts)])
-            passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
-            resistance = by.resistance(t, h, x, m, p, modes)
-            return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
-
-        def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
-            q, free, z = flown[:nq], flown[nq : nq + nv], self.states.split(flown[nq + nv :])
-            P = z.get(MOMENTUM, np.zeros((0, 9)))
-            q, v, moved, lasting = impulses.complete(model, h, q, free, P, by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance),
-                                                     lambda q, v: self.settled(model, q, v, m),
-                                                     lambda P, to: self.turned(P, q, to, flown[nq + nv :], p))  # fmt: skip
-            own = {MOMENTUM: moved, LASTING: lasting}
-            return np.concatenate([q, v, self.states.join(z | {n: y for n, y in own.items() if n in z})])
-
-        return complete
-
-    def passing(self, h: Any, x: Array, p: Array) -> Any:
-        """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
-        if self.impulses is None or self.contacts is None:
-            return False
-        values, nq, nv = self.parameters.split(p), self.model.nq, self.model.nv
-        model, _ = with_parameters(self.model, self.gravity, values)
-        return self.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
-
-    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array,
-                 p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
-        """Return v̇ (nv) with what acts after flight in a step of h that begins now, what is recorded of that, and the generalized force
-        (nv) besides flight's where constraints pass it on.
-
-        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule. ``by`` has the functions
-        :meth:`acceleration`, :meth:`after` and :meth:`yielding`, or calls of them.
-        """
-        if self.impulses is None:
-            return vdot, {}, None
-        flight = vdot
-        plus, given = s.model.manifold.plus, ((s.states[LASTING],) if self.lasts else ())
-        if self.impulses.contacts and self.stiffness is None:
-            vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: self.flown], m, p, *given)
-        x = np.concatenate([s.q, s.v, z])
-        modes = by.as_they_are
-        resistance = by.resistance(s.t, h, x, m, p, modes)
-        if self.stiffness is not None:                                         # the mean of a step in which it dies out
-            k = self.stiff(by, m, p, modes)(s.t, x, h)(np.concatenate([s.v, vdot]), h)
-            vdot = k[self.model.nv :]
-        lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if self.lasts else np.zeros(self.model.nv)
-        vdot = vdot - lasting
-        v = s.v + 0.5 * h * vdot
-        q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        impulses = self.impulses.of(s.model, s.parameters)
-        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p, *resistance), h, s.q, s.v, q, free)
-        push = None
-        if self.constraints is not None:
-            push = pushes - s.states[LASTING] if self.lasts else pushes
-        return flight + (changed - lasting), signals, push                     # what lasts is in both
-
     # ------------------------------------------------------------ momentum
 
     def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
         """Return the map of x = (q, v, z) to where constraints hold, and what floats has the momentum that z says: what a conserving method
         does after a step."""
-        model, nq, nv = with_parameters(self.model, self.gravity, self.parameters.split(p))[0], self.model.nq, self.model.nv
+        model, nq, nv = self.model_at(p), self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
-            moved = []
-            for tree, P, sums in zip(self.conserved, z[MOMENTUM], z[DEFECT], strict=True):
-                q, v, change = with_momentum(model, tree, q, v, P)
-                moved.append(noted(sums, change))
-            return np.concatenate([q, v, self.states.join({**z, DEFECT: np.array(moved)})])
+            q, v, P, moved = self.kept(model, q, v, z[MOMENTUM], m)
+            sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
+            return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
         return project
+
+    def kept(self, model: Model, q: Array, v: Array, P: Array, m: Array) -> tuple[Array, Array, Array, Array]:
+        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are."""
+        joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
+        return with_momenta(model, self.conserved, q, v, P, joins)
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
         return (q, v) if self.constraints is None else self.constraints.projected(model, q, v, self.memories.split(m))
+
+    def jacobian(self, q: Array, m: Array) -> Array:
+        """Return J (n, nv) of what constraints hold at q (nq): of none, no row."""
+        return np.zeros((0, self.model.nv)) if self.constraints is None else self.constraints.loops.jacobian(q, self.memories.split(m))
 
     def settled(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v, where impulses lead, on the constraints: by whole trees first."""
@@ -430,18 +328,19 @@ class Plant:
     def free(self) -> dict[Tree, int]:
         """The trees whose momentum is no state, though nothing changes it, or weight alone, and how much of it stays then: all six
         entries, or the three of the angular momentum about the centre of mass."""
-        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops)) for c in self.components)
+        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper)) for c in self.components)
         braked = any(j.damping or j.friction for j in self.model.joints if j.type.floats)
-        if self.conserved or not inside or braked or self.contacts or self.constraints is not None:
+        if self.conserved or not inside or braked or self.contacts:
             return {}
-        weighs = any(self.gravity) or "gravity" in self.parameters.shapes
-        return dict.fromkeys(floating_trees(self.model), 3 if weighs else 6)
+        weighs, trees = any(self.gravity) or "gravity" in self.parameters.shapes, floating_trees(self.model)
+        trees = trees if self.constraints is None else joined_trees(self.model, trees, self.constraints.loops.joined())
+        return dict.fromkeys(trees, 3 if weighs else 6)
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""
         if not self.conserved:
             return z
-        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        model = self.model_at(p)
         return self.states.join({**self.states.split(z), MOMENTUM: np.array([central_momentum(model, t, q, v) for t in self.conserved])})
 
     # ------------------------------------------------------------ what is recorded

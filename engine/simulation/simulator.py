@@ -19,7 +19,7 @@ from engine.checks import Fixed, path_of, require_importable, warn, whole
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
-from engine.integrate import IMPULSIVE, METHODS, FreeBody, Solution, method_named, solve
+from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event, crossings
 from engine.model import Model, StateError
 from engine.progress import progress_bar
@@ -46,7 +46,7 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
-from engine.simulation.stiffness import assessed
+from engine.simulation.stiffness import flight
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 
@@ -62,7 +62,7 @@ class Simulator(Fixed):
     ----------
     dt : step, s
     integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "rk4", "ros34pw2" (for what is stiff), "implicit_midpoint", … ("dqvi" is for a single free body; see :mod:`engine.integrate.variational` for its limits)
+        "cg3", "rk4", "ros34pw2", "implicit_midpoint", … ("dqvi" is for a single free body: see :mod:`engine.integrate.variational`)
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
@@ -74,14 +74,12 @@ class Simulator(Fixed):
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
         "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …stiffness, …dissipation for those of a link's surface, or
         the ground's, "world" (what sticks rubs no less than what slides). Friction so given acts by impulses, if not explicit
-    joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold, and what is stiff. "auto": damping acts in
-        flight; stiff stops and dry friction as impulses at the end of each step, of order one to two (:mod:`engine.contact`): a joint
-        under a share r of its friction creeps at r times 5e-7 rad/s or m/s, and its own effort pushes it into a stop by a hundredth of its
-        range at most. Where dampers, springs, servos or laws are too fast for an explicit method at dt, the flight is that of "ros34pw2",
-        with their derivatives (:mod:`engine.simulation.stiffness`); limited efforts are at their limits where the end of a step is.
-        "implicit": the latter in any case, all stops as impulses, and speed limits, which the others do not hold. "explicit": all in flight,
-        where friction is smoothed over 1e-3 rad/s or m/s. None: none of it. True is "auto", False None. ``print(simulator)`` says what was
-        chosen. :meth:`solve` takes "explicit", by the same method
+    joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": damping in flight; stiff stops and dry
+        friction as impulses after it (:mod:`engine.contact`): under a share r of its friction a joint creeps at r times 5e-7 rad/s or m/s,
+        and its own effort pushes it into a stop by a hundredth of its range at most. Where dampers, springs, servos or laws are too fast
+        for dt, the flight is that of "ros34pw2" (:mod:`engine.simulation.stiffness`). "implicit": that anyway, stops as impulses, and speed
+        limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed over 1e-3 rad/s or m/s. None: nothing.
+        True is "auto", False None. ``print(simulator)`` says what was chosen
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
         Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
@@ -124,7 +122,7 @@ class Simulator(Fixed):
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
-        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined()) if exact else self.conserved
+        self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
         touch = bound(contacts, driven, self.method)
@@ -133,13 +131,9 @@ class Simulator(Fixed):
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses,
-                           exact)
-        explicit = mode in ("auto", "implicit") and not self.method.implicit and self.method.takes is not FreeBody
-        if explicit or self.method.stiff:
-            self.plant.stiffness = assessed(self.plant, self.dt, compiled, self.method.stiff or mode == "implicit")
-            self.method = self.method if self.plant.stiffness is None else METHODS["ros34pw2"]
-        self.joint_dynamics = "ideal" if mode is None else joints.words("friction" in getattr(self.plant.stiffness, "names", ()))
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
+        self.joint_dynamics = joints.words(self.plant.stiffness)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
         if not issubclass(self.plant.kind, self.method.takes):
             single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
@@ -182,17 +176,15 @@ class Simulator(Fixed):
 
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
-        parts += [f"stiff: {self.plant.stiffness.words}"] if self.plant.stiffness else []
         parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
         acting = [c.name for c in self.plant.acting if c.name != Drive.name]
         parts += [f"acting: {', '.join(acting)}"] if acting else []
         return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
 
-    def __copy__(self) -> Simulator:
+    def __copy__(self, memo: Any = None) -> Simulator:
         return self                                             # a state is what changes, and no part of it
 
-    def __deepcopy__(self, memo: Any) -> Simulator:
-        return self
+    __deepcopy__ = __copy__
 
     @property
     def limited(self) -> bool:
@@ -402,9 +394,9 @@ class Simulator(Fixed):
             raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
-        method, system = self._step.system(np.zeros(0), p)
+        method, system = self._step.system(np.zeros(0), p, self._step.as_they_are)
         order = method.order if method.complete is None else min(method.order, IMPULSIVE)
-        advance = compiled_attempt(method, system, functools.partial(self.plant.passing, p=p))
+        advance = compiled_attempt(method, system, functools.partial(self._step.impulsive.passing, p=p))
         parts = functools.partial(parted, self.model.nq, self.model.nv)
         return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
 

@@ -12,6 +12,7 @@ from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
+from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
 from engine.simulation.component import AS_IT_IS, Context, SimulationError
 from engine.simulation.doubts import Doubts
@@ -49,8 +50,9 @@ class Step:
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
         self.acceleration: Callable[..., Any] = plant.acceleration
-        self.after: Callable[..., Any] = plant.after
-        self.yielding: Callable[..., Any] = plant.yielding
+        self.impulsive = AfterFlight(plant)
+        self.after: Callable[..., Any] = self.impulsive.after
+        self.yielding: Callable[..., Any] = self.impulsive.yielding
         self.stiffness = plant.stiffness
         self.beyond: Callable[..., Any] = plant.beyond
         if compiled:
@@ -64,11 +66,11 @@ class Step:
             resistance = [(len(self.stiffness.entries),)] if self.stiffness else []
             if plant.lasts:
                 shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
-                self.yielding = calling(trace(plant.yielding, shapes))
+                self.yielding = calling(trace(self.impulsive.yielding, shapes))
         if compiled and plant.impulses is not None:
             shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
                       (plant.parameters.n,), *resistance]  # fmt: skip
-            self.after = calling(trace(plant.after, shapes))
+            self.after = calling(trace(self.impulsive.after, shapes))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
         self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
@@ -97,9 +99,9 @@ class Step:
         system = plant.system(self, m, p, modes, none if plant.lasts else None)
         if plant.lasts:
             flight = functools.partial(plant.system, self, m, p, modes)
-            method = carrying(method, plant.lasts, flight, plant.relieving(self, m, p, modes))
+            method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
-        method = method if plant.impulses is None else completed(method, plant.completion(self, m, p, modes))
+        method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
 
@@ -162,7 +164,7 @@ class Step:
         s = self.context(t, y, p)
         given = *((s.states[LASTING],) if self.plant.lasts else ()), *self.as_they_are
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
-        vdot, rubbed, push = self.plant.resisted(self, s, dt, m, flight, a["state"], p)
+        vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, a["state"], p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
 
     @functools.cached_property

@@ -22,10 +22,10 @@ from engine.checks import warn
 from engine.compiler.interp import interpret
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
-from engine.integrate import Stiff
+from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
 from engine.model import Model
 from engine.simulation.actuators import Drive
-from engine.simulation.component import Context, Effect, SimulationWarning
+from engine.simulation.component import SimulationWarning
 from engine.simulation.joint_dynamics import listed
 from engine.simulation.layout import Layout
 
@@ -66,6 +66,7 @@ class Stiffness:
         self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.called: Callable[..., Array] | None = None
+        self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
         self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
 
     def compile(self) -> None:
@@ -158,24 +159,26 @@ class Stiffness:
 
 def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
            d: Array, modes: Mapping[str, Array]) -> dict[str, Array]:  # fmt: skip
-    """Return the generalized forces (nv) of some components by name, at a state moved by d = (δq, δv, δt), of some velocities: wrenches with
-    the links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
+    """Return the generalized forces (nv) of some components by name, at a state moved by d = (δq, δv, δt), of some velocities: wrenches
+    with the links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
     n, z = len(moving), np.concatenate([z, np.zeros(plant.states.n - len(z))])
     at, whole = plant.context(t, q, v, z, p, modes), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
     whole[...], whole[:, moving] = 0.0, d[:-1].reshape(2, n)
     effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p, modes), m, at)
-    return {name: generalized(at, e) for name, e in effects.items() if name in names}
-
-
-def generalized(s: Context, effect: Effect) -> Array:
-    """Return the generalized force (nv) of an effect."""
-    tau: Any = np.zeros(s.model.nv) if effect.tau is None else np.asarray(effect.tau)
-    for link, F in effect.wrenches.items():
-        tau = tau + s.jacobian(link).T @ np.asarray(F)
-    return np.asarray(tau)
+    return {name: e.force(at) for name, e in effects.items() if name in names}
 
 
 # ---------------------------------------------------------------- whether
+
+
+def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool) -> tuple[Method, Stiffness | None]:
+    """Return the method that a plant is flown by in steps of dt, and what of it is stiff: as given, or ROS34PW2 in place of an explicit one
+    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit"."""
+    explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
+    if not explicit and not method.stiff:
+        return method, None
+    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
+    return (method, None) if stiffness is None else (ROS34PW2, stiffness)
 
 
 def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:

@@ -166,14 +166,40 @@ def test_far_from_the_origin_gaps_are_rounding_and_balls_rebound_all_the_same():
     assert np.abs(run.v[-1, 3::6] - [0, 0, 1.0]).max() < 1e-6
 
 
-def test_impacts_are_of_one_state_and_not_beside_constraints():
+def test_impacts_are_of_one_state():
     model = engine.combine(a=ball(), b=ball())
     blow = engine.impact(model, engine.Contacts(pairs=[("a/ball", "b/ball")]), 1.0)
-    with pytest.raises(engine.SimulationError, match=r"an engine\.impact is beside constraints: Weld .*; expected Contacts"):
-        engine.Simulator(model, events=[blow], constraints=[engine.Weld("a/ball", "b/ball", np.eye(4))])
     with pytest.raises(engine.SimulationError, match=r"an engine\.impact interrupts a run, which a batch cannot; expected one state"):
         starts = np.array([[*UPRIGHT, 0, 0, z, *UPRIGHT, 0, 0, 3.0] for z in (0.5, 1.0)])
         engine.Simulator(model, events=[blow]).run(starts, np.zeros(12), 0.1)
+
+
+AWAY = engine.spatial.se3.pose(np.eye(3), [0.3, 0.0, 0.1])
+
+
+@pytest.mark.parametrize(("hold", "e"), [("Grip", 0.4), ("Weld", 1.0)])
+def test_a_blow_passes_through_a_grip_as_through_what_is_one_body(hold, e):
+    """A ball meets one of two that are held together, and they turn; of momentum nothing, of energy what e takes."""
+    rider = engine.Builder("c")
+    rider.add_link("ball", inertia=inertia.sphere(3.0, 0.1))
+    a, b = ball(0.1, 1.0), ball(0.1, 2.0)
+    one = engine.combine(a=a, b=b, c=engine.Mounted(rider.model(), on="b/ball", placement=AWAY))
+    held = engine.combine(a=a, b=b, c=rider.model(floating_base=True))
+    q, v = [*UPRIGHT, -1.0, 0.12, 0, *UPRIGHT, 0, 0, 0, *UPRIGHT, *AWAY[:3, 3]], [0, 0, 0, 2.0, 0, 0, *np.zeros(12)]
+    holds = {"Grip": {"constraints": [engine.Grip("b/ball", "c/ball")], "controller": lambda t, q, v: {"grip": 1.0}},
+             "Weld": {"constraints": [engine.Weld("b/ball", "c/ball", AWAY)]}}[hold]  # fmt: skip
+
+    def flown(model, **holds):
+        blow = engine.impact(model, engine.Contacts(pairs=[("a/ball", "b/ball")]), e)
+        simulator = engine.Simulator(model, dt=5e-3, gravity=(0, 0, 0), events=[blow], **holds)
+        return simulator.run(q[: model.nq], v[: model.nv], 1.0)
+
+    x, y = flown(one), flown(held, **holds)
+    assert len(x.events) == len(y.events) == 1 and np.abs(x.v[-1, 6:9]).max() > 0.1
+    assert np.abs(x.q[-1] - y.q[-1, :14]).max() < 1e-9 and np.abs(x.v[-1] - y.v[-1, :12]).max() < 1e-9
+    K, P = y.energy()[0], y.momentum()
+    assert np.abs(P - P[0]).max() < 1e-12 and np.diff(K).max() < 1e-12
+    assert abs(K[-1] - K[0]) < 1e-12 if e == 1.0 else K[-1] < 0.9 * K[0]
 
 
 def test_shapes_that_are_found_in_each_other_end_a_run():

@@ -114,7 +114,8 @@ def test_print_says_which_is_which():
     for mode, (damping, friction, speed, stops) in words.items():
         joints = f"damping of 'slide' {damping}; friction of 'slide' {friction}; speed limits of 'slide' {speed}; stops of 'slide' {stops}"
         method = "ros34pw2" if mode == "implicit" else "cg4"
-        assert repr(engine.Simulator(model, joint_dynamics=mode)).startswith(f"<simulator of 'slider': {method}, dt = 0.001 s; joints: {joints}")
+        printed = repr(engine.Simulator(model, joint_dynamics=mode))
+        assert printed.startswith(f"<simulator of 'slider': {method}, dt = 0.001 s; joints: {joints}")
     assert "joints: ideal" in repr(engine.Simulator(model, joint_dynamics=None))
 
 

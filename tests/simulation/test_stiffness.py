@@ -15,7 +15,8 @@ FINGER = """<mujoco model="finger"><option timestep="0.002"/><worldbody>
 <body pos="0 0 .05"><joint name="j2" axis="0 1 0" damping="0.1"/><geom type="capsule" size=".01" fromto="0 0 0 0 0 .04" mass=".02"/>
 <body pos="0 0 .04"><joint name="j3" axis="0 1 0" damping="0.1"/><geom type="sphere" size=".01" pos="0 0 .02" mass=".01"/>
 </body></body></body></worldbody>
-<actuator><position name="p1" joint="j1" kp="1"/><position name="p2" joint="j2" kp="1"/><position name="p3" joint="j3" kp="1"/></actuator></mujoco>"""
+<actuator><position name="p1" joint="j1" kp="1"/><position name="p2" joint="j2" kp="1"/><position name="p3" joint="j3" kp="1"/></actuator>
+</mujoco>"""
 ONES = {"p1": 1.0, "p2": 1.0, "p3": 1.0}
 
 
@@ -85,7 +86,7 @@ def test_a_controller_of_the_users_is_implicit_as_a_servo_is():
     model = rod()
     simulator = engine.Simulator(model, dt=2e-3, controller=pd, **AWAY)
     run = simulator.run([0.0], [0.0], 0.1)
-    q, v = truth(model, pd, 0.1, [0.0], [0.0])
+    q, _ = truth(model, pd, 0.1, [0.0], [0.0])
     assert "stiff: drive" in repr(simulator) and abs(run.q[-1, 0] - q[0]) < 1e-4
 
 
@@ -170,8 +171,8 @@ def test_momentum_of_a_free_flyer_with_stiff_servos_stays_to_rounding():
     for k, parent in enumerate(("bus", "a")):
         name = "ab"[k]
         builder.add_link(name, inertia=inertia.box(0.5, (0.05, 0.05, 0.3)))
-        builder.add_joint(f"j{k}", "revolute", parent, name, axis=[0, 1, 0] if k else [1, 0, 0], placement=engine.spatial.se3.pose(np.eye(3), [0, 0, 0.3]),
-                          damping=5.0)  # fmt: skip
+        T = engine.spatial.se3.pose(np.eye(3), [0, 0, 0.3])
+        builder.add_joint(f"j{k}", "revolute", parent, name, axis=[0, 1, 0] if k else [1, 0, 0], placement=T, damping=5.0)
     model = builder.model(floating_base=True)
 
     def hold(t, q, v):
@@ -198,7 +199,8 @@ def test_a_stiff_servo_beside_a_loop():
     alone = engine.Builder("one")
     alone.add_link("base"), alone.add_link("a", inertia=2.0 * inertia.box(0.3, (0.01, 0.02, 0.2)))
     alone.add_joint("a", "revolute", "base", "a", axis=[0, 1, 0])
-    np.testing.assert_allclose(coupled.q[:, :1], engine.Simulator(alone.model(), dt=2e-3, **given).run([0.0], [0.0], 0.2).q, rtol=0, atol=1e-12)
+    single = engine.Simulator(alone.model(), dt=2e-3, **given).run([0.0], [0.0], 0.2)
+    np.testing.assert_allclose(coupled.q[:, :1], single.q, rtol=0, atol=1e-12)
 
 
 def test_solve_follows_what_is_stiff_with_few_steps():
@@ -208,6 +210,18 @@ def test_solve_follows_what_is_stiff_with_few_steps():
     assert abs(solution(0.05)[0][0] - q[0]) < 1e-5 and len(solution) < 2000
 
 
+def test_limits_hold_in_solve_and_in_what_is_linearized():
+    model = rod(mass=3.0, length=1.0)
+    servo = GeneralActuator({"hinge": 1.0}, gain=(1e4, 0.0, 0.0), bias=(0.0, -1e4, -2e3), force_range=(-2.0, 2.0), name="s")
+    simulator = engine.Simulator(model, dt=2e-3, actuators=[servo], controller=lambda t, q, v: {"s": 3.0}, **AWAY)
+    inertia_ = model_inertia(model)
+    np.testing.assert_allclose(simulator.solve([0.0], [0.0], 0.5)(0.5)[0][0], 0.25 / inertia_, rtol=1e-8)
+    A, _ = simulator.linearize_continuous([0.0], [0.0])
+    assert simulator.method.name == "ros34pw2" and np.abs(A[1]).max() == 0.0   # at its limit it has no slope
+    A, _ = simulator.linearize_continuous([3.0], [0.0])
+    np.testing.assert_allclose(A[1], [-1e4 / inertia_, -2e3 / inertia_], rtol=1e-12)
+
+
 def test_an_oscillation_that_steps_damp_away_is_named():
-    with pytest.warns(engine.SimulationWarning, match=r"oscillates at 1\.\d+e\+03 rad/s by the forces at 'hinge', which steps of 0.002 s damp"):
+    with pytest.warns(engine.SimulationWarning, match=r"oscillates at 1\.\d+e\+03 rad/s by the forces at 'hinge', which .* damp"):
         engine.Simulator(rod(), dt=2e-3, forces=[JointSpring("hinge", 1e4)], **AWAY)

@@ -206,7 +206,7 @@ CONTROLLERS = [
 def test_a_controller_as_people_write_it(controller):
     """Fifty steps of one evaluation; what rounding makes of it grows with the motion, by less than a thousand in that time."""
     q, v = np.array([0.1, 0.3, -0.2]), np.array([0.2, -0.1, 0.4])
-    compiled, plain = (engine.Simulator(MODEL, integrator="lie_euler", joint_dynamics=None, controller=controller, compiled=c).run(q, v, duration=0.05)
-                       for c in (True, False))  # fmt: skip
+    given = {"integrator": "lie_euler", "joint_dynamics": None, "controller": controller}
+    compiled, plain = (engine.Simulator(MODEL, **given, compiled=c).run(q, v, duration=0.05) for c in (True, False))
     for a, b in ((compiled.q, plain.q), (compiled.v, plain.v)):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * (1.0 + np.abs(b).max()))

@@ -74,7 +74,7 @@ def closed(rng: np.random.Generator, scene: Scene, free: bool, smooth: bool) -> 
     scene = scene.with_states(np.repeat(q, scene.states, axis=0), scene.velocities())
     if not smooth and rng.random() < 0.25:
         part = int(rng.integers(scene.steps)) - 0.25                           # in whole steps, and in halves of them
-        return replace(scene, constraints=(engine.Grip(a, b),), closes=part * scene.dt)
+        return started(replace(scene, constraints=(engine.Grip(a, b),), closes=part * scene.dt))
     return started(replace(scene, constraints=(constraint(rng, a, b, se3.inv(T[a]) @ T[b]),)))
 
 
@@ -100,6 +100,6 @@ def started(scene: Scene) -> Scene:
     try:
         simulator = scene.simulator(compiled=False)
         begun = [simulator.start(*pair) for pair in zip(scene.configurations(), scene.velocities(), strict=True)]
-    except ConstraintError:
+    except (ConstraintError, ContactError):                                    # two links of one body; or closing it lets shapes overlap
         raise Unjudged("cannot be closed") from None
     return scene.with_states(np.array([state.q for state in begun]), np.array([state.v for state in begun]))

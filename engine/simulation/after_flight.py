@@ -1,0 +1,145 @@
+"""What acts by impulses after a flight, and what of it lasts into the next: a plant's step from where its flight ends to where it leads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.contact import Unsolved
+from engine.model import Model
+from engine.simulation.component import Context
+from engine.simulation.plant import LASTING, MOMENTUM, Plant
+
+Array = np.ndarray
+
+
+class AfterFlight:
+    """The impulses of a plant, found on what its constraints leave free, beside what of its forces is stiff.
+
+    ``by`` has the functions :meth:`Plant.acceleration`, :meth:`after` and :meth:`yielding`, or calls of them, and what resists.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant = plant
+
+    def met(self, model: Model, q: Array, resistance: Sequence[Array]) -> Array:
+        """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
+        M = dynamics.crba(model, q)
+        return M if self.plant.stiffness is None else self.plant.stiffness.met(M, *resistance)
+
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array,
+              *resistance: Array) -> Array:  # fmt: skip
+        """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
+        plant = self.plant
+        assert plant.impulses is not None
+        model = plant.model_at(p)
+        impulses = plant.impulses.of(model, plant.parameters.split(p))
+        jacobian = None if plant.constraints is None else lambda q: plant.jacobian(q, m)
+        try:
+            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda q: self.met(model, q, resistance))
+        except Unsolved as error:
+            if plant.constraints is None:
+                raise
+            raise Unsolved(f"{error} ({plant.constraints})") from None
+
+    def relieving(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Callable[[Array, Array], Array]]:
+        """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would
+        be without the force."""
+        plant = self.plant
+        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
+
+        def relieving(t: Any, h: Any, before: Array) -> Callable[[Array, Array], Array]:
+            return functools.partial(relieved, h, by.resistance(t, h, before, m, p, modes))
+
+        def relieved(h: Any, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
+            q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force]))
+            a = by.yielding(q, force, m, p, *resistance)
+            to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
+            if plant.conserved:
+                if plant.constraints is not None:
+                    to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
+                P = plant.turned(z[MOMENTUM], q, to, plant.states.join(z), p)
+                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, P, m)    # here, as the projection would count it as an error
+            return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
+
+        return relieving
+
+    def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
+        """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
+        plant = self.plant
+        model = plant.model_at(p)
+        if plant.constraints is not None:
+            return plant.constraints.response(self.met(model, q, resistance), q, force, plant.memories.split(m))[0]
+        if plant.stiffness is not None:
+            return dynamics.solve_from_leaves(self.met(model, q, resistance), force)
+        return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
+
+    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead."""
+        plant = self.plant
+        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
+        assert plant.impulses is not None
+        impulses = plant.impulses.of(model, plant.parameters.split(p))
+
+        def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
+            idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts)])
+            passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+            resistance = by.resistance(t, h, x, m, p, modes)
+            return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
+
+        def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
+            q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
+            P = z.get(MOMENTUM, np.zeros((0, 9)))
+            found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance)
+            q, v, moved, lasting = impulses.complete(model, h, q, free, P, found,
+                                                     lambda q, v: plant.settled(model, q, v, m),
+                                                     lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
+                                                     lambda q, v, P: plant.kept(model, q, v, P, m))  # fmt: skip
+            own = {MOMENTUM: moved, LASTING: lasting}
+            return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z})])
+
+        return complete
+
+    def passing(self, h: Any, x: Array, p: Array) -> Any:
+        """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
+        plant = self.plant
+        if plant.impulses is None or plant.contacts is None:
+            return False
+        values, nq, nv = plant.parameters.split(p), plant.model.nq, plant.model.nv
+        model = plant.model_at(p)
+        return plant.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
+
+    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array,
+                 p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
+        """Return v̇ (nv) with what acts after flight in a step of h that begins now, what is recorded of that, and the generalized force
+        (nv) besides flight's where constraints pass it on.
+
+        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule; a stiff
+        one dies out as Euler's implicit method has it.
+        """
+        plant = self.plant
+        if plant.impulses is None:
+            return vdot, {}, None
+        flight = vdot
+        plus, given = s.model.manifold.plus, ((s.states[LASTING],) if plant.lasts else ())
+        if plant.impulses.contacts and plant.stiffness is None:
+            vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: plant.flown], m, p, *given)
+        x = np.concatenate([s.q, s.v, z])
+        modes = by.as_they_are
+        resistance = by.resistance(s.t, h, x, m, p, modes)
+        if (stiff := plant.stiff(by, m, p, modes)) is not None:
+            vdot = stiff(s.t, x, h)(np.concatenate([s.v, vdot]), h)[plant.model.nv :]
+        lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if plant.lasts else np.zeros(plant.model.nv)
+        vdot = vdot - lasting
+        v = s.v + 0.5 * h * vdot
+        q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
+        impulses = plant.impulses.of(s.model, s.parameters)
+        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p, *resistance), h, s.q, s.v, q, free)
+        push = None
+        if plant.constraints is not None:
+            push = pushes - s.states[LASTING] if plant.lasts else pushes
+        return flight + (changed - lasting), signals, push                     # what lasts is in both
