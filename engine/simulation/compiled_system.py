@@ -23,7 +23,7 @@ from engine.rigid_body import ControlSystem, LieState, RigidBody, RigidBodyState
 from engine.rigid_body.momentum import NOTES, PLAIN
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import SimulationError, SimulationWarning, named
+from engine.simulation.component import Interrupted, SimulationError, SimulationWarning, named
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
 from engine.simulation.doubts import Doubts
 from engine.simulation.function import Function, compiled_attempt, units
@@ -303,7 +303,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         except Diverged as stop:
             text = ended(stop)
             raise SimulationError(text, self._trajectory(stop.data, process, method, dt, text)) from None
-        except SimulationError as error:
+        except (SimulationError, Interrupted) as error:
             if error.records:
                 error.trajectory, error.records = self._trajectory(np.concatenate(error.records), process, method, dt, str(error)), []
             raise
