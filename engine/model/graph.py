@@ -147,7 +147,13 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
     if copies and (said.constraints or said.actuators or said.forces or said.contacts or said.sensors):
         warn(f"what the file of '{model.name}' describes holds for one of the copies of link '{copies[0]}' ({len(copies)} links in all), "
              "at most: that with its own name; expected engine.combine, or a description by hand")  # fmt: skip
-    links = {labels.get(n, n) for n in origin.links} - {link.name for link in model.links}
+    known = {labels.get(n, n) for n in origin.links}
+    strange = [f"'{link.name}'" for link in model.links if link.name not in known and link.collisions]
+    if strange and said.contacts and not copies:
+        rest = f" and {len(strange) - MOST} more" if len(strange) > MOST else ""
+        warn(f"the contacts that the file of '{model.name}' describes are of its own links; what was added touches nothing: "
+             f"{', '.join(strange[:MOST])}{rest}; expected contacts=engine.Contacts(...) where it should")  # fmt: skip
+    links = known - {link.name for link in model.links}
     joints = origin.joints - {j.name for j in model.joints}
     if not (links or joints or labels) and model.coordinates == origin.coordinates:
         return said
