@@ -81,7 +81,7 @@ class Model(ReadOnly):
         Warns
         -----
         EngineWarning : an actuator, a contact or the like that the file describes is of links or joints that are no longer there: it is
-            left out; what was added to a robot whose file describes contacts touches nothing; data beside links and joints looks as if it were to be read, and is not
+            left out; what was added to a file's robot touches nothing; data looks as if it were read
 
         Examples
         --------
