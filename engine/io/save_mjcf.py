@@ -35,8 +35,8 @@ def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
 
     Warns
     -----
-    RobotFileWarning : what is left out: the inertia of the world, height fields, textures, limits of speed, acceleration and jerk, and each part of what another
-        file described that MJCF cannot say, such as hinges and sliders that close loops
+    RobotFileWarning : what is left out: the inertia of the world, height fields, textures, limits of speed, acceleration and jerk, and
+        each part of what another file described that MJCF cannot say, such as hinges and sliders that close loops
     """
     return save(model, path, mjcf_of)
 
