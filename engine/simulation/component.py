@@ -45,6 +45,10 @@ class SimulationWarning(EngineWarning):
     """A simulation goes on, or went on, in a way that is hardly what was meant."""
 
 
+class NotClosed(SimulationError):
+    """Raised on floats where a constraint cannot be kept closed."""
+
+
 class NotFinite(SimulationError):
     """Raised where a function of the user's returns what is no number.
 
