@@ -18,6 +18,7 @@ from engine.model.joint_types import KINDS, Kind, Limits
 Array = NDArray[np.float64]
 #: characters that no XML file can hold
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+ONE = np.eye(3)
 #: numbers in the size of a shape
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "heightfield": 2, "mesh": 3}
 
@@ -50,8 +51,9 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
 def frozen_pose(T: Any, what: str) -> Array:
     """Return a pose (4, 4) as a read-only array; refuse what is no rigid motion."""
     T = frozen(T, (4, 4), what)
-    R = T[:3, :3]
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0 or (T[3] != [0, 0, 0, 1]).any():
+    R, (x, y, z, last) = T[:3, :3], T.tolist()
+    turned = x[0] * (y[1] * z[2] - y[2] * z[1]) + x[1] * (y[2] * z[0] - y[0] * z[2]) + x[2] * (y[0] * z[1] - y[1] * z[0])     # its det
+    if np.abs(R @ R.T - ONE).max() > 1e-9 or turned < 0.0 or last != [0.0, 0.0, 0.0, 1.0]:
         raise ModelError(f"{what} is no pose; expected a rotation, a position and the last row 0 0 0 1")
     return T
 
@@ -219,7 +221,7 @@ class Joint(ReadOnly):
             if not isinstance(getattr(self, which), kind):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
         for which, x in vars(self.limits).items():
-            if isinstance(x, bool) or not isinstance(x, (float, int, np.floating, np.integer)):
+            if type(x) is not float and (isinstance(x, bool) or not isinstance(x, (float, int, np.floating, np.integer))):
                 raise ModelError(f"{here}: {which} of its limits is {shown(x)}; expected a number, infinite where there is no limit")
             if x != x:
                 raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
