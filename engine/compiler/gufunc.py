@@ -108,7 +108,7 @@ def immortal(*things: Any) -> None:
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    key = f"single.numbers{entry.HEADER}.{entry.ITEMS}.{machine.width()}|{strict}|{program.key}"
+    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}|{strict}|{program.key}"
     code = machine.Code(key, lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
