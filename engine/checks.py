@@ -66,13 +66,13 @@ def shown(x: Any, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return `` (did you mean '…'?)`` where a name is close to one there is, else nothing.
+def nearest(name: str, names: Iterable[str], alike: float = 0.5) -> str:
+    """Return `` (did you mean '…'?)`` where a name is close to one there is, ``alike`` by difflib's ratio, else nothing.
 
     >>> nearest("sholder", ["shoulder", "elbow"])
     " (did you mean 'shoulder'?)"
     """
-    close = difflib.get_close_matches(name, list(names), 1, 0.5)
+    close = difflib.get_close_matches(name, list(names), 1, alike)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 

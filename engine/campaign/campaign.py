@@ -167,12 +167,7 @@ class Campaign:
                     if tally.enough:
                         break
         except (CampaignError, StorageError) as error:
-            try:
-                done = sum(not fault for fault in folder.faults(thorough=False).values())
-            except StorageError:                                               # it cannot be asked any more
-                raise type(error)(f"{error}; running it again goes on from what is whole there") from None
-            raise type(error)(f"{error}; {done} of {folder.chunks} chunks are whole in '{folder.path}', and running it again goes on "
-                              "from there") from None  # fmt: skip
+            raise type(error)(f"{error}{folder.going_on()}") from None
         folder.place.tidy()
         tally.complain(plan.runs)
         return Runs(folder)

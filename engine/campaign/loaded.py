@@ -97,7 +97,10 @@ class Runs:
 
     def __repr__(self) -> str:
         m = self.folder.manifest
-        failed = f"; {self._failures} of {len(self)} failed" if self._failures else ""
+        try:
+            failed = f"; {self._failures} of {len(self)} failed" if self._failures else ""
+        except StorageError as error:                                          # whoever shows it wants to see what there is
+            failed = f"; {error}"
         return (f"<{len(self)} of {m['runs']} runs of '{m['campaign']['model_name']}' in '{self.folder.path}': "
                 f"{', '.join(m['metrics'])}{failed}>")  # fmt: skip
 

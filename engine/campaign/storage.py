@@ -101,6 +101,20 @@ class Storage(abc.ABC):
         if (text := self._read()) != self._text and (text is None or digest_of(self._manifest_in(text)) != self.digest):
             raise self._taken(deleted=text is None)
 
+    def going_on(self) -> str:
+        """Return what to say of going on here, of a campaign that ended early; "" where the place is not its own any more."""
+        try:
+            text = self._read()
+            done = sum(not fault for fault in self.faults(thorough=False).values())
+        except StorageError:                                                   # it cannot be asked any more
+            return "; running it again goes on from what is whole there"
+        if text != self._text:
+            try:
+                self.require_own()
+            except (CampaignError, StorageError):                              # of another campaign, deleted, or edited
+                return ""
+        return f"; {done} of {self.chunks} chunks are whole in '{self.path}', and running it again goes on from there"
+
     def _taken(self, deleted: bool = False) -> CampaignError:
         what = "was deleted" if deleted else "was begun by another campaign"
         return CampaignError(f"'{self.path}' {what} while this one ran; expected a {self.kind} of its own")

@@ -23,6 +23,8 @@ else:
 ENTRIES = {"robot": str, "floating": bool, "gravity": list, "dt": float, "integrator": str, "duration": float, "runs": int,
            "seed": int, "design": str, "record_every": int, "chunk": int, "q0": dict, "v0": dict, "scatter": dict, "metrics": dict,
            "keep": dict, "stop": dict}  # fmt: skip
+#: what the command line says instead
+OPTIONS = ("out", "workers")
 WORDS = {str: "a text", bool: "true or false", list: "a list of numbers", float: "a number", int: "a whole number", dict: "a table"}
 
 
@@ -37,6 +39,8 @@ def campaign_in(file: str) -> tuple[engine.Campaign, dict[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Failure(f"'{file}' is no TOML ({error}); expected a campaign") from None
     for name, x in said.items():
+        if name in OPTIONS:
+            raise Failure(f"'{file}' says '{name}', which the command line says; expected engine campaign {file} --{name} {shown(x)}")
         if name not in ENTRIES:
             raise Failure(f"'{file}' says '{name}'{nearest(name, ENTRIES)}; expected some of {', '.join(ENTRIES)}")
         kind: Any = (int, float) if ENTRIES[name] is float else ENTRIES[name]

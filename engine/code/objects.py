@@ -13,8 +13,7 @@ from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.texts import STACK
 from engine.compiler import machine
-from engine.compiler.entry import put_finite
-from engine.compiler.llvm import Module
+from engine.compiler.llvm import Module, put_finite
 from engine.compiler.vecmath import literal
 
 

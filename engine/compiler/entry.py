@@ -6,7 +6,8 @@ The last, incomplete group repeats its last row in the idle lanes. A result that
 "invalid", which NumPy reports; what idle lanes or branches not taken raised is cleared.
 
 ``single`` emits ``call(self, args, kwargs)``, a Python function that takes ordinary float64 arrays of exactly the right
-shape straight to the scalar code and hands everything else to ``self``: what NumPy's own dispatch costs would be most of the time.
+shape, and where one number is asked for also a float or an int, straight to the scalar code, and hands everything else to ``self``:
+what NumPy's own dispatch costs would be most of the time.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import itertools
 import os
 import platform
 
-from engine.compiler.llvm import Module
+from engine.compiler.llvm import Module, put_finite
 from engine.compiler.program import Program, Shape, size
 
-#: objects and functions of NumPy that compiled code uses: a table filled in when it is loaded
-API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar")
+#: objects and functions of NumPy, and types of Python, that compiled code uses: a table filled in when it is loaded
+API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar", "double", "float", "int")
 #: <fenv.h>: all floating-point flags, and the one for invalid operations
 ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)
 HEADER = object.__basicsize__  # the fields of PyArrayObject and PyArray_Descr follow Python's object header, and a tuple's size
@@ -322,7 +323,8 @@ def single(program: Program, strict: bool = False) -> str:
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Call(ptr, ptr, ptr)",
                  "declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)", "declare ptr @PyTuple_New(i64)",
                  "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
-                 "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()"]  # fmt: skip
+                 "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()",
+                 "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
     return "\n".join([str(m), *externals, *lines])
 
 
@@ -367,14 +369,20 @@ class CallWriter(Writer):
         return pointer
 
     def arrays(self, shapes: list[Shape]) -> tuple[str, list[str], list[str]]:
-        """``numpy.ndarray``, the arguments, and their data; what is not an array of float64 of its shape in C order goes to the handler."""
+        """``numpy.ndarray``, the arguments, and their data; what is not an array of float64 of its shape in C order, nor a number where
+        one is asked for, goes to the handler."""
+        places = [self.put("alloca double") if not shape else "" for shape in shapes]
         self.require(self.put("icmp eq ptr %kwargs, null"))
         self.require(self.put(f"icmp eq i64 {self.field('%args', HEADER, 'i64')}, {len(shapes)}"))
         ndarray = self.api("ndarray")
         given, data = [], []
         for a, shape in enumerate(shapes):
             x = self.field("%args", ITEMS + 8 * a, "ptr")
-            self.require(self.put(f"icmp eq ptr {self.field(x, HEADER - 8, 'ptr')}, {ndarray}"))
+            given.append(x)
+            kind = self.field(x, HEADER - 8, "ptr")
+            if not shape:
+                self.number_to(places[a], x, kind, f"array{a}", f"done{a}")
+            self.require(self.put(f"icmp eq ptr {kind}, {ndarray}"))
             self.require(self.put(f"icmp eq i32 {self.field(x, ND, 'i32')}, {len(shape)}"))
             descr, dims = self.field(x, DESCR, "ptr"), self.field(x, DIMS, "ptr")
             flags = self.put(f"and i32 {self.field(x, FLAGS, 'i32')}, {CARRAY}")
@@ -385,48 +393,22 @@ class CallWriter(Writer):
             for test in tests:
                 good = self.put(f"and i1 {good}, {self.put(f'icmp eq {test}')}")
             self.require(good)
-            given.append(x)
             data.append(self.field(x, DATA, "ptr"))
+            if not shape:
+                value = self.put(f"load double, ptr {data[a]}")
+                self.lines.extend([f"  store double {value}, ptr {places[a]}", f"  br label %done{a}", f"done{a}:"])
+                data[a] = places[a]
         return ndarray, given, data
 
-
-def put_finite(m: Module) -> None:
-    """Add ``all_finite(x, n)``: Σ (x − x) is zero unless some x is not finite."""
-    m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
-entry:
-  %blocks = and i64 %n, -8
-  br label %head
-head:
-  %j = phi i64 [0, %entry], [%next, %body]
-  %sum = phi <8 x double> [zeroinitializer, %entry], [%worse, %body]
-  %more = icmp slt i64 %j, %blocks
-  br i1 %more, label %body, label %reduce
-body:
-  %p = getelementptr double, ptr %x, i64 %j
-  %v = load <8 x double>, ptr %p, align 8
-  %zero = fsub <8 x double> %v, %v
-  %worse = fadd <8 x double> %sum, %zero
-  %next = add i64 %j, 8
-  br label %head
-reduce:
-  %nan = fcmp uno <8 x double> %sum, zeroinitializer
-  %nans = bitcast <8 x i1> %nan to i8
-  %first = icmp ne i8 %nans, 0
-  br label %rest
-rest:
-  %k = phi i64 [%blocks, %reduce], [%knext, %one]
-  %bad = phi i1 [%first, %reduce], [%badnext, %one]
-  %left = icmp slt i64 %k, %n
-  br i1 %left, label %one, label %done
-one:
-  %q = getelementptr double, ptr %x, i64 %k
-  %y = load double, ptr %q, align 8
-  %d = fsub double %y, %y
-  %isnan = fcmp uno double %d, 0.0
-  %badnext = or i1 %bad, %isnan
-  %knext = add i64 %k, 1
-  br label %rest
-done:
-  %good = xor i1 %bad, true
-  ret i1 %good
-}""")
+    def number_to(self, place: str, x: str, kind: str, otherwise: str, done: str) -> None:
+        """Store a float, or an int of 64 bits, at a place, and go on at the label ``done``; what is neither is looked at ``otherwise``."""
+        is_double, is_float, whole = (self.put(f"icmp eq ptr {kind}, {self.api(name)}") for name in ("double", "float", "int"))
+        real = self.put(f"or i1 {is_double}, {is_float}")
+        self.lines.extend([f"  br i1 {real}, label %{done}float, label %{done}other", f"{done}float:"])
+        value = self.field(x, HEADER, "double")
+        self.lines.extend([f"  store double {value}, ptr {place}", f"  br label %{done}", f"{done}other:",
+                           f"  br i1 {whole}, label %{done}int, label %{otherwise}", f"{done}int:"])  # fmt: skip
+        found = self.put(f"call i64 @PyLong_AsLongLongAndOverflow(ptr {x}, ptr {place})")              # the flag, for a moment
+        self.require(self.put(f"icmp eq i32 {self.put(f'load i32, ptr {place}')}, 0"))
+        value = self.put(f"sitofp i64 {found} to double")
+        self.lines.extend([f"  store double {value}, ptr {place}", f"  br label %{done}", f"{otherwise}:"])

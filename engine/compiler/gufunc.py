@@ -82,7 +82,8 @@ def _capsule(capsule: Any) -> Any:
 def _api() -> dict[str, int]:
     """Addresses for ``entry.API``; the numbers are NumPy's stable ABI (numpy/__multiarray_api.h)."""
     table = _capsule(umath._ARRAY_API)
-    return {"ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "PyArray_New": table[93], "PyArray_Scalar": table[60]}
+    return {"ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "PyArray_New": table[93], "PyArray_Scalar": table[60],
+            "double": id(np.float64), "float": id(float), "int": id(int)}  # fmt: skip
 
 
 class _MethodDef(ctypes.Structure):

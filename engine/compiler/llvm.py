@@ -346,3 +346,45 @@ class Body:
             self.width, self.D = self.module.width, self.module.D
         if i in self.slot:
             self.store(self.number(i), "%work", self.slot[i], i)
+
+
+def put_finite(m: Module) -> None:
+    """Add ``all_finite(x, n)``: Σ (x − x) is zero unless some x is not finite."""
+    m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
+entry:
+  %blocks = and i64 %n, -8
+  br label %head
+head:
+  %j = phi i64 [0, %entry], [%next, %body]
+  %sum = phi <8 x double> [zeroinitializer, %entry], [%worse, %body]
+  %more = icmp slt i64 %j, %blocks
+  br i1 %more, label %body, label %reduce
+body:
+  %p = getelementptr double, ptr %x, i64 %j
+  %v = load <8 x double>, ptr %p, align 8
+  %zero = fsub <8 x double> %v, %v
+  %worse = fadd <8 x double> %sum, %zero
+  %next = add i64 %j, 8
+  br label %head
+reduce:
+  %nan = fcmp uno <8 x double> %sum, zeroinitializer
+  %nans = bitcast <8 x i1> %nan to i8
+  %first = icmp ne i8 %nans, 0
+  br label %rest
+rest:
+  %k = phi i64 [%blocks, %reduce], [%knext, %one]
+  %bad = phi i1 [%first, %reduce], [%badnext, %one]
+  %left = icmp slt i64 %k, %n
+  br i1 %left, label %one, label %done
+one:
+  %q = getelementptr double, ptr %x, i64 %k
+  %y = load double, ptr %q, align 8
+  %d = fsub double %y, %y
+  %isnan = fcmp uno double %d, 0.0
+  %badnext = or i1 %bad, %isnan
+  %knext = add i64 %k, 1
+  br label %rest
+done:
+  %good = xor i1 %bad, true
+  ret i1 %good
+}""")

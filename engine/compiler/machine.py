@@ -21,8 +21,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from engine import cache
 from engine.checks import EngineError
+from engine.collector import uncollected
 from engine.compiler import vecmath
-from engine.compiler.program import uncollected
 
 
 def texts() -> bytes:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from engine.compiler.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
@@ -27,18 +25,6 @@ class once(Generic[Value]):
             return self  # type: ignore[return-value]
         found: Value = x.__dict__.setdefault(self.make.__name__, self.make(x))
         return found
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Let Python's collector rest while many small things are made, nearly all to be kept: it would look through them again and again."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 class Program:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.collector import uncollected
 from engine.compiler.autodiff import derivatives
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
@@ -22,7 +23,7 @@ from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
-from engine.compiler.program import Program, Shape, live, size, uncollected, verify
+from engine.compiler.program import Program, Shape, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 from engine.compiler.solves import Solves

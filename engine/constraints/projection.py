@@ -30,8 +30,8 @@ NEAR = 1e-9
 NEARER = 1e-12
 #: φ, and J v of the largest of v, of a stage that is beside the constraints
 BESIDE = 1e-13
-#: φ that rounding leaves in bad postures, at most
-OPEN = 1e-10
+#: φ that rounding leaves in bad postures, at most, of 1 and the largest entry of q; and whatever q is
+OPEN, MOST_OPEN = 1e-10, 1e-6
 #: passes after a step, and at a stage within it
 PASSES, STAGE = 20, 3
 
@@ -58,7 +58,7 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
     x, _ = ops.while_loop(advance, start, passes)
     x = ops.implicit(differentiated, x)
     q, v = model.manifold.normalized(x[: model.nq]), x[model.nq :]
-    return q, v, ops.largest(loops.residual(q, held)) <= OPEN * size
+    return q, v, ops.largest(loops.residual(q, held)) <= ops.minimum(OPEN * size, MOST_OPEN)
 
 
 def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led: bool) -> tuple[Array, Array]:

@@ -30,12 +30,13 @@ def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    RobotFileError : a joint of a kind that MJCF has not, or that mimics another; an inertia of no rigid body; the file cannot be written
+    RobotFileError : a joint of a kind that MJCF has not, or that mimics another; an inertia of no rigid body; a link that moves and is
+        called "world"; the file cannot be written
 
     Warns
     -----
-    RobotFileWarning : what is left out: height fields, textures, limits of speed, acceleration and jerk, and each part of what another
-        file described that MJCF cannot say, such as hinges and sliders that close loops
+    RobotFileWarning : what is left out: the inertia of the world, height fields, textures, limits of speed, acceleration and jerk, and
+        each part of what another file described that MJCF cannot say, such as hinges and sliders that close loops
     """
     return save(model, path, mjcf_of)
 

@@ -53,7 +53,12 @@ class Tree:
 
     def write(self) -> None:
         """Write all bodies: those of a link called world into the world, any other root as a body."""
-        root = self.model.links[0]
+        root, above = self.model.links[0], {joint.child for joint in self.model.joints}
+        if WORLD in above:
+            raise RobotFileError(f"link '{WORLD}' hangs on a joint, and MJCF's body of that name is the world itself; expected it with "
+                                 "another name (networkx.relabel_nodes of the model's graph)", self.file)  # fmt: skip
+        if root.name == WORLD and root.inertia.any():
+            self.lost.append(f"the inertia of link '{WORLD}'")
         self.bodies[WORLD] = self.world
         if root.name == WORLD:
             self.inside(self.world, root)

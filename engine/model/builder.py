@@ -83,7 +83,7 @@ the sum of the others); expected a body's inertia
                       armature=armature)  # fmt: skip
         for which in ("damping", "friction"):
             number(f"joint '{name}': {which}", getattr(joint, which), "a finite number, zero or more", least=0.0, error=ModelError)
-        for which in ("velocity", "effort"):
+        for which in ("velocity", "effort", "acceleration", "deceleration", "jerk"):
             if (limit := getattr(limits, which)) < 0:
                 raise ModelError(f"joint '{name}': the {which} limit is {limit:g}; expected zero or more")
         self.graph.add_edge(parent, child, joint=joint)

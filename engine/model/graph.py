@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 
-from engine.checks import numbers, shown, warn
+from engine.checks import nearest, numbers, shown, warn
 from engine.model.described import Described, Keyframe, Part
 from engine.model.errors import ModelError
 from engine.model.tree import Joint, Link, frozen
@@ -21,6 +21,9 @@ from engine.model.tree import Joint, Link, frozen
 FLOATING_BASE = "floating_base"
 #: parts that a warning names
 MOST = 10
+#: what is read of a graph's own data, of its nodes' and of its edges'; and what of links and joints might be sought there
+READ = {"graph": {"name"}, "node": {"link", "joint", "armature"}, "edge": {"joint", "armature"}}
+FIELDS = {"graph": set[str](), "node": {f.name for f in fields(Link)}, "edge": {f.name for f in fields(Joint)}}
 
 
 class Own(NamedTuple):
@@ -58,6 +61,7 @@ def read(graph: Any, floating_base: bool | None) -> Read:
     """Return what a graph says; ModelError says why it is no tree of links and joints. Its root floats where ``floating_base``, or else the
     root's own "joint", says so."""
     root = validated(graph)
+    warn_unread(graph)
     order = [*nx.dfs_preorder_nodes(graph, root)]
     edges = [*nx.dfs_edges(graph, root)]
     own = [graph.nodes[n]["link"] for n in order]
@@ -143,7 +147,13 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
     if copies and (said.constraints or said.actuators or said.forces or said.contacts or said.sensors):
         warn(f"what the file of '{model.name}' describes holds for one of the copies of link '{copies[0]}' ({len(copies)} links in all), "
              "at most: that with its own name; expected engine.combine, or a description by hand")  # fmt: skip
-    links = {labels.get(n, n) for n in origin.links} - {link.name for link in model.links}
+    known = {labels.get(n, n) for n in origin.links}
+    strange = [f"'{link.name}'" for link in model.links if link.name not in known and link.collisions]
+    if strange and said.contacts and not copies:
+        rest = f" and {len(strange) - MOST} more" if len(strange) > MOST else ""
+        warn(f"the contacts that the file of '{model.name}' describes are of its own links; what was added touches nothing: "
+             f"{', '.join(strange[:MOST])}{rest}; expected contacts=engine.Contacts(...) where it should")  # fmt: skip
+    links = known - {link.name for link in model.links}
     joints = origin.joints - {j.name for j in model.joints}
     if not (links or joints or labels) and model.coordinates == origin.coordinates:
         return said
@@ -252,6 +262,24 @@ def validated(graph: Any) -> str:
         some = ", ".join(map(repr, roots[:5]))
         raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")
     return str(roots[0])
+
+
+def warn_unread(graph: Any) -> None:
+    """Warn of data that looks as if it should be read, and is not: of a name that is near, or a field's of a link or a joint.
+
+    Other data is its owner's, such as the weights of networkx.
+    """
+    places = [("graph", "the graph", graph.graph), *(("node", f"node '{n}'", data) for n, data in graph.nodes.items()),
+              *(("edge", f"the edge from '{a}' to '{b}'", data) for (a, b), data in graph.edges.items())]  # fmt: skip
+    unread = list[str]()
+    for kind, where, data in places:
+        for name in () if data.keys() <= READ[kind] else {n for n in data if isinstance(n, str)} - READ[kind]:
+            if meant := nearest(name, READ[kind] | FIELDS[kind], 0.8):
+                unread.append(f"{where} holds '{name}'{'' if name in FIELDS[kind] else meant}")
+    if unread:
+        rest = f", and {len(unread) - MOST} more" if len(unread) > MOST else ""
+        warn(f"{'; '.join(unread[:MOST])}{rest}: it is not read; expected 'link' of nodes, 'joint' of edges (dataclasses.replace makes one "
+             "with other values), 'armature' beside it, 'name' of the graph, or names that are not near these")  # fmt: skip
 
 
 def _relabelled(graph: Any, name: str, link: Link) -> bool:

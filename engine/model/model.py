@@ -81,7 +81,7 @@ class Model(ReadOnly):
         Warns
         -----
         EngineWarning : an actuator, a contact or the like that the file describes is of links or joints that are no longer there: it is
-            left out
+            left out; what was added to a file's robot touches nothing; data looks as if it were read
 
         Examples
         --------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import re
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import nearest, number, path_of
+from engine.checks import nearest, number, path_of, shown
 from engine.model.errors import ModelError
 from engine.model.joint_types import KINDS, Kind, Limits
 
 Array = NDArray[np.float64]
+#: characters that no XML file can hold
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+ONE = np.eye(3)
 #: numbers in the size of a shape
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "heightfield": 2, "mesh": 3}
+
+
+def named(what: str, name: Any) -> None:
+    """Refuse what is no name of a link or a joint: files and recordings hold none that is empty, or has control characters."""
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"a {what} is named {name!r}; expected a text")
+    if not name.isprintable() and CONTROL.search(name):
+        raise ModelError(f"a {what} is named {name!r}; expected a text without control characters")
 
 
 def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -39,8 +51,9 @@ def frozen(x: Any, shape: tuple[int, ...], what: str) -> Array:
 def frozen_pose(T: Any, what: str) -> Array:
     """Return a pose (4, 4) as a read-only array; refuse what is no rigid motion."""
     T = frozen(T, (4, 4), what)
-    R = T[:3, :3]
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0 or (T[3] != [0, 0, 0, 1]).any():
+    R, (x, y, z, last) = T[:3, :3], T.tolist()
+    turned = x[0] * (y[1] * z[2] - y[2] * z[1]) + x[1] * (y[2] * z[0] - y[0] * z[2]) + x[2] * (y[0] * z[1] - y[1] * z[0])     # its det
+    if np.abs(R @ R.T - ONE).max() > 1e-9 or turned < 0.0 or last != [0.0, 0.0, 0.0, 1.0]:
         raise ModelError(f"{what} is no pose; expected a rotation, a position and the last row 0 0 0 1")
     return T
 
@@ -129,8 +142,7 @@ class Link(ReadOnly):
     collisions: tuple[Geometry, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name or not isinstance(self.name, str):
-            raise ModelError(f"a link is named {self.name!r}; expected a text")
+        named("link", self.name)
         if isinstance(self.inertia, np.ndarray) and self.inertia.dtype.hasobject:       # traced: a parameter of a simulation
             return
         G = frozen(self.inertia, (6, 6), f"link '{self.name}': inertia")
@@ -190,8 +202,7 @@ class Joint(ReadOnly):
 
     def __post_init__(self) -> None:
         here = f"joint '{self.name}'"
-        if not self.name or not isinstance(self.name, str):
-            raise ModelError(f"a joint is named {self.name!r}; expected a text")
+        named("joint", self.name)
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ModelError(f"{here}: kind is {self.kind!r}{nearest(str(self.kind), KINDS)}; expected one of {', '.join(KINDS)}")
         object.__setattr__(self, "placement", frozen_pose(self.placement, f"{here}: placement"))
@@ -209,8 +220,11 @@ class Joint(ReadOnly):
         for which, kind in (("limits", Limits), ("mimic", Mimic | None)):
             if not isinstance(getattr(self, which), kind):
                 raise ModelError(f"{here}: {which} is {getattr(self, which)!r}; expected {which.capitalize()}(...)")
-        if np.isnan([getattr(self.limits, f.name) for f in fields(Limits)]).any():
-            raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
+        for which, x in vars(self.limits).items():
+            if type(x) is not float and (isinstance(x, bool) or not isinstance(x, (float, int, np.floating, np.integer))):
+                raise ModelError(f"{here}: {which} of its limits is {shown(x)}; expected a number, infinite where there is no limit")
+            if x != x:
+                raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
         if (low := self.limits.lower) > (high := self.limits.upper):
             raise ModelError(f"{here}: the lower limit {low:g} exceeds the upper one, {high:g}; expected a range")
         if self.mimic is not None and self.type.nv > 1:

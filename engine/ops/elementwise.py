@@ -179,6 +179,8 @@ def array(rows: Any) -> np.ndarray:
     while isinstance(flat[0], (list, tuple)):
         shape.append(len(flat[0]))
         flat = [x for row in flat for x in row]
+    if all(type(x) is np.float64 or type(x) is float for x in flat):
+        return np.array(flat).reshape(shape)
     scalars = [np.asarray(x) for x in flat]
     if not any(x.ndim for x in scalars):
         return np.array([x[()] for x in scalars]).reshape(shape)

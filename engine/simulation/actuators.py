@@ -1,5 +1,6 @@
 """Actuators: commands of a controller become forces, with the limits that real ones have.
 
+What is more than they have is clipped, without a warning: it is what real ones do. The signal ``saturated`` of each says when.
 An actuator is a :class:`~engine.simulation.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so
 that its torque counts in a trajectory's ``tau`` and its rotor in the model's armature."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.checks import nearest, shown
-from engine.simulation.component import NotFinite, SimulationError
+from engine.simulation.component import Interrupted, NotFinite, SimulationError
 from engine.simulation.controller import Controller
 from engine.simulation.layout import Layout
 from engine.simulation.plant import Plant
@@ -61,6 +61,10 @@ class Asked(Process):
             except SimulationError as error:
                 error.records = found
                 raise
+            except KeyboardInterrupt as error:
+                stop = Interrupted(f"{self.controller.called.name} was interrupted at t = {t0 + k * dt:.6g} s")
+                stop.records = found
+                raise stop from error
             return np.concatenate(found, axis=-2)
 
         return records

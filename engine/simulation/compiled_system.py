@@ -16,14 +16,14 @@ from engine.compiler import autodiff
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Shape, calling, name_of, pure, trace
 from engine.dynamics.momentum_conservation import defect
-from engine.integrate import FreeBody, Mechanical, Method, Solution, System, method_named, settled_step, solve
+from engine.integrate import FreeBody, Mechanical, Method, Solution, SolutionError, System, method_named, settled_step, solve
 from engine.model import StateError
 from engine.progress import progress_bar
-from engine.rigid_body import ControlSystem, LieState, RigidBody, RigidBodyState
+from engine.rigid_body import BodyError, ControlSystem, LieState, RigidBody, RigidBodyState
 from engine.rigid_body.momentum import NOTES, PLAIN
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import SimulationError, SimulationWarning, named
+from engine.simulation.component import Interrupted, NotFinite, SimulationError, SimulationWarning, named
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
 from engine.simulation.doubts import Doubts
 from engine.simulation.function import Function, compiled_attempt, units
@@ -290,9 +290,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         none, failures = np.zeros(0), Failures()
 
         def ended(stop: Diverged, blamed: bool = True) -> str:
-            own = getattr(self.system, "controller", None) if controller is None else controller
-            seen = self._controlled(watch(name_of(own), own) if own else None)
-            plain, _ = self._process(watched(self.system), seen, method, compiled=False)
+            plain, _ = self._process(watched(self.system), self._watched(controller), method, compiled=False)
             turns = (slice(7, 10),) if isinstance(self.system, RigidBody) else ()
             found = blame(process, plain, stop) if blamed else None
             return f"{self.system.name}: {sentence(stop, dt, method, turns, lambda record: 'the state', found)}"
@@ -303,7 +301,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
         except Diverged as stop:
             text = ended(stop)
             raise SimulationError(text, self._trajectory(stop.data, process, method, dt, text)) from None
-        except SimulationError as error:
+        except (SimulationError, Interrupted) as error:
             if error.records:
                 error.trajectory, error.records = self._trajectory(np.concatenate(error.records), process, method, dt, str(error)), []
             raise
@@ -327,8 +325,35 @@ class CompiledSystem(Fixed, Generic[Motion]):
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): an adaptive run takes one state")
         method, system, there, back = integrated(self._checked, self._controlled(controller), method)
         convert = Function(back, ["y"], [(system.space.nq,)], f"{self.system.name}.state")
-        return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), checked_duration(duration),
-                     checked_tolerance(tolerance), functools.partial(alone, convert), events, checked_max_step(max_step))  # fmt: skip
+        duration, tolerance = checked_duration(duration), checked_tolerance(tolerance)
+        try:
+            return solve(compiled_attempt(method, traced_once(system)), method.order, there(x0), duration, tolerance,
+                         functools.partial(alone, convert), events, checked_max_step(max_step))  # fmt: skip
+        except SolutionError as error:
+            if error.solution is not None and (why := self._ahead(controller, error.solution, duration)):
+                raise SolutionError(f"{self.system.name}: no step is small enough at t = {error.solution.t[-1]:.6g} s: {why}",
+                                    error.solution) from None  # fmt: skip
+            raise
+
+    def _ahead(self, controller: Callable[..., Any] | None, found: Solution, duration: float) -> str:
+        """Return what one of the user's functions does a little later than a solution's end, at its last state; "" where it is nothing."""
+        control, t, (x,) = self._watched(controller), found.t[-1], found.parts(found.y[-1])
+        for ahead in np.geomspace(1e-13, 1e-6, 8) * duration:
+            try:
+                with np.errstate(all="ignore"):
+                    watched(self.system).rate(x, control(x, t + ahead), t + ahead)
+            except NotFinite as error:
+                return error.text
+            except BodyError as error:
+                return str(error)
+            except Exception:                                                  # by the user's code, on floats
+                break
+        return ""
+
+    def _watched(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
+        """Return the controller u(x, t), the system's own, or none, that raises NotFinite where it returns what is not finite."""
+        own = getattr(self.system, "controller", None) if controller is None else controller
+        return self._controlled(watch(name_of(own), own) if own else None)
 
     def _controlled(self, controller: Callable[..., Any] | None) -> Callable[..., Any]:
         """Return the controller u(x, t), the system's own, or none, checked where it is called."""

@@ -31,8 +31,22 @@ class SimulationError(EngineError):
         self.steps = -1                 # that had been done at the last of them; −1 where it is not on the grid
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a function in plain Python ran; it holds what a SimulationError does."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.trajectory: Any = None
+        self.records: list[Array] = []
+        self.steps = -1
+
+
 class SimulationWarning(EngineWarning):
     """A simulation goes on, or went on, in a way that is hardly what was meant."""
+
+
+class NotClosed(SimulationError):
+    """Raised on floats where a constraint cannot be kept closed."""
 
 
 class NotFinite(SimulationError):

@@ -28,7 +28,7 @@ from engine.constraints import (
 from engine.dynamics.gripped_momentum import Join
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
+from engine.simulation.component import Component, Context, Effect, NotClosed, SimulationError, SimulationWarning
 
 Array = np.ndarray
 #: m and rad: a start that is open by more is refused, one that is open by more than the second, or moves by more, relative to 1 + |v|,
@@ -124,8 +124,8 @@ class Constraints:
         """Return q and v on the constraints; NaN where they cannot be kept closed, and on floats an error."""
         q_on, v_on, closed = projected(model, self.loops, q, v, memories)
         if q_on.dtype != object and v_on.dtype != object and not closed and np.isfinite(q).all():
-            raise SimulationError(f"{farthest(self.loops, q_on)[0]} cannot be kept closed; expected a smaller dt, gentler forces, or "
-                                  "lengths that close in every configuration that is reached")  # fmt: skip
+            raise NotClosed(f"{farthest(self.loops, q_on)[0]} cannot be kept closed; expected a smaller dt, gentler forces, or lengths "
+                            "that close in every configuration that is reached (a chain that is stretched out has no other)")  # fmt: skip
         return q_on, ops.where(closed, 1.0, np.nan) * v_on
 
     def struck(self, model: Model, q: Array, v: Array, before: Mapping[str, Array], now: Mapping[str, Array]) -> Array:

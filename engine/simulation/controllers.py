@@ -214,9 +214,9 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
 
     Parameters
     ----------
-    target : unit quaternion (4); or a function of t, or of t, q, v, that returns one, whose rates are derived: of one of the state along
-        the motion in which nothing accelerates, which is right for a line to a centre of gravity; or that returns (quaternion, ω, ω̇), the
-        rates in the target's own axes
+    target : unit quaternion (4), base → world, however the base's joint is placed; or a function of t, or of t, q, v, that returns one,
+        whose rates are derived: of one of the state along the motion in which nothing accelerates, which is right for a line to a centre
+        of gravity; or that returns (quaternion, ω, ω̇), the rates in the target's own axes
     also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
         such as :func:`computed_torque`
     """
@@ -227,11 +227,14 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     shares, wanted = shared(actuator), attitude_target("attitude_control", model, target)
     turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None
     asks = inspect.signature(also or (lambda t, q, v: None))
+    R = own.model.bodies[0].placement[:3, :3]
+    placed, upright = quaternion.from_matrix(R), np.array_equal(R, np.eye(3))
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
         q_d, rates = wanted(t, q, v)
         q_own, v_own = q[own.q], v[own.v]
-        q_e, w, M = quaternion.product(quaternion.conjugate(q_own[:4]), q_d), v_own[:3], dynamics.crba(own.model, q_own)
+        attitude = q_own[:4] if upright else quaternion.product(placed, q_own[:4])
+        q_e, w, M = quaternion.product(quaternion.conjugate(attitude), q_d), v_own[:3], dynamics.crba(own.model, q_own)
         e = quaternion.log(q_e)
         if rates is None:
             moment = M[:3, :3] @ (bandwidth**2 * e - 2.0 * damping * bandwidth * w)

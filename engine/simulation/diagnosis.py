@@ -14,7 +14,7 @@ from engine.checks import warn
 from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import WILD, NotFinite, SimulationWarning
+from engine.simulation.component import WILD, NotClosed, NotFinite, SimulationWarning
 from engine.simulation.culprit import Watched
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
@@ -151,7 +151,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 last = y
     except NotFinite as found:
         text = "" if found.wild else found.text
-    except (BodyError, Unsolved) as found:
+    except (BodyError, NotClosed, Unsolved) as found:
         text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass

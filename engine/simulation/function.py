@@ -37,7 +37,7 @@ class Function(Gufunc):
         return "the result is not finite; expected a state at which the system's functions are"
 
     def _not_finite(self, *args: Any) -> Any:
-        *given, result = args
+        *given, result = (*map(np.asarray, args[:-1]), args[-1])
         for name, x in zip(self.arguments, given, strict=True):
             if len(bad := np.argwhere(~np.isfinite(x))):
                 where = tuple(int(i) for i in bad[0])

@@ -15,7 +15,7 @@ from engine.compiler import machine
 from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
 from engine.compiler.trace import Program, trace
 from engine.model import StateError
-from engine.simulation.component import SimulationError
+from engine.simulation.component import Interrupted, SimulationError
 from engine.simulation.layout import Layout
 from engine.simulation.rounding import require_usual
 
@@ -115,16 +115,16 @@ class Process:
         """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
 
         In a batch a rollout that is not finite any more is NaN from there on, and noted among the ``failures``; nothing of it is computed
-        in later calls, and all others are the same bits as without it. A SimulationError holds the records before it (``records``).
+        in later calls, and all others are the same bits as without it. A SimulationError, or Interrupted, holds the records before it.
         """
         batch = x.shape[:-1]
         on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
-        ended = None
+        ended: SimulationError | Interrupted | None = None
         all_of_it = on.all() or (self.together and on.any())
         own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
         try:
             new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
-        except SimulationError as error:
+        except (SimulationError, Interrupted) as error:
             ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
         if not all_of_it:
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
@@ -171,6 +171,10 @@ class Process:
             stop = SimulationError(f"{what}, in the step from t = {t0 + k * dt:.6g} s{self.where(x)}")
             stop.records = [np.array(records)] if records else []
             raise stop from error
+        except KeyboardInterrupt as error:
+            cut = Interrupted(f"interrupted in the step from t = {t0 + k * dt:.6g} s")
+            cut.records = [np.array(records)] if records else []
+            raise cut from error
         return np.array(records)
 
     def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0,
@@ -198,7 +202,7 @@ class Process:
             part = counts(i, j)
             try:
                 new = self.advance(part, 0.0, float(done), dt, p, x, failures)
-            except SimulationError as error:
+            except (SimulationError, Interrupted) as error:
                 if error.records:
                     error.steps = done + int(part[: error.records[0].shape[-2]].sum())
                 raise
@@ -221,7 +225,7 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
     except Diverged as stop:
         stop.data = np.concatenate([*found, stop.data], axis=-2)
         raise
-    except SimulationError as error:
+    except (SimulationError, Interrupted) as error:
         error.records = [*found, *error.records]
         raise
     return np.concatenate(found, axis=-2)

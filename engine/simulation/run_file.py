@@ -17,7 +17,7 @@ import numpy as np
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
-from engine.simulation.component import SimulationError
+from engine.simulation.component import Interrupted, SimulationError
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
@@ -113,7 +113,7 @@ def require_same(step: Step, path: Path, known: Mapping[str, Any]) -> None:
             raise SimulationError(f"'{path}' holds no '{name}' of a run; expected a recording of run(out=…)")
     nominal = step.plant.parameters.join(step.plant.values)
     own = header(step, nominal, known["duration"], int(known["record_every"]))
-    plain = "the actions of its events" if step.compiled else "compiled=False"
+    plain = "laws with python=True, the actions of events" if step.compiled else "compiled=False"
     others = {"model_hash": "another model", "program": "other functions, forces or actuators",
               "functions": f"other functions in plain Python ({plain}): other code, constants, defaults, enclosed values or globals; or by "
                            f"another Python than {known.get('python')}"}  # fmt: skip
@@ -188,6 +188,10 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
             write([*held, *error.records], error.steps, error.steps < 0)       # on the grid it is gone on with like one that was killed
             end(failed(step, failures, x.shape[:-1]), str(error))
             raise SimulationError(f"{error} (recorded until then in '{path}')") from error
+        except Interrupted as stop:
+            if stop.steps >= 0:                                                # else it is gone on with from the block before
+                write([*held, *stop.records], stop.steps, False)
+            raise
     warn_of(failures, why, f"'{step.plant.model.name}'")
     doubts.warn()
     return path

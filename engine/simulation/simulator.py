@@ -26,7 +26,7 @@ from engine.progress import progress_bar
 from engine.simulation.actuators import Drive
 from engine.simulation.assembly import assembled, require_acting, with_rotors
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
-from engine.simulation.component import Component, SimulationError, SimulationWarning
+from engine.simulation.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
 from engine.simulation.controller import Controller
@@ -307,7 +307,7 @@ class Simulator(Fixed):
         ------
         StateError : the initial state is not what it should be
         SimulationError : the state of a single rollout stopped being finite (names time and joint), or plain Python raised; its
-            ``trajectory`` holds the states before, or ``out`` does
+            ``trajectory`` holds the states before, or ``out`` does, as of KeyboardInterrupt where Ctrl-C comes while plain Python runs
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
@@ -325,7 +325,7 @@ class Simulator(Fixed):
         except Diverged as stop:
             text = ended(self._step, stop)
             raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
-        except SimulationError as error:
+        except (SimulationError, Interrupted) as error:
             if error.records:
                 found, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
                 error.trajectory = dataclasses.replace(found, reason=failed_as_a_whole(self._step, failures, x.shape[:-1], str(error)))
@@ -340,10 +340,10 @@ class Simulator(Fixed):
     def resume(self, path: str | Path, duration: float | None = None, progress: bool = False) -> Path:
         """Go on with a run that was recorded by ``run(..., out=path)`` and interrupted: to the bit as if it had not been.
 
-        What is compiled is known by its program. What runs as plain Python, the actions of events, and every function where
-        ``compiled=False``, is known by a fingerprint, taken when the simulator is made: of its code and constants, its defaults, the values
-        that it encloses, and the globals that it names (:func:`engine.simulation.surroundings.fingerprint` says more). What such a function
-        remembers by itself, or reads from elsewhere, is not recorded.
+        What is compiled is known by its program. What runs as plain Python (laws with ``python=True``, the actions of events, and every
+        function where ``compiled=False``) is known by a fingerprint, taken when the simulator is made: of its code and constants, defaults,
+        the values that it encloses, and the globals that it names (:func:`engine.simulation.surroundings.fingerprint` says more). What such
+        a function remembers by itself, or reads from elsewhere, is not recorded.
 
         Parameters
         ----------

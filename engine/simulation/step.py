@@ -37,7 +37,7 @@ class Step:
     Attributes
     ----------
     layout : of the whole state x: q, v, the components' states and memories, and the events' memory
-    functions : a fingerprint of what runs as plain Python: the actions of events, and all functions where they are not compiled
+    functions : a fingerprint of what runs as plain Python: a law with python=True and the actions of events, or all functions uncompiled
     """
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:

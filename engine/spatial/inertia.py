@@ -8,6 +8,7 @@ consistent inertial parameters*, IROS 2016 (the triangle inequality).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -244,8 +245,14 @@ def axis_of(R: Array) -> int | None:
 
 def mirrored(A: Array) -> Array:
     """Return the symmetric matrix with A's upper triangle."""
-    k = np.arange(len(A))
-    return A[np.minimum.outer(k, k), np.maximum.outer(k, k)]
+    return A[upper(len(A))]
+
+
+@functools.cache
+def upper(n: int) -> tuple[Array, Array]:
+    """Return of each entry of a symmetric matrix (n, n) the row and the column in its upper triangle."""
+    k = np.arange(n)
+    return np.minimum.outer(k, k), np.maximum.outer(k, k)
 
 
 def is_rigid(G: Array) -> bool:

@@ -20,6 +20,11 @@ Array = np.ndarray
 def pose(R: ArrayLike, p: ArrayLike) -> Array:
     """Return T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
     R, p = shaped("R", R, 3, 3), shaped("p", p, 3)
+    if R.dtype == p.dtype == float and (R.ndim, p.ndim) == (2, 1):             # the same numbers at once: files have many poses
+        T = np.empty((4, 4))
+        T[:3, :3], T[:3, 3], T[3] = R, p, 0.0 * p[0]
+        T[3, 3] += 1.0
+        return T
     o = 0.0 * p[..., 0]
     rows = [[*(R[..., i, j] for j in range(3)), p[..., i]] for i in range(3)]
     return ops.array([*rows, [o, o, o, o + 1.0]])

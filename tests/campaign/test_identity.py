@@ -162,6 +162,29 @@ def test_two_that_begin_at_the_same_moment(tmp_path, monkeypatch):
     assert load_campaign(tmp_path / "runs").dataset.attrs["seed"] == 8
 
 
+@pytest.mark.parametrize("then", ["another", "deleted", "edited"])
+def test_who_lost_its_place_is_not_told_that_running_again_goes_on(tmp_path, monkeypatch, then):
+    runs, write = tmp_path / "runs", Folder._write
+
+    def losing(self, k, arrays, said):
+        monkeypatch.setattr(Folder, "_write", write)
+        text = (runs / "campaign.json").read_text()
+        shutil.rmtree(runs)
+        if then == "another":
+            campaign(20, seed=8).run(runs)
+        elif then == "edited":
+            runs.mkdir()
+            (runs / "campaign.json").write_text(text.replace('"seed": 7', '"seed": 8'))
+        write(self, k, arrays, said)
+
+    monkeypatch.setattr(Folder, "_write", losing)
+    with pytest.raises((CampaignError, engine.StorageError)) as error:
+        campaign(20).run(runs)
+    assert "running it again" not in str(error.value) and str(error.value).endswith(
+        {"edited": CHANGED}.get(then, "while this one ran; expected a folder of its own")
+    )
+
+
 SCRIPT = """
 import multiprocessing, sys
 from concurrent.futures import ProcessPoolExecutor

@@ -62,6 +62,8 @@ def test_a_grid_and_stop(file, capsys):
 
 @pytest.mark.parametrize("old, new, text", [
     ("runs = 40", "rums = 40", "says 'rums' (did you mean 'runs'?)"),
+    ("runs = 40", 'runs = 40\nout = "there"', "which the command line says; expected engine campaign scatter.toml --out 'there'"),
+    ("runs = 40", "runs = 40\nworkers = 2", "says 'workers', which the command line says; expected engine campaign"),
     ("runs = 40", 'runs = "40"', "runs is '40'; expected a whole number"),
     ("runs = 40", "runs = true", "runs is True; expected a whole number"),
     ("runs = 40", "runs = ", "is no TOML"),

@@ -4,6 +4,7 @@ import copy
 import functools
 import gc
 import inspect
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -21,7 +22,7 @@ import pytest
 import engine
 from engine import ops
 from engine.compiler import trace
-from engine.compiler.gufunc import Gufunc
+from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc
 from tests.compiler.programs import bits
 
 
@@ -672,3 +673,42 @@ def test_many_rows_and_columns(order):
             a, b = g(x, y)
             np.testing.assert_array_equal(a, 2 * x[:, ::-1])
             np.testing.assert_array_equal(b, x + y)
+
+
+NUMBERS = [0.1, -0.0, 2, -7, 2**53 + 1, 2**62 + 1, -(2**63), np.float64(0.3), np.array(0.7)]
+
+
+@pytest.mark.parametrize("size", [3, 10_000])
+def test_numbers_go_straight_to_machine_code_where_numbers_are_asked_for(monkeypatch, size):
+    """To the same bits as by NumPy's conversion; of the sizes, one takes its memory from the heap."""
+    scaled = gufunc(lambda a, x, b: (a * x + b, a / (2.0 + b)), "(),(n),()->(n),()", n=size)
+    x = np.linspace(0.1, 1.0, size)
+    expected = [scaled._general(np.float64(a), x, np.float64(b)) for a, b in itertools.product(NUMBERS, NUMBERS)]
+    asked, general = [], Gufunc._general
+    monkeypatch.setattr(Gufunc, "_general", lambda self, *args, **kwargs: asked.append(args) or general(self, *args, **kwargs))
+    direct = gufunc(lambda a, x, b: (a * x + b, a / (2.0 + b)), "(),(n),()->(n),()", n=size)
+    direct(1.0, x, 1.0)                                                        # the first call is Python's
+    asked.clear()
+    found = [direct(a, x, b) for a, b in itertools.product(NUMBERS, NUMBERS)]
+    assert not asked
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1] == other[1] and type(one[1]) is np.float64
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (2**70, "a holds object; expected real numbers"), (None, "a holds object; expected real"), ("3", "a holds <U1; expected real"),
+    (1j, "a holds complex128; expected real"),
+])  # fmt: skip
+def test_what_is_no_number_of_the_machine_is_refused_as_ever(given, said):
+    f = gufunc(lambda a, x: a * x, "(),(n)->(n)", n=2)
+    with pytest.raises(ArgumentError, match=said):
+        f(given, np.ones(2))
+
+
+def test_other_numbers_are_taken_too():
+    f = gufunc(lambda a, x: a * x, "(),(n)->(n)", n=2)
+    assert [f(a, np.ones(2))[0] for a in (True, np.float32(0.5), np.int8(3), 2**63, np.array([2.0])[0])] == [1.0, 0.5, 3.0, 2.0**63, 2.0]
+    assert f(np.array([1.0, 2.0]), np.ones(2)).shape == (2, 2)
+    with pytest.warns(RuntimeWarning, match="returned NaN or infinity"):
+        assert np.isnan(f(float("nan"), np.ones(2))).all()

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import RobotFileWarning, combine, load, save_mjcf
+from engine import Builder, RobotFileWarning, check, combine, load, save_mjcf
 from engine.checks import EngineWarning
 from engine.io import RobotFileError
 from engine.model import Described, Keyframe, Part
+from engine.spatial import inertia
 from tests.io.described import ROUNDING, differences, plain
 from tests.io.mjcf_peer import Pair
 from tests.io.test_mjcf_robots import OF_MESHES, ROBOTS, called, folders
@@ -249,3 +250,32 @@ def test_what_mjcf_cannot_say_is_named(named, expected, tmp_path):
     file, lost = saved(described(**named), tmp_path / "r.xml")
     assert expected in lost and lost.endswith("which is not written")
     read(file)
+
+
+@pytest.mark.parametrize("tree", ["root", "leaf", "fixed"])
+def test_what_is_called_as_the_world_is_and_hangs_on_a_joint_is_refused(tree, tmp_path):
+    """MJCF's world is a body of that name, so that a floating root or a leaf would be lost in it."""
+    links = Builder("two")
+    for name in ("base", "world") if tree != "root" else ("world",):
+        links.add_link(name, inertia=inertia.sphere(1.0, 0.1))
+    if tree != "root":
+        links.add_joint("j", "revolute" if tree == "leaf" else "fixed", "base", "world")
+    with pytest.raises(RobotFileError, match=r"link 'world' hangs on a joint, and MJCF's body of that name .*; expected it with another"):
+        save_mjcf(links.model(floating_base=tree == "root"), tmp_path / "r.xml")
+    assert not (tmp_path / "r.xml").exists()
+
+
+def test_the_inertia_of_the_world_is_named_as_left_out(tmp_path):
+    links = Builder("stand")
+    links.add_link("world", inertia=inertia.sphere(1.0, 0.1))
+    links.add_link("bob", inertia=inertia.sphere(1.0, 0.1))
+    links.add_joint("j", "revolute", "world", "bob")
+    assert "leaves out the inertia of link 'world', which" in saved(links.model(), tmp_path / "r.xml")[1]
+
+
+@pytest.mark.parametrize(("geom", "left_out"), [('contype="0" conaffinity="0"', True), ("", False)])
+@pytest.mark.parametrize(("body", "free"), [("<freejoint/>", True), ("", False)])
+def test_a_plane_that_nothing_touches_is_noted(geom, left_out, body, free):
+    text = f'<mujoco><worldbody><geom name="f" type="plane" size="1 1 1" {geom}/><body>{body}<geom size="0.1"/></body></worldbody></mujoco>'
+    said = [str(f) for f in check(text).findings]
+    assert any("nothing touches the plane, and it is left out" in line for line in said) == (left_out or not free)

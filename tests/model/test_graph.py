@@ -222,6 +222,23 @@ def test_what_is_grafted_begins_neutral():
     assert Model.from_graph(nobody.graph).described is None
 
 
+@pytest.mark.parametrize("kind", ["floating", "fixed"])
+def test_what_is_grafted_on_a_file_that_describes_contacts_is_said_to_touch_nothing(kind):
+    model = load(SEVERAL)
+    graph = nx.DiGraph(model.graph)
+    graph.add_node("ball", link=Link("ball", inertia.sphere(1.0, 0.1), collisions=(engine.Geometry("sphere", (0.1,)),)))
+    graph.add_node("dot", link=Link("dot"))
+    graph.add_edge("tip", "dot", joint=Joint("at", "fixed", "tip", "dot"))
+    graph.add_edge(model.links[0].name, "ball", joint=Joint("thrown", kind, model.links[0].name, "ball"))
+    with pytest.warns(engine.EngineWarning) as told:
+        made = Model.from_graph(graph)
+    assert [str(w.message) for w in told] == [
+        "the contacts that the file of 'several' describes are of its own links; what was added touches nothing: 'ball'; expected "
+        "contacts=engine.Contacts(...) where it should"
+    ]
+    assert made.described.contacts.values == model.described.contacts.values
+
+
 def test_of_two_files_one_is_expected():
     graph = nx.compose(load(SEVERAL).graph, load("<mujoco><worldbody><body name='b'><geom size='1'/></body></worldbody></mujoco>").graph)
     with pytest.raises(ModelError, match="the graph holds what 2 files describe of their robots; expected one"):
@@ -244,6 +261,8 @@ def changed(node: str = "palm", **data: object) -> nx.DiGraph:
     (changed(joint=Joint("left", "floating", "", "palm")), "joint 'left' is there twice, once of the root 'palm'"),
     (gripper().graph.reverse(), "joint 'left' says it joins 'palm' to 'left finger', its edge 'left finger' to 'palm'; expected the same"),
     (nx.relabel_nodes(gripper().graph, {"palm": 3}), "a node is named 3; expected a text"),
+    (nx.relabel_nodes(gripper().graph, {"palm": ""}), "a node is named ''; expected a text"),
+    (nx.relabel_nodes(gripper().graph, {"palm": "\x00"}), "a link is named '\\x00'; expected a text without control characters"),
     (nx.union(gripper().graph, gripper().graph, rename=("a/", "b/")), "joint 'left' is there twice; expected unique names"),
     (nx.union(gripper().graph, flyer(1, 1.0).graph), "has 2 roots"),
 ])  # fmt: skip
@@ -251,6 +270,30 @@ def test_what_is_no_robot_is_told(graph, words):
     with pytest.raises(ModelError) as caught:
         Model.from_graph(graph)
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("where", "data", "words"), [
+    ("edge", {"armatur": 0.3}, "the edge from 'palm' to 'left finger' holds 'armatur' (did you mean 'armature'?): it is not read"),
+    ("edge", {"damping": 0.3}, "the edge from 'palm' to 'left finger' holds 'damping': it is not read; expected"),
+    ("edge", {"dampng": 0.3, "weight": 2.0}, "the edge from 'palm' to 'left finger' holds 'dampng' (did you mean 'damping'?): it is not"),
+    ("node", {"lnk": 3}, "node 'palm' holds 'lnk' (did you mean 'link'?): it is not read"),
+    ("node", {"inertia": np.eye(6)}, "node 'palm' holds 'inertia': it is not read"),
+    ("graph", {"nam": "hand"}, "the graph holds 'nam' (did you mean 'name'?): it is not read"),
+])  # fmt: skip
+def test_data_that_looks_as_if_it_were_read_is_named(where, data, words):
+    graph = gripper().graph.copy()
+    {"edge": graph.edges["palm", "left finger"], "node": graph.nodes["palm"], "graph": graph.graph}[where].update(data)
+    with pytest.warns(engine.EngineWarning) as told:
+        Model.from_graph(graph)
+    assert len(told) == 1 and str(told[0].message).startswith(words)
+
+
+def test_data_of_ones_own_is_ones_own():
+    graph = gripper().graph.copy()
+    graph.nodes["palm"].update(color="red", mass=1.0, label=2)
+    graph.edges["palm", "left finger"].update(weight=2.0, length=1.0, capacity=3)
+    graph.graph["made"] = "here"
+    Model.from_graph(graph)
 
 
 @pytest.mark.parametrize(("given", "words"), [

@@ -172,6 +172,10 @@ def joint_with(**named):
     ({"armature": np.nan}, "armature is nan; expected a finite number, zero or more"),
     ({"armature": "heavy"}, "armature is 'heavy'; expected a finite number, zero or more"),
     ({"limits": Limits(np.nan, 1.0)}, "limits hold NaN"),
+    ({"limits": Limits("a", 1.0)}, "lower of its limits is 'a'; expected a number, infinite where there is no limit"),
+    ({"limits": Limits(-1.0, 1.0, jerk=None)}, "jerk of its limits is None; expected a number"),
+    ({"limits": Limits(-1.0, 1.0, effort=True)}, "effort of its limits is True; expected a number"),
+    ({"name": "a\x00b"}, "a joint is named 'a\\x00b'; expected a text without control characters"),
     ({"limits": (-1, 1)}, "limits is (-1, 1); expected Limits(...)"),
     ({"limits": None}, "limits is None; expected Limits(...)"),
     ({"mimic": "wrist"}, "mimic is 'wrist'; expected Mimic(...)"),
@@ -230,4 +234,7 @@ def test_builder_says_what_it_cannot_take():
         (("knuckle", "hinge", "hand", "thumb"), "joint 'knuckle': kind is 'hinge'"),
     ):
         told(words, builder.add_joint, *joint)
+    for which in ("velocity", "effort", "acceleration", "deceleration", "jerk"):
+        told(f"joint 'knuckle': the {which} limit is -1; expected zero or more", builder.add_joint, "knuckle", "revolute", "hand", "thumb",
+             limits=Limits(**{which: -1.0}))  # fmt: skip
     assert (set(builder.graph), builder.graph.number_of_edges()) == ({"base", "hand", "thumb"}, 1)    # what failed left nothing

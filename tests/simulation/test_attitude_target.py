@@ -11,7 +11,7 @@ from engine.simulation.actuators import ReactionWheels
 from engine.simulation.attitude_target import attitude_target, motion
 from engine.simulation.controllers import attitude_control, momentum_dumping
 from engine.simulation.forces import CentralGravity
-from engine.spatial import inertia, quaternion, so3
+from engine.spatial import inertia, quaternion, se3, so3
 from tests.numeric import check_lives, derivative
 from tests.simulation.test_actuators import TILTED
 from tests.simulation.test_controllers import jets, oscillation
@@ -72,6 +72,24 @@ def test_a_moving_target_is_met_without_a_lag(target, actuator):
     trajectory = simulator.run(*on_target(model, target), 20.0, record_every=10)
     assert np.abs(off(trajectory, target)).max() < 1e-8 < 2 * ORBIT / BANDWIDTH
     assert not trajectory(f"{acts.name}.saturated").any()
+
+
+@pytest.mark.parametrize("target", [swinging, quaternion.exp(np.array([0.4, 0.1, -0.2]))])
+def test_a_joint_that_is_placed_at_an_angle_changes_nothing(target):
+    """The same satellite on a joint that is turned and shifted: its attitude in the world is that on a joint at the origin."""
+    placement, motions = se3.pose(so3.exp(np.array([0.3, -0.8, 1.1])), np.array([1.0, 2.0, 3.0])), []
+    for T in (np.eye(4), placement):
+        body = engine.Builder("satellite")
+        body.add_link("world")
+        body.add_link("bus", inertia=lopsided().links[0].inertia)
+        body.add_joint("free", "floating", "world", "bus", placement=T)
+        model, wheels = body.model(), ReactionWheels("bus", TILTED)
+        q = np.concatenate([quaternion.from_matrix(T[:3, :3].T), np.zeros(3)])
+        control = attitude_control(model, wheels, target, BANDWIDTH)
+        run = engine.Simulator(model, dt=0.02, gravity=NONE, actuators=[wheels], controller=control).run(q, np.zeros(6), 10.0, 50)
+        motions.append(np.array([dynamics.forward_kinematics(model, q)[1][:3, :3] for q in run.q]))
+    assert np.abs(motions[0][-1] - np.eye(3)).max() > 0.1
+    np.testing.assert_allclose(motions[1], motions[0], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("damping", [1.0, 0.5])

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import engine
 from engine import BodyError, SimulationError, StateError, TraceError, ops
 from engine.compiler.interp import interpret
-from engine.integrate import METHODS
+from engine.integrate import METHODS, SolutionError
 from engine.rigid_body import RigidBody, RigidBodyState
 from engine.simulation import compiled_system as module
 from engine.simulation.component import SimulationWarning
@@ -700,3 +700,38 @@ def test_a_variational_integrator_takes_a_constant_mass_and_inertia():
         for call in (lambda c=c: c.simulate(c.system.build_state(), 0.1, integrator="dqvi"), lambda c=c: c.discrete("dqvi")):
             with pytest.raises(BodyError, match="Satellite: a variational integrator takes a constant mass and inertia; expected another"):
                 call()
+
+
+class Emptied(RigidBody):
+    inertia, moments = np.eye(3), None
+
+    def mass(self, x, u, t):
+        return 1.0 - t
+
+    def forces(self, x, u, t):
+        return np.array([0.0, 0.0, 1.0])
+
+
+class Shrunk(Emptied):
+    mass = 1.0
+
+    def inertia(self, x, u, t):
+        return (1.0 - t) * np.eye(3)
+
+
+class Pole(Emptied):
+    mass = 1.0
+
+    def forces(self, x, u, t):
+        return np.array([0.0, 0.0, 1.0]) / (1.0 - t) ** 2
+
+
+@pytest.mark.parametrize(("body", "said"), [
+    (Emptied(), r"Emptied: no step is small enough at t = 1 s: Emptied\.mass returns -\S+ kg at t = 1 s"),
+    (Shrunk(), "Shrunk: no step is small enough at t = 1 s: Shrunk: inertia has an eigenvalue -.*; expected a positive definite"),
+    (Pole(), r"at t = \S+ s even a step of .*; expected a smoother motion"),
+])  # fmt: skip
+def test_steps_that_cannot_get_past_a_mass_of_zero_say_so(body, said):
+    with pytest.raises(SolutionError, match=f"^{said}") as caught:
+        engine.compile(body).solve(body.build_state(), 2.0)
+    assert caught.value.solution.t[-1] == pytest.approx(1.0, abs=1e-6)

@@ -350,3 +350,17 @@ def test_forces_beside_implicit_losses_are_those_beside_explicit_ones():
             simulator = engine.Simulator(b.model(), dt=1e-3, constraints=[rod], joint_dynamics=losses)
             found.append(simulator.run([-1.0, 0.6, -0.945], np.zeros(3), 0.2)("constraints.force")[5:, 0])
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=5e-3 * np.abs(found[0]).max())
+
+
+@pytest.mark.parametrize("links", [2, 3])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_chain_that_is_stretched_out_names_the_constraint_that_has_no_other_place(links, compiled):
+    """Along the chain J is zero, and no force there is finite: it must not be taken for closed where its angles have run away."""
+    bodies = "".join(f'<body pos="{0.0 if k == 0 else 1.0 / links} 0 0" name="b{k}"><joint axis="0 1 0"/>'
+                     f'<geom type="capsule" size="0.02" fromto="0 0 0 {1.0 / links} 0 0"/>' for k in range(links))  # fmt: skip
+    text = f"""<mujoco><worldbody>{bodies}{"</body>" * links}</worldbody>
+    <equality><connect body1="b{links - 1}" anchor="{1.0 / links} 0 0"/></equality></mujoco>"""
+    model = engine.load(text)
+    simulator = engine.simulator_of(model, contacts=None, compiled=compiled)
+    with pytest.raises(engine.SimulationError, match=rf"Ball of 'b{links - 1}' and 'world' cannot be kept closed; expected .* no other"):
+        simulator.run(model.initial(), np.zeros(links), 1.0)

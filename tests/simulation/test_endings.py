@@ -64,6 +64,57 @@ def test_all_records_before_a_law_raises_are_there(tmp_path, steps, every, compi
     same(again, whole)
 
 
+class Patient(Planner):
+    """A law during which somebody presses Ctrl-C."""
+
+    def __call__(self, t, q, v):
+        try:
+            return super().__call__(t, q, v)
+        except RuntimeError:
+            raise KeyboardInterrupt from None
+
+
+@pytest.mark.parametrize(("steps", "every"), [(4, 1), (20, 1), (24, 7), (1200, 1)])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_ctrl_c_in_a_law_loses_nothing(tmp_path, steps, every, compiled):
+    law, end = Patient(steps * 1e-3), steps * 1e-3 + 0.05
+    simulator = engine.Simulator(pendulum(), controller=Law(law, period=0.004, python=True), compiled=compiled)
+    law.broken = False
+    whole = simulator.run(*START, end, every)
+    law.broken = True
+    with pytest.raises(KeyboardInterrupt) as caught:
+        simulator.run(*START, end, every)
+    found = caught.value.trajectory
+    assert len(found) == -(-steps // every) and f"interrupted at t = {steps * 1e-3:g} s" in found.reason
+    np.testing.assert_array_equal(found.q, whole.q[: len(found)])
+    with pytest.raises(KeyboardInterrupt):
+        simulator.run(*START, end, every, out=tmp_path / "run.h5")
+    same(engine.load_trajectory(tmp_path / "run.h5"), found)
+    law.broken = False
+    same(engine.load_trajectory(simulator.resume(tmp_path / "run.h5")), whole)
+
+
+def pressed(t, q, v):
+    if t > 0.0105:
+        raise KeyboardInterrupt
+    return -q
+
+
+def test_ctrl_c_in_a_force_on_floats_loses_nothing():
+    with pytest.raises(KeyboardInterrupt) as caught:
+        engine.Simulator(pendulum(), controller=pressed, compiled=False).run(*START, 1.0)
+    assert caught.value.trajectory.t[-1] == pytest.approx(0.01, abs=1e-12)
+
+
+def test_a_law_that_was_mended_is_another(tmp_path):
+    _, simulator = planned(0.02)
+    with pytest.raises(engine.SimulationError, match="no plan"):
+        simulator.run(*START, 0.1, out=tmp_path / "run.h5")
+    other = engine.Simulator(pendulum(), controller=Law(lambda t, q, v: -q - v, period=0.004, python=True))
+    with pytest.raises(engine.SimulationError, match=r"in plain Python \(laws with python=True, the actions of events\): other code"):
+        other.resume(tmp_path / "run.h5")
+
+
 def test_a_law_that_raises_at_once_leaves_nothing(tmp_path):
     law, simulator = planned(0.0)
     with pytest.raises(engine.SimulationError, match="Planner raised RuntimeError at t = 0 s: no plan") as caught:

@@ -16,6 +16,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.collector import uncollected
 from engine.dynamics.crba import crba
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import TEXT
@@ -69,6 +70,7 @@ def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
     return model
 
 
+@uncollected()
 def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLike[str]]) -> tuple[Model, Notes]:
     """Return the model of a file, and all that is to be said of it."""
     document = Document(path, package_dirs)

@@ -63,6 +63,10 @@ class Touching:
         self.many = any(count > MOST_TOUCHING for count in counts)
         if not self.many:
             self.met = {pair: geoms for pair in self.meeting_links() if (geoms := self.meeting(pair))}
+        met = self.many or any(GROUND in pair for pair in self.met)
+        for plane, _ in tree.planes:
+            if not (met if plane is self.ground else plane.touches):
+                notes.note(plane.node, "nothing touches the plane, and it is left out: no link can be drawn with one")
 
     def drop(self) -> bool:
         """Take from links that touch something the geoms that may touch nothing, not even the ground there is; return whether any is."""

@@ -1,0 +1,19 @@
+"""Python's collector of garbage, at rest while much is made that stays."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Let Python's collector rest while many small things are made, nearly all to be kept: it would look through them again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
