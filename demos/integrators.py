@@ -27,8 +27,8 @@ G = np.diag([2.0, 2.5, 3.0, 4.0, 5.0, 6.0]) + 0.15 * L @ L.T
 TWIST = np.array([1.0, -0.8, 1.2, 0.6, -0.4, 0.8])
 #: one for each method, with a mark of its own where lines cross
 COLORS = dict(zip(METHODS, ("#1f77b4", "#e6550d", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#b8a800", "#000080",
-                            "#6b8e23", "#00e0a0", "#000000"), strict=True))  # fmt: skip
-MARKS = dict(zip(METHODS, "os^vDP*X<>phd", strict=True))
+                            "#6b8e23", "#00e0a0", "#000000", "#c49c94"), strict=True))  # fmt: skip
+MARKS = dict(zip(METHODS, "os^vDP*X<>phdH", strict=True))
 
 
 class Pushed(engine.RigidBody):

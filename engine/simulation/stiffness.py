@@ -38,7 +38,7 @@ PART = 0.2
 FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 4
-#: of the largest slope: as far as K and D may be from symmetric by rounding
+#: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
 NONE = np.zeros(0)
 
@@ -53,6 +53,8 @@ class Slopes(NamedTuple):
 
 class Stiffness:
     """The derivatives of some components' forces.
+
+    Beside constraints, and in what impulses meet, slopes that are not symmetric count by their diagonal.
 
     Parameters
     ----------
@@ -111,8 +113,8 @@ class Stiffness:
             q = x[:nq]
             K, D, rate = slopes(t, q, x[nq:])
             M = dynamics.crba(model, q)
-            if constraints is not None:
-                K, D = 0.5 * (K + K.T), 0.5 * (D + D.T)
+            if constraints is not None and not self.symmetric:
+                K, D = own_part(K), own_part(D)
             solve = self.solver(M + s * (D + s * K), None if constraints is None else constraints(q))
 
             def solved(r: Array, w: Any) -> Array:
@@ -138,14 +140,16 @@ class Stiffness:
 
     @property
     def entries(self) -> list[tuple[int, int]]:
-        """Where h (D + h K), made symmetric, is not zero by structure."""
+        """Where what impulses meet of h (D + h K) is not zero by structure."""
         n, own = len(self.moving), self.moving.tolist()
         there = self.there[:, :n] | self.there[:, n:-1]
+        there = there if self.symmetric else np.diag(np.diag(there))
         return [(own[a], own[b]) for a, b in np.argwhere(np.triu(there | there.T))]
 
     def resistance(self, h: Any, slopes: Slopes) -> Array:
-        """Return the entries of h (D + h K), made symmetric."""
-        R = h * (slopes.D + h * slopes.K)
+        """Return the entries of h (D + h K); where that is not symmetric, of what each velocity resists to itself."""
+        K, D = (slopes.K, slopes.D) if self.symmetric else (own_part(slopes.K), own_part(slopes.D))
+        R = h * (D + h * K)
         return ops.array([0.5 * (R[i, j] + R[j, i]) for i, j in self.entries])
 
     def met(self, M: Array, resistance: Array) -> Array:
@@ -155,6 +159,11 @@ class Stiffness:
             A[i, j] = A[i, j] + x
             A[j, i] = A[i, j]
         return A
+
+
+def own_part(X: Array) -> Array:
+    """Return the diagonal of slopes, as far as it resists: what a problem that is convex takes of those that are not symmetric."""
+    return np.diag(ops.array([ops.maximum(x, 0.0) if ops.there(x) else 0.0 for x in np.diag(X)]))
 
 
 def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,
@@ -183,7 +192,10 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
 
 def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
-    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``."""
+    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
+
+    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median.
+    """
     model, laws = plant.model, [c for c in plant.acting if hasattr(c, "called")]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
     asked = {c.name for c in laws if c.called.law.stiff}
@@ -198,26 +210,34 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     W = [np.linalg.pinv(dynamics.crba(model, q), hermitian=True)[np.ix_(moving, moving)] for q in states]
 
     def fastest(K: Array, D: Array) -> float:
-        return max(rate(w, k, d) for w, k, d in zip(W, K, D, strict=True))
+        rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
+        return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
-    all_K, all_D = K.sum(axis=1), D.sum(axis=1)
-    whole = fastest(all_K, all_D)
-    if not whole or (dt * whole <= RESOLVED and not forced and not asked):
+    all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
+    whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
+    if not found[..., :-1].any() or (dt * whole <= RESOLVED and not forced and not asked):
         return None
-    own = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for name, x in own.items() if name in asked or (x and (forced or dt * x > PART * RESOLVED)))
+    own = {name: forced * K[:, c].any() or forced * D[:, c].any() or dt * fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
+    stiff = frozenset(name for name, x in own.items() if name in asked or x > PART * RESOLVED)
     warn_of_fast(model, dt, moving, W, all_K, all_D)
     symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
     return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
+def constant(x: Array) -> bool:
+    """Return whether slopes (states, n, n) are the same in all states, but for rounding."""
+    return bool(np.abs(x - x[0]).max() <= SYMMETRIC * np.abs(x).max())
+
+
 def rate(W: Array, K: Array, D: Array) -> float:
-    """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s."""
+    """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s; zero where that grows about as fast: then it is nothing that returns to rest."""
     part = np.flatnonzero(K.any(axis=0) | K.any(axis=1) | D.any(axis=0) | D.any(axis=1))
     if not len(part):
         return 0.0
     of, n = np.ix_(part, part), len(part)
-    return float(np.abs(np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W[of] @ K[of], -W[of] @ D[of]]]))).max())
+    rates = np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W[of] @ K[of], -W[of] @ D[of]]]))
+    size = float(np.abs(rates).max())
+    return 0.0 if rates.real.max() > LIGHT * size else size
 
 
 def sample_states(model: Model) -> list[Array]:
@@ -269,9 +289,9 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
 
 
 def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
-    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast."""
+    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
     n = len(moving)
-    for w, k, d in zip(W, K, D, strict=True):
+    for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
         rates, shapes = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [-w @ k, -w @ d]]))
         size = np.abs(rates)
         grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
