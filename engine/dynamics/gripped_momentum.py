@@ -75,4 +75,5 @@ def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Arr
 def share_of(part: Whole, share: Any) -> Whole:
     """Return a body of which a share counts: 1, or 0 for none."""
     P = part.momentum
-    return part._replace(inertia=share * part.inertia, mass=share * part.mass, momentum=np.concatenate([share * P[:6], P[6:]]))
+    return part._replace(inertia=share * part.inertia, mass=share * part.mass, momentum=np.concatenate([share * P[:6], P[6:]]),
+                         turns=share * part.turns, shifts=share * part.shifts)  # fmt: skip

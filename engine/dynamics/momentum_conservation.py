@@ -158,16 +158,26 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
 def root_twist(R: Array, V: Array, whole: tuple[Any, ...], P: Array) -> tuple[Array, Array]:
     """Return the twist (6) of a tree's root at the attitude R that has the momentum P (9), and what that moved of V (6), as
     :func:`with_momentum` says; the ``whole`` tree is as :func:`composite` has it."""
-    I, c, m, l, f, (turns, shifts) = whole
+    I, c, m, l, f, _ = whole
     own, wanted = I @ V[:3], R.T @ P[:3] - l                                   # of the root's turn, about the centre of mass
-    swing = ops.cross(V[:3], c)
-    through, through_wanted = m * (V[3:] + swing), R.T @ P[3:6] - f
-    gyration = 0.5 * np.trace(I) / m                                           # the radius of gyration, squared
-    L, size = own @ own + turns + gyration * shifts, m * m * (V[3:] @ V[3:] + swing @ swing) + shifts
+    through, through_wanted = m * (V[3:] + ops.cross(V[:3], c)), R.T @ P[3:6] - f
+    (L, size), gyration = sizes(V, whole), radius_of_gyration(I, m)
     angular, linear = own - wanted, through - through_wanted
     moved = ops.array([slip(angular @ angular, L + gyration * size), L, slip(linear @ linear, size), size])
     w = ops.solve(I, wanted)
     return np.concatenate([w, through_wanted / m - ops.cross(w, c)]), moved
+
+
+def radius_of_gyration(I: Array, m: Any) -> Any:
+    """Return the radius of gyration, squared, m²."""
+    return 0.5 * np.trace(I) / m
+
+
+def sizes(V: Array, whole: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return L² and p², the sizes of what a tree's momenta are sums of (:func:`with_momentum`), whose root has the twist V (6)."""
+    I, c, m, _, _, (turns, shifts) = whole
+    own, swing = I @ V[:3], ops.cross(V[:3], c)
+    return own @ own + turns + radius_of_gyration(I, m) * shifts, m * m * (V[3:] @ V[3:] + swing @ swing) + shifts
 
 
 def noted(sums: Array, moved: Array) -> Array:
@@ -197,16 +207,17 @@ class Whole(NamedTuple):
     centre: Array
     mass: Any
     momentum: Array
-    turns: Any = 0.0
-    shifts: Any = 0.0
+    turns: Any
+    shifts: Any
 
 
 def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
     """Return several trees as one."""
     alone = []
     for part in parts:
-        P, (I, _, m) = central_momentum(model, part, q, v), composite(model, part, q, v)[:3]
-        alone.append(Whole(inertia.mirrored(inertia.rotated(root_pose(model, part, q)[0], I)), P[6:], m, P))
+        P, found = central_momentum(model, part, q, v), composite(model, part, q, v)
+        I = inertia.mirrored(inertia.rotated(root_pose(model, part, q)[0], found[0]))
+        alone.append(Whole(I, P[6:], found[2], P, *sizes(v[model.bodies[part[0]].v], found)))
     return united(alone)
 
 
@@ -215,11 +226,11 @@ def united(parts: list[Whole]) -> Whole:
     mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)
     centre = sum(part.mass * part.momentum[6:] for part in parts) / mass
     I, L, turns, shifts = np.zeros((3, 3)), np.zeros(3), 0.0, 0.0
-    for own, _, m, P, *_ in parts:
+    for own, _, m, P, turn, slide in parts:
         d = P[6:] - centre
         orbit = ops.cross(d, P[3:6])
         I = I + own + m * ((d @ d) * np.eye(3) - np.outer(d, d))
-        L, turns, shifts = L + P[:3] + orbit, turns + P[:3] @ P[:3] + orbit @ orbit, shifts + P[3:6] @ P[3:6]
+        L, turns, shifts = L + P[:3] + orbit, turns + turn + orbit @ orbit, shifts + slide
     return Whole(I, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
 
 
@@ -228,7 +239,8 @@ def motion_to(whole: Whole, P: Array) -> tuple[Array, Array, Array, Array]:
     (9), and what that moves (4), as :func:`with_momentum` says."""
     wrong = P - whole.momentum
     angular, linear, shift = wrong[:3], wrong[3:6], wrong[6:]
-    moved = ops.array([slip(angular @ angular, whole.turns), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
+    size = whole.turns + radius_of_gyration(whole.inertia, whole.mass) * whole.shifts
+    moved = ops.array([slip(angular @ angular, size), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
     return ops.solve(whole.inertia, angular), linear / whole.mass, shift, moved
 
 
