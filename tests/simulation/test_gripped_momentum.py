@@ -60,7 +60,7 @@ def test_each_tree_alone_keeps_its_momentum_while_a_grip_is_open(other, compiled
 
 
 def test_errors_are_relative_to_what_a_momentum_is_the_sum_of():
-    """An arm that swings on a body which is at rest with it as a whole: its momentum is zero, and its steps' errors are small all the same."""
+    """An arm that swings on a body which is at rest with it as a whole: its momentum is zero, and errors are small all the same."""
     model, q, v = three(names="ab")
     push = np.zeros(model.nv)
     push[model.v_slice("a/swing")] = 0.1
