@@ -26,10 +26,10 @@ from engine.compiler import vecmath
 
 
 def texts() -> bytes:
-    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports: cache, checks and ops."""
+    """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports."""
     here = Path(__file__).parent
     try:
-        files = [*here.iterdir(), *here.with_name("ops").iterdir(), here.with_name("cache.py"), here.with_name("checks.py")]
+        files = [*here.iterdir(), *here.with_name("ops").iterdir(), *(here.with_name(f"{n}.py") for n in ("cache", "checks", "collector"))]
         return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
     except OSError:  # in an archive, say: what this process keeps is found by no other
         return os.urandom(32)

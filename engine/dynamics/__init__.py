@@ -13,7 +13,7 @@ from engine.dynamics.centroidal import (
     momentum_matrix_dot,
 )
 from engine.dynamics.coriolis import christoffel, coriolis
-from engine.dynamics.crba import crba, solve_from_leaves
+from engine.dynamics.crba import crba
 from engine.dynamics.effective_mass import effective_mass
 from engine.dynamics.energy import centroidal_kinetic_energy, energy, energy_derivatives
 from engine.dynamics.free_floating import (
@@ -43,5 +43,5 @@ __all__ = [
     "floating_inverse_dynamics", "forward_kinematics", "free_floating_bias", "free_floating_inertia", "friction_forces",
     "generalized_jacobian", "gravity_forces", "inertial_parameters", "jacobian", "jacobian_derivative", "jacobian_dot", "minv", "momentum",
     "momentum_derivatives", "momentum_matrix", "momentum_matrix_dot", "momentum_regressor", "parameter_names", "reaction_null_space",
-    "regressor", "rnea", "rnea_derivatives", "solve_from_leaves", "total_mass", "twists", "velocity_from_momentum",
+    "regressor", "rnea", "rnea_derivatives", "total_mass", "twists", "velocity_from_momentum",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.contact import Unsolved
+from engine.dynamics.crba import solve_from_leaves
 from engine.model import Model
 from engine.simulation.component import Context
 from engine.simulation.plant import LASTING, MOMENTUM, Plant
@@ -75,7 +76,7 @@ class AfterFlight:
         if plant.constraints is not None:
             return plant.constraints.response(self.met(model, q, resistance), q, force, plant.memories.split(m))[0]
         if plant.stiffness is not None:
-            return dynamics.solve_from_leaves(self.met(model, q, resistance), force)
+            return solve_from_leaves(self.met(model, q, resistance), force)
         return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
 
     def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:

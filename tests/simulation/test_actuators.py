@@ -409,5 +409,6 @@ def test_wheels_keep_their_momentum_where_impulses_turn_what_carries_them(losses
         run = simulator.run([1, 0, 0, 0, 0, 0, 0, 0], [0.02, 0.01, 0.03, 0, 0, 0, 0], 20.0, record_every=10)
         drift.append(np.abs(run.momentum() - run.momentum()[0]).max())
         assert run.defect[-1] < 1e-5 and not run.warnings
-    # what wheels and bus exchange is of the method's order: of what is stiff it is three
-    assert drift[0] < (1e-5 if "damping" in losses else 1e-7) and drift[1] < max(0.2 * drift[0], 1e-12)
+    # what wheels and bus exchange is of the method's order, which is less of what is stiff
+    most, less = (1e-5, 0.5) if "damping" in losses else (1e-7, 0.2)
+    assert drift[0] < most and drift[1] < max(less * drift[0], 1e-12)
