@@ -12,6 +12,7 @@ J_c (k_v − b) = 0. What acts by impulses after the flight meets the same force
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -41,6 +42,8 @@ SOME = 4
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
 NONE = np.zeros(0)
+#: what was found of models
+SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
 
 class Slopes(NamedTuple):
@@ -204,10 +207,11 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     moving = np.array([j for b in model.bodies if asked or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
     if not names or not len(moving):
         return None
-    n, states = len(moving), sample_states(model)
+    n, (states, inverses) = len(moving), samples(model)
     found = slopes_of(plant, names, moving, states, compiled)
-    K, D = -found[..., :n], -found[..., n:-1]
-    W = [np.linalg.pinv(dynamics.crba(model, q), hermitian=True)[np.ix_(moving, moving)] for q in states]
+    if not found[..., :-1].any():
+        return None
+    K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
 
     def fastest(K: Array, D: Array) -> float:
         rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
@@ -215,7 +219,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
-    if not found[..., :-1].any() or (dt * whole <= RESOLVED and not forced and not asked):
+    if dt * whole <= RESOLVED and not forced and not asked:
         return None
     own = {name: forced * K[:, c].any() or forced * D[:, c].any() or dt * fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     stiff = frozenset(name for name, x in own.items() if name in asked or x > PART * RESOLVED)
@@ -240,15 +244,18 @@ def rate(W: Array, K: Array, D: Array) -> float:
     return 0.0 if rates.real.max() > LIGHT * size else size
 
 
-def sample_states(model: Model) -> list[Array]:
-    """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place."""
+def samples(model: Model) -> tuple[list[Array], list[Array]]:
+    """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
+    if model in SAMPLES:
+        return SAMPLES[model]
     rng, neutral = np.random.default_rng(0), model.neutral()
     found = [neutral, *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
     for b in model.bodies:
         if b.kind.floats:
             for q in found:
                 q[b.q] = neutral[b.q]
-    return found
+    SAMPLES[model] = found, [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
+    return SAMPLES[model]
 
 
 def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:

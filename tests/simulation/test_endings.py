@@ -74,8 +74,8 @@ class Patient(Planner):
             raise KeyboardInterrupt from None
 
 
-@pytest.mark.parametrize(("steps", "every"), [(4, 1), (20, 1), (24, 7), (1200, 1)])
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("steps", "every", "compiled"), [(4, 1, True), (20, 1, True), (24, 7, True), (1200, 1, True), (4, 1, False),
+                                                          (24, 7, False)])  # fmt: skip
 def test_ctrl_c_in_a_law_loses_nothing(tmp_path, steps, every, compiled):
     law, end = Patient(steps * 1e-3), steps * 1e-3 + 0.05
     simulator = engine.Simulator(pendulum(), controller=Law(law, period=0.004, python=True), compiled=compiled)
