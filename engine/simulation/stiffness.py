@@ -32,9 +32,9 @@ from engine.simulation.layout import Layout
 
 Array = np.ndarray
 #: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
-RESOLVED = 0.5
+RESOLVED = 1.0
 #: of that: components that alone are slower are left to the explicit part
-PART = 0.2
+PART = 0.1
 #: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
 FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
