@@ -139,6 +139,10 @@ class Plant:
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
         return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes)
 
+    def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
+        """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
+        return self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
+
     def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
         """Return what the controller and every component do; laws that are not to be implicit at another state, where one is ``held``."""
         memories = self.memories.split(m)
@@ -191,7 +195,7 @@ class Plant:
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         modes = self.bounds.split(given[-1]) if self.bounds.n else None
-        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
+        s = self.in_flight(t, q, v, z, p, modes)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
@@ -214,8 +218,7 @@ class Plant:
 
     def beyond(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
         """Return which of the stiff forces that have limits are beyond these: see :meth:`Context.bounded`."""
-        s = self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p)
-        effects = self.effects(s, m)
+        effects = self.effects(self.in_flight(t, q, v, z, p), m)
         return self.bounds.join({name: effects[name].beyond for name in self.bounds.shapes})
 
     def system(self, by: Any, m: Array, p: Array, modes: Sequence[Array], lasting: Array | None = None) -> Mechanical:
@@ -240,13 +243,10 @@ class Plant:
 
     def stiff(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Stiff | None:
         """Return what a linearly implicit method asks of the system, if something is stiff."""
-        if by.stiffness is None:
+        if self.stiffness is None:
             return None
-        model, nv = self.model_at(p), self.model.nv
         jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
-        found: Stiff = by.stiffness.stiff(model, lambda t, q, w: by.stiffness.at(t, q, w[:nv], w[nv : nv + self.flown], m, p, *modes),
-                                          jacobian)  # fmt: skip
-        return found
+        return self.stiffness.stiff(self.model_at(p), lambda t, x: by.slopes(t, x, m, p, modes), jacobian)
 
     # ------------------------------------------------------------ what acts after flight
 

@@ -21,6 +21,7 @@ from engine.simulation.form import Form
 from engine.simulation.layout import Layout
 from engine.simulation.plant import LASTING, Plant
 from engine.simulation.run import Process
+from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
 
 Array = np.ndarray
@@ -53,17 +54,16 @@ class Step:
         self.impulsive = AfterFlight(plant)
         self.after: Callable[..., Any] = self.impulsive.after
         self.yielding: Callable[..., Any] = self.impulsive.yielding
-        self.stiffness = plant.stiffness
         self.beyond: Callable[..., Any] = plant.beyond
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
             given = [(model.nv,)] * bool(plant.lasts) + [(plant.bounds.n,)] * bool(plant.bounds.n)
             self.acceleration = calling(trace(plant.acceleration, [*shapes, *given]))
-            if self.stiffness is not None:
-                self.stiffness.compile()
+            if plant.stiffness is not None:
+                plant.stiffness.compile()
             if plant.bounds.n:
                 self.beyond = calling(trace(plant.beyond, shapes))
-            resistance = [(len(self.stiffness.entries),)] if self.stiffness else []
+            resistance = [(len(plant.stiffness.entries),)] if plant.stiffness else []
             if plant.lasts:
                 shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
                 self.yielding = calling(trace(self.impulsive.yielding, shapes))
@@ -111,18 +111,16 @@ class Step:
         plant, lasts = self.plant, self.plant.lasts
         if not plant.bounds.n:
             return ()
-        nq, nv, x = plant.model.nq, plant.model.nv, y[: len(y) - lasts]
-
-        def beyond(t: Any, x: Array) -> Array:
-            return self.beyond(t, x[:nq], x[nq : nq + nv], x[nq + nv : nq + nv + plant.flown], m, p)
+        x = y[: len(y) - lasts]
 
         def again(modes: Array) -> tuple[Array, Any]:
             system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
             assert system.stiff is not None
-            found = beyond(t + h, system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h)))
+            end = system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h))
+            found = self.beyond(t + h, *self.flown(end), m, p)
             return found, ops.largest(found - modes) < 0.5
 
-        start, none = beyond(t, x), np.zeros(plant.bounds.n)
+        start, none = self.beyond(t, *self.flown(x), m, p), np.zeros(plant.bounds.n)
         return (ops.when(ops.largest(start) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
 
     @property
@@ -132,10 +130,18 @@ class Step:
 
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
-        if self.stiffness is None:
-            return ()
-        nq, v, z = self.plant.model.nq, self.plant.model.nq + self.plant.model.nv, self.plant.flown
-        return (self.stiffness.resistance(h, self.stiffness.at(t, y[:nq], y[nq:v], y[v : v + z], m, p, *modes)),)
+        stiffness = self.plant.stiffness
+        return () if stiffness is None else (stiffness.resistance(h, self.slopes(t, y, m, p, modes)),)
+
+    def slopes(self, t: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> Slopes:
+        """Return the slopes of what is stiff at t and y = (q, v, z)."""
+        assert self.plant.stiffness is not None
+        return self.plant.stiffness.at(t, *self.flown(y), m, p, *modes)
+
+    def flown(self, y: Array) -> tuple[Array, Array, Array]:
+        """Return q, v and the states that are flown of y = (q, v, z)."""
+        nq, nv = self.plant.model.nq, self.plant.model.nv
+        return y[:nq], y[nq : nq + nv], y[nq + nv : nq + nv + self.plant.flown]
 
     def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
         """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
+from engine.compiler.autodiff import sparsity
 from engine.compiler.interp import interpret
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
@@ -28,6 +29,7 @@ from engine.model import Model
 from engine.simulation.actuators import Drive
 from engine.simulation.component import SimulationWarning
 from engine.simulation.joint_dynamics import listed
+from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
@@ -80,7 +82,7 @@ class Stiffness:
         shapes = [(), (plant.model.nq,), (plant.model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,),
                   (self.there.shape[1],)]  # fmt: skip
         program = trace(self.differentiated, [*shapes, (self.bounds.n,)])
-        self.there, self.called = pattern(program, self.there.shape), calling(program)
+        (self.there,), self.called = sparsity(program), calling(program)
 
     def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array, modes: Array) -> Array:
         """Return ∂τ/∂(q, v, t) of the components' forces (a few, twice as many and 1), at d = 0."""
@@ -107,14 +109,14 @@ class Stiffness:
 
     # ------------------------------------------------------------ in flight
 
-    def stiff(self, model: Model, slopes: Callable[[Any, Array, Array], Slopes], constraints: Callable[[Array], Array] | None) -> Stiff:
-        """Return what a linearly implicit method asks of the system x = (q, v, z): ``slopes(t, q, w)`` at the beginning of a step, and the
+    def stiff(self, model: Model, slopes: Callable[[Any, Array], Slopes], constraints: Callable[[Array], Array] | None) -> Stiff:
+        """Return what a linearly implicit method asks of the system x = (q, v, z): ``slopes(t, x)`` at the beginning of a step, and the
         Jacobian of what constraints hold, if there are any."""
         nq, nv = model.nq, model.nv
 
         def stiff(t: Any, x: Array, s: Any) -> Callable[[Array, Any], Array]:
             q = x[:nq]
-            K, D, rate = slopes(t, q, x[nq:])
+            K, D, rate = slopes(t, x)
             M = dynamics.crba(model, q)
             if constraints is not None and not self.symmetric:
                 K, D = own_part(K), own_part(D)
@@ -173,10 +175,9 @@ def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v:
            d: Array, modes: Mapping[str, Array]) -> dict[str, Array]:  # fmt: skip
     """Return the generalized forces (nv) of some components by name, at a state moved by d = (δq, δv, δt), of some velocities: wrenches
     with the links' Jacobians at the state itself, and of laws that are not to be implicit what they say there."""
-    n, z = len(moving), np.concatenate([z, np.zeros(plant.states.n - len(z))])
-    at, whole = plant.context(t, q, v, z, p, modes), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
+    n, at, whole = len(moving), plant.in_flight(t, q, v, z, p, modes), np.zeros((2, len(v)), dtype=np.result_type(q, v, d))
     whole[...], whole[:, moving] = 0.0, d[:-1].reshape(2, n)
-    effects = plant.effects(plant.context(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p, modes), m, at)
+    effects = plant.effects(plant.in_flight(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p, modes), m, at)
     return {name: e.force(at) for name, e in effects.items() if name in names}
 
 
@@ -199,7 +200,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
 
     Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median.
     """
-    model, laws = plant.model, [c for c in plant.acting if hasattr(c, "called")]
+    model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
@@ -221,8 +222,9 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
-    own = {name: forced * K[:, c].any() or forced * D[:, c].any() or dt * fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for name, x in own.items() if name in asked or x > PART * RESOLVED)
+    parts = {name: (K[:, c], D[:, c]) for c, name in enumerate(names)}
+    stiff = frozenset(name for name, (k, d) in parts.items() if name in asked or dt * fastest(k, d) > PART * RESOLVED
+                      or (forced and (k.any() or d.any())))  # fmt: skip
     warn_of_fast(model, dt, moving, W, all_K, all_D)
     symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
     return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
@@ -238,10 +240,16 @@ def rate(W: Array, K: Array, D: Array) -> float:
     part = np.flatnonzero(K.any(axis=0) | K.any(axis=1) | D.any(axis=0) | D.any(axis=1))
     if not len(part):
         return 0.0
-    of, n = np.ix_(part, part), len(part)
-    rates = np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-W[of] @ K[of], -W[of] @ D[of]]]))
+    of = np.ix_(part, part)
+    rates = np.linalg.eigvals(first_order(W[of], K[of], D[of]))
     size = float(np.abs(rates).max())
     return 0.0 if rates.real.max() > LIGHT * size else size
+
+
+def first_order(W: Array, K: Array, D: Array) -> Array:
+    """Return the matrix A (2 n, 2 n) of ẏ = A y with y = (x, ẋ) and ẍ = −W (K x + D ẋ)."""
+    n = len(W)
+    return np.block([[np.zeros((n, n)), np.eye(n)], [-W @ K, -W @ D]])
 
 
 def samples(model: Model) -> tuple[list[Array], list[Array]]:
@@ -299,7 +307,7 @@ def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Arra
     """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
     n = len(moving)
     for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
-        rates, shapes = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [-w @ k, -w @ d]]))
+        rates, shapes = np.linalg.eig(first_order(w, k, d))
         size = np.abs(rates)
         grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
         for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
@@ -312,8 +320,3 @@ def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Arra
                      f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
                 return
 
-
-def pattern(program: Any, shape: tuple[int, ...]) -> Array:
-    """Return where a program's only result is not zero by structure."""
-    zeros = ("const", 0.0, "0.0"), ("const", 0.0, "-0.0")
-    return np.array([program.nodes[i] not in zeros for i in program.outputs]).reshape(shape)
