@@ -1,8 +1,8 @@
-"""Losses, stops and speed limits of joints as impulses over a step h, each a function of one velocity u after it.
+"""Dry friction, stops and speed limits of joints as impulses over a step h, each a function of one velocity u after it.
 
 A force that acts all the step is evaluated between its middle and its end: in the middle where the step resolves it, which is of second
-order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = (h c w)² of a damper c and
-κ = h² k w of a spring k, where w is the velocity that a unit impulse leaves.
+order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = h² k w of a spring k,
+where w is the velocity that a unit impulse leaves, and κ = (h/T)² of what decays in a time T.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class JointLaws:
     slow : the speed, rad/s or m/s, that counts as rest
     stiffness : of a row's stops, N·m/rad (N/m)
     dissipation : of a stop, s/rad (s/m)
-    varied : names of parameters that count instead of the rows' own losses, "damping.JOINT" and "friction.JOINT"
+    varied : names of parameters that count instead of the rows' own friction, "friction.JOINT"
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
@@ -196,8 +196,8 @@ class JointLaws:
         self.rows, self.slow, self.stiffness, self.dissipation, self.varied = rows, slow, stiffness, dissipation, varied
 
     def of(self, model: Model, values: Mapping[str, Any]) -> JointLaws:
-        """Return the laws of a model with other numbers, with parameters in place of the rows' losses."""
-        rows = [r._replace(**{n: values[name] for n in LOSSES if (name := f"{n}.{r.joint}") in self.varied and name in values})
+        """Return the laws of a model with other numbers, with parameters in place of the rows' friction."""
+        rows = [r._replace(friction=values[name]) if (name := f"friction.{r.joint}") in self.varied and name in values else r
                 for r in rows_on(model, self.rows, values)]  # fmt: skip
         return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
 

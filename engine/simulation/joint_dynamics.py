@@ -58,8 +58,8 @@ def mode_of(given: Any) -> str | None:
 
 
 def planned(model: Model, dt: float, mode: str | None, given: list[Component], parameters: Iterable[str] = ()) -> Plan:
-    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; ``parameters``
-    among them, "damping.JOINT" and "friction.JOINT", act as impulses whatever their values, or in flight where all does.
+    """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; of ``parameters``
+    "damping.JOINT" acts in flight, and "friction.JOINT" as an impulse whatever its value, or in flight where all does.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
     if mode == "explicit" and (varied or any(r.damping or r.friction for r in rows)):
         flown.insert(0, JointFriction())
-    elif damping.any() or friction.any() or any(name.startswith("damping.") for name in varied):
-        flown.insert(0, JointFriction(None if any(name.startswith("damping.") for name in varied) else damping, friction))
+    elif (damps := any(name.startswith("damping.") for name in varied)) or damping.any() or friction.any():
+        flown.insert(0, JointFriction(None if damps else damping, friction))
     varied = frozenset() if mode == "explicit" else frozenset(name for name in varied if name.startswith("friction."))
     after = [r for r in after if r.acts or f"friction.{r.joint}" in varied]
     laws = JointLaws(after, SLOW, stiffness, DISSIPATION, varied) if after else None
