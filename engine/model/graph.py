@@ -273,7 +273,7 @@ def warn_unread(graph: Any) -> None:
               *(("edge", f"the edge from '{a}' to '{b}'", data) for (a, b), data in graph.edges.items())]  # fmt: skip
     unread = list[str]()
     for kind, where, data in places:
-        for name in () if data.keys() <= READ[kind] else {n for n in data if isinstance(n, str)} - READ[kind]:
+        for name in () if data.keys() <= READ[kind] else [n for n in data if isinstance(n, str) and n not in READ[kind]]:
             if meant := nearest(name, READ[kind] | FIELDS[kind], 0.8):
                 unread.append(f"{where} holds '{name}'{'' if name in FIELDS[kind] else meant}")
     if unread:
