@@ -225,6 +225,40 @@ def test_lu_solve_is_numpys(rng, n):
     check_lives(ops.lu_solve, dominant, rng.standard_normal((10, n)), tolerance=2e-15 * np.linalg.cond(dominant).max())
 
 
+@pytest.mark.parametrize("factor", [ops.LDL, ops.LU])
+def test_factors_given_again_solve_the_same_system(rng, factor):
+    """And what is zero by structure in them costs nothing."""
+    A, b = spd(rng, 4)[0], rng.standard_normal(4)
+    np.testing.assert_array_equal(factor.of(*factor(A).numbers).solve(b), factor(A).solve(b))
+    close(factor.of(*factor(A).numbers).solve(b), np.linalg.solve(A, b), 2e-15 * np.linalg.cond(A))
+    diagonal = lambda d, b: factor.of(*factor(np.diag(d)).numbers).solve(b)
+    assert trace(diagonal, [(4,), (4,)]).count() <= 8
+
+
+def weighed(x, a, calls):
+    """Σ of several solutions with one matrix, by one function of them or line by line."""
+    A = ops.LDL(np.diag(a) + np.ones((3, 3)))
+    solved = ops.subroutine(lambda b, w: A.solve(b * w) + ops.sin(a)) if calls else lambda b, w: A.solve(b * w) + ops.sin(a)
+    y = solved(x, 2.0)
+    z = ops.when(x[0] > 0.0, lambda: solved(y, x[1]), y)
+    return solved(z, x[0]), y
+
+
+def test_a_subroutine_is_compiled_once_and_reads_what_is_outside(rng):
+    """The same numbers and derivatives as its lines written out; what does not depend on its arguments is computed once, outside."""
+    x, a = rng.standard_normal((10, 3)), rng.uniform(1.0, 2.0, (10, 3))
+    program = trace(lambda x, a: weighed(x, a, True), [(3,), (3,)])
+    inside = [f for f in program.functions if f.name != "loop"] + [f for f in program.functions if f.name == "loop"]
+    assert sum(n[0] == "call" for n in program.nodes) == 2 and not any(n[0] == "sin" for f in inside for n in f.nodes)
+    assert sum(n[0] == "sin" for n in program.nodes) == 3
+    for row in zip(x, a, strict=True):
+        for y, z in zip(weighed(*row, True), weighed(*row, False), strict=True):
+            np.testing.assert_array_equal(y, z)
+    check_lives(lambda x, a: weighed(x, a, True), x, a, tolerance=1e-14)
+    of = lambda calls: engine.jacobian(lambda p: weighed(p[:3], p[3:], calls)[0])(np.concatenate([x[0], a[0]]))
+    close(of(True), of(False), 1e-13)
+
+
 def kepler(M, e, limit=12):
     """E of E − e sin E = M."""
     x, converged = ops.root(lambda E: E - e * ops.sin(E) - M, np.array([M]), limit=limit)

@@ -8,7 +8,7 @@ keeps its carry, so its result does not depend on how long the others take.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
-from engine.compiler.program import Program, live
+from engine.compiler.program import Program, live, size
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
@@ -37,6 +37,18 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     given = [Expr(graph, i) for i in (*map(graph.number, [graph.index(y) for y in x.ravel()]), *captured)]
     final = graph.call(body, [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]], "loop", int(limit))
     return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
+
+
+def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Program, list[int], tuple[int, ...]]:
+    """``fn`` of arrays of some shapes as a program (arguments, captured) -> result, the nodes that it captures, and the result's shape."""
+    start, given = len(graph.nodes), list[Expr]()
+    arguments = []
+    for shape in shapes:
+        fresh = [Expr(graph, graph.node(("carry", start, len(given) + k))) for k in range(size(shape))]
+        arguments.append(np.array(fresh, dtype=object).reshape(shape)[()])
+        given += fresh
+    result = np.asarray(fn(*arguments), dtype=object)
+    return *extracted(graph, start, given, [graph.number(graph.index(y)) for y in result.ravel()], False), result.shape
 
 
 def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
@@ -91,4 +103,4 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
         read(i)
     kept, wanted = live(nodes, [new[i] for i in outputs])
     shapes = [()] * (len(carry) + len(captured))
-    return Program(kept, wanted, list(shapes), [()] * len(carry), functions, "loop"), captured
+    return Program(kept, wanted, list(shapes), [()] * len(outputs), functions, "loop"), captured

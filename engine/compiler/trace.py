@@ -20,7 +20,7 @@ from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
 from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
-from engine.compiler.loop import while_loop
+from engine.compiler.loop import subroutine, while_loop
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, live, size, verify
@@ -57,6 +57,16 @@ class Tracer(Graph):
         if shapes not in known:
             known[shapes] = trace(fn, shapes)
         return calling(known[shapes])(*arguments)
+
+    def subroutine(self, fn: Callable[..., Any], arguments: Sequence[Any], made: dict[Any, Any]) -> Any:
+        """A call of :func:`engine.ops.subroutine`; ``made`` is what it has been traced to."""
+        shapes = tuple(np.shape(a) for a in arguments)
+        if (self, shapes) not in made:
+            made[self, shapes] = subroutine(self, fn, shapes)
+        body, captured, shape = made[self, shapes]
+        given = [x for a in arguments for x in np.ravel(np.asarray(a, dtype=object))]
+        found = self.call(body, [*given, *(Expr(self, i) for i in captured)])
+        return np.array(found, dtype=object).reshape(shape)[()]
 
     def jacobian(self, results: Any, arguments: Any) -> np.ndarray:
         """∂ results / ∂ arguments, of traced arrays: (*results' shape, *arguments' shape)."""
@@ -197,8 +207,9 @@ def difference(a: Any, b: Any) -> str | None:
     return next((place + rest for place, x, y in parts if (rest := difference(x, y)) is not None), None)
 
 
-def calling(program: Program) -> Callable[..., Any]:
-    """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called."""
+def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called. Results that are
+    constant are constants to the caller: zeros by structure stay. Without traced arguments it is ``plain``, if that is given."""
 
     def called(*arrays: Any) -> Any:
         given = [np.asarray(a, dtype=object) for a in arrays]
@@ -206,9 +217,14 @@ def calling(program: Program) -> Callable[..., Any]:
             raise refuse(f"{program.name} of shapes {[a.shape for a in given]}", f"expected {program.shapes_in}")
         scalars = [x for a in given for x in a.ravel()]
         graph = next((x.g for x in scalars if isinstance(x, Expr)), None)
+        if graph is None and plain is not None:
+            return plain(*arrays)
         if graph is None:
             raise refuse(f"a call of {program.name} without traced values", "call the function itself")
-        flat = np.array(graph.call(program, scalars), dtype=object)
+        outputs: dict[int, Any] = {}                                           # equal ones are one value here too
+        for i, y in zip(program.outputs, graph.call(program, scalars), strict=True):
+            outputs.setdefault(i, program.nodes[i][1] if program.nodes[i][0] == "const" else y)
+        flat: np.ndarray = np.array([outputs[i] for i in program.outputs], dtype=object)
         ends = np.cumsum([size(s) for s in program.shapes_out])
         results = [part.reshape(s)[()] for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)

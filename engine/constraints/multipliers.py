@@ -46,13 +46,14 @@ class Schur:
 
     Attributes
     ----------
+    inertia : M (nv, nv), or given as its factors
     J : (n, nv)
     weak : whether loops are redundant, or nearly: what J does not allow is then found from small differences
     """
 
-    def __init__(self, M: Array, J: Array) -> None:
+    def __init__(self, M: Array | ops.LDL, J: Array) -> None:
         self.J = J
-        self.inertia = ops.LDL(M[::-1, ::-1])
+        self.inertia = M if isinstance(M, ops.LDL) else ops.LDL(M[::-1, ::-1])
         self.Y = self.inertia.forward(J.T[::-1])
         n, D = len(J), self.inertia.reciprocal
         columns = [{k: y for k, y in enumerate(self.Y[:, i]) if ops.there(y)} for i in range(n)]

@@ -60,6 +60,26 @@ def shared(fn: Callable[..., Any], *arguments: Any) -> Any:
     return fn(*arguments) if graph is None else graph.shared(fn, arguments)
 
 
+def subroutine(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn``, of arrays, to an array; traced, it is compiled once, with what it reads from outside, however often it is called.
+
+    Unlike that of :func:`shared` it may read what the function around it has traced, and lives as long as that.
+
+    >>> a = np.array([1.0, 2.0])
+    >>> scaled = subroutine(lambda x: a * x)
+    >>> scaled(2.0)
+    array([2., 4.])
+    """
+    made: dict[Any, Any] = {}
+
+    @functools.wraps(fn)
+    def called(*arguments: Any) -> Any:
+        graph = graph_of(*arguments)
+        return fn(*arguments) if graph is None else graph.subroutine(fn, arguments, made)
+
+    return called
+
+
 def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
     """∂fn/∂x of a vector function at x (n): exact on traced values that are independent of each other, on floats by central differences
     (to about 1e-10 of fn's size: enough for :func:`root`)."""

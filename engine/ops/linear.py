@@ -42,23 +42,7 @@ def lu_solve(A: Any, b: Any) -> np.ndarray:
     >>> lu_solve(np.array([[4.0, 2.0], [-2.0, 3.0]]), np.array([8.0, 4.0]))
     array([1., 2.])
     """
-    n, b = len(A), np.asarray(b)
-    rows = [[*A[i], *y] for i, y in enumerate(b.reshape(n, -1))]
-    m = len(rows[0]) - n if n else 0
-    for k in range(n):
-        reciprocal = 1.0 / rows[k][k]
-        for i in range(k + 1, n):
-            factor = rows[i][k] * reciprocal
-            if there(factor):
-                rows[i] = [rows[i][j] - factor * rows[k][j] if j > k else 0.0 for j in range(n + m)]
-    x: list[list[Any]] = [[]] * n
-    for i in reversed(range(n)):
-        x[i] = rows[i][n:]
-        for j in range(i + 1, n):
-            if there(rows[i][j]):
-                x[i] = [y - rows[i][j] * z for y, z in zip(x[i], x[j], strict=True)]
-        x[i] = [y / rows[i][i] for y in x[i]]
-    return np.array(x).reshape(b.shape)
+    return LU(A).solve(b)
 
 
 def solve(A: Any, b: Any) -> np.ndarray:
@@ -83,6 +67,55 @@ def product(A: Any, B: Any) -> np.ndarray:
         return A @ B
     kernel = graph.kernel("products", *A.shape, B.shape[1])
     return np.array(graph.call(kernel, [*A.ravel(), *B.ravel()]), dtype=object).reshape(len(A), B.shape[1])
+
+
+class LU:
+    """A = L U of an A (n×n) in which the diagonal or a positive definite part prevails, unrolled and without pivoting.
+
+    Attributes
+    ----------
+    factors : (n, n), L below the diagonal, whose own are ones, and U
+
+    >>> LU(np.array([[4.0, 2.0], [-2.0, 3.0]])).factors
+    array([[ 4. ,  2. ],
+           [-0.5,  4. ]])
+    """
+
+    def __init__(self, A: Any) -> None:
+        n, rows = len(A), [list(row) for row in A]
+        for k in range(n):
+            reciprocal = 1.0 / rows[k][k]
+            for i in range(k + 1, n):
+                rows[i][k] = factor = rows[i][k] * reciprocal
+                if there(factor):
+                    rows[i][k + 1 :] = [x - factor * y for x, y in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True)]
+        self.factors = np.array(rows).reshape(n, n)
+
+    @property
+    def numbers(self) -> tuple[np.ndarray]:
+        """What :meth:`of` takes."""
+        return (self.factors,)
+
+    @classmethod
+    def of(cls, factors: np.ndarray) -> LU:
+        """Return what has these factors."""
+        found = cls.__new__(cls)
+        found.factors = factors
+        return found
+
+    def solve(self, b: Any) -> np.ndarray:
+        """x of A x = b, (n) or (n×m)."""
+        x = list(np.asarray(b))
+        for i, row in enumerate(self.factors):
+            for k in range(i):
+                if there(row[k]):
+                    x[i] = x[i] - row[k] * x[k]
+        for i, row in reversed(list(enumerate(self.factors))):
+            for k in range(i + 1, len(x)):
+                if there(row[k]):
+                    x[i] = x[i] - row[k] * x[k]
+            x[i] = x[i] / row[i]
+        return np.array(x).reshape(np.shape(b))
 
 
 class LDL:
@@ -117,6 +150,21 @@ class LDL:
                 d = d - factor * W[i]                                          # D_j = A_jj − Σ L_ji² D_i
             reciprocal[j] = 1.0 / d
         self.rows, self.columns, self.reciprocal = rows, columns, np.array(reciprocal)
+
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """What :meth:`of` takes: L (n, n) without the ones of its diagonal, and 1/D (n)."""
+        n = len(self.rows)
+        return np.array([[row.get(k, 0.0) for k in range(n)] for row in self.rows]).reshape(n, n), self.reciprocal
+
+    @classmethod
+    def of(cls, lower: np.ndarray, reciprocal: np.ndarray) -> LDL:
+        """Return what has these factors."""
+        found, n = cls.__new__(cls), len(reciprocal)
+        found.rows = [{k: lower[i, k] for k in range(i) if there(lower[i, k])} for i in range(n)]
+        found.columns = [[i for i in range(n) if k in found.rows[i]] for k in range(n)]
+        found.reciprocal = reciprocal
+        return found
 
     def forward(self, b: Any) -> np.ndarray:
         """y of L y = b, (n) or (n×m)."""

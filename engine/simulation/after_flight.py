@@ -27,10 +27,9 @@ class AfterFlight:
     def __init__(self, plant: Plant) -> None:
         self.plant = plant
 
-    def met(self, model: Model, q: Array, resistance: Sequence[Array]) -> Array:
+    def met(self, model: Model, q: Array, p: Array, resistance: Sequence[Array]) -> Array:
         """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
-        M = dynamics.crba(model, q)
-        return M if self.plant.stiffness is None else self.plant.stiffness.met(M, *resistance)
+        return dynamics.crba(model, q) if self.plant.stiffness is None else self.plant.stiffness.met(q, p, *resistance)
 
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array,
               *resistance: Array) -> Array:  # fmt: skip
@@ -41,7 +40,7 @@ class AfterFlight:
         impulses = plant.impulses.of(model, plant.parameters.split(p))
         jacobian = None if plant.constraints is None else lambda q: plant.jacobian(q, m)
         try:
-            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda q: self.met(model, q, resistance))
+            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda q: self.met(model, q, p, resistance))
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -74,9 +73,9 @@ class AfterFlight:
         plant = self.plant
         model = plant.model_at(p)
         if plant.constraints is not None:
-            return plant.constraints.response(self.met(model, q, resistance), q, force, plant.memories.split(m))[0]
+            return plant.constraints.response(self.met(model, q, p, resistance), q, force, plant.memories.split(m))[0]
         if plant.stiffness is not None:
-            return solve_from_leaves(self.met(model, q, resistance), force)
+            return solve_from_leaves(self.met(model, q, p, resistance), force)
         return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
 
     def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:

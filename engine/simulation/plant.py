@@ -246,7 +246,7 @@ class Plant:
         if self.stiffness is None:
             return None
         jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
-        return self.stiffness.stiff(self.model_at(p), lambda t, x: by.slopes(t, x, m, p, modes), jacobian)
+        return self.stiffness.stiff(lambda t, x, s: by.factored(t, x, s, m, p, modes), jacobian)
 
     # ------------------------------------------------------------ what acts after flight
 

@@ -138,6 +138,11 @@ class Step:
         assert self.plant.stiffness is not None
         return self.plant.stiffness.at(t, *self.flown(y), m, p, *modes)
 
+    def factored(self, t: Any, x: Array, s: Any, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return what a stiff flight begins with at t and x = (q, v, z): see :meth:`Stiffness.factored`."""
+        assert self.plant.stiffness is not None
+        return self.plant.stiffness.begun(t, *self.flown(x), m, p, *(modes or (np.zeros(0),)), s)
+
     def flown(self, y: Array) -> tuple[Array, Array, Array]:
         """Return q, v and the states that are flown of y = (q, v, z)."""
         nq, nv = self.plant.model.nq, self.plant.model.nv

@@ -4,7 +4,7 @@ With K = −∂τ/∂q and D = −∂τ/∂v of the forces of components (damper
 the beginning of a step, the stiff part of the motion is::
 
     J = [[0, 1], [−M⁻¹ K, −M⁻¹ D]],   (1 − s J) (k_q, k_v) = (a, b)
-    ⇔   (M + s D + s² K) k_v = M b − s K a,   k_q = a + s k_v                                               (1)
+    ⇔   (M + s D + s² K) (k_v − b) = −s (K (a + s b) + D b),   k_q = a + s k_v                              (1)
 
 which a linearly implicit method solves at every stage (:mod:`engine.integrate.rosenbrock`). Where constraints hold, among the k_v with
 J_c (k_v − b) = 0. What acts by impulses after the flight meets the same forces: M + h (D + h K) stands in place of M there.
@@ -72,19 +72,23 @@ class Stiffness:
     def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, words: str) -> None:
         self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
-        self.called: Callable[..., Array] | None = None
+        self.derivatives: Callable[..., Array] = self.differentiated
+        self.inertia: Callable[..., Array] = self.joint_space_inertia
+        self.begun: Callable[..., tuple[Array, ...]] = self.factored
         self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
         self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
 
     def compile(self) -> None:
-        """Make the derivatives one function in the machine code, and find where they are zero by structure."""
-        plant = self.plant
-        shapes = [(), (plant.model.nq,), (plant.model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,),
-                  (self.there.shape[1],)]  # fmt: skip
-        program = trace(self.differentiated, [*shapes, (self.bounds.n,)])
-        (self.there,), self.called = sparsity(program), calling(program)
+        """Make functions in the machine code of the derivatives, of M, and of what a flight begins with; find where slopes are zero by
+        structure."""
+        plant, model, n = self.plant, self.plant.model, self.there.shape[1]
+        shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,), (self.bounds.n,), ()]
+        program = trace(self.differentiated, [*shapes[:-1], (n,)])
+        (self.there,), self.derivatives = sparsity(program), calling(program, self.differentiated)
+        self.inertia = calling(trace(self.joint_space_inertia, [shapes[1], shapes[5]]), self.joint_space_inertia)
+        self.begun = calling(trace(self.factored, shapes), self.factored)
 
-    def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array, modes: Array) -> Array:
+    def differentiated(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, d: Array) -> Array:
         """Return ∂τ/∂(q, v, t) of the components' forces (a few, twice as many and 1), at d = 0."""
 
         def total(d: Array) -> Array:
@@ -95,51 +99,54 @@ class Stiffness:
 
     def at(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array = NONE) -> Slopes:
         """Return the slopes at the beginning of a step, of limited forces with their modes (see :meth:`Context.bounded`)."""
-        found = self.differentiated if self.called is None or ops.graph_of(q, v) is None else self.called
-        J, n, nv = found(t, q, v, z, m, p, np.zeros(self.there.shape[1]), modes), len(self.moving), len(v)
+        J, n, nv, own = self.derivatives(t, q, v, z, m, p, modes, np.zeros(self.there.shape[1])), len(self.moving), len(v), self.moving
         K, D, rate = np.zeros((nv, nv), dtype=J.dtype), np.zeros((nv, nv), dtype=J.dtype), np.zeros(nv, dtype=J.dtype)
         K[...], D[...], rate[...] = 0.0, 0.0, 0.0
-        for a, b in np.argwhere(self.there):
-            i, j = self.moving[a], self.moving[b % n]
-            if b == 2 * n:
-                rate[i] = J[a, b]
-            else:
-                (K if b < n else D)[i, j] = -J[a, b]
+        K[np.ix_(own, own)], D[np.ix_(own, own)], rate[own] = 0.0 - J[:, :n], 0.0 - J[:, n:-1], J[:, -1]
         return Slopes(K, D, rate)
 
     # ------------------------------------------------------------ in flight
 
-    def stiff(self, model: Model, slopes: Callable[[Any, Array], Slopes], constraints: Callable[[Array], Array] | None) -> Stiff:
-        """Return what a linearly implicit method asks of the system x = (q, v, z): ``slopes(t, x)`` at the beginning of a step, and the
-        Jacobian of what constraints hold, if there are any."""
-        nq, nv = model.nq, model.nv
+    def joint_space_inertia(self, q: Array, p: Array) -> Array:
+        """Return M (nv, nv)."""
+        return dynamics.crba(self.plant.model_at(p), q)
+
+    @property
+    def factor(self) -> type[ops.LDL] | type[ops.LU]:
+        """How M + s (D + s K) is factored: beside constraints by what is symmetric."""
+        return ops.LDL if self.symmetric or self.plant.constraints is not None else ops.LU
+
+    def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
+        """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
+        K, D, rate = self.at(t, q, v, z, m, p, modes)
+        if self.factor is ops.LDL and not self.symmetric:
+            K, D = own_part(K), own_part(D)
+        A = self.inertia(q, p) + s * (D + s * K)
+        return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
+
+    def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None) -> Stiff:
+        """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, and the Jacobian
+        of what constraints hold, if there are any."""
+        nq, nv = self.plant.model.nq, self.plant.model.nv
 
         def stiff(t: Any, x: Array, s: Any) -> Callable[[Array, Any], Array]:
-            q = x[:nq]
-            K, D, rate = slopes(t, x)
-            M = dynamics.crba(model, q)
-            if constraints is not None and not self.symmetric:
-                K, D = own_part(K), own_part(D)
-            solve = self.solver(M + s * (D + s * K), None if constraints is None else constraints(q))
+            K, D, rate, *numbers = begun(t, x, s)
+            A = self.factor.of(*numbers)
+            loops = Schur(A, constraints(x[:nq])) if isinstance(A, ops.LDL) and constraints is not None else None
+
+            @ops.subroutine
+            def changed(a: Array, b: Array, w: Any) -> Array:
+                f = w * rate - s * (K @ (a + s * b) + D @ b)
+                return A.solve(f[::-1])[::-1] if loops is None else loops.accelerations(f, np.zeros(len(loops.J)))[0]  # (1)
 
             def solved(r: Array, w: Any) -> Array:
                 a, b = r[:nv], r[nv : 2 * nv]
-                k = solve(M @ b + w * rate - s * (K @ a), b)                                                            # (1)
+                k = b + changed(a, b, w)
                 return np.concatenate([a + s * k, k, r[2 * nv :]])
 
             return solved
 
         return stiff
-
-    def solver(self, A: Array, J: Array | None) -> Callable[[Array, Array], Array]:
-        """Return the map of a force f (nv) and b (nv) to A⁻¹ f, or with constraints to the k of A k = f + Jᵀ λ, J (k − b) = 0."""
-        if J is not None:
-            schur = Schur(A, J)
-            return lambda f, b: schur.accelerations(f, -(J @ b))[0]
-        if not self.symmetric:
-            return lambda f, b: ops.lu_solve(A, f)
-        factors = ops.LDL(A[::-1, ::-1])                                       # from the leaves: a tree's zeros stay
-        return lambda f, b: factors.solve(f[::-1])[::-1]
 
     # ------------------------------------------------------------ after it
 
@@ -157,8 +164,9 @@ class Stiffness:
         R = h * (D + h * K)
         return ops.array([0.5 * (R[i, j] + R[j, i]) for i, j in self.entries])
 
-    def met(self, M: Array, resistance: Array) -> Array:
-        """Return M with the entries of h (D + h K): the inertia that impulses meet."""
+    def met(self, q: Array, p: Array, resistance: Array) -> Array:
+        """Return M at q with the entries of h (D + h K): the inertia that impulses meet."""
+        M = self.inertia(q, p)
         A = np.array(M, dtype=object if ops.graph_of(M, resistance) is not None else float)
         for (i, j), x in zip(self.entries, resistance, strict=True):
             A[i, j] = A[i, j] + x

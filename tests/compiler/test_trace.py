@@ -328,6 +328,23 @@ def test_a_call_is_recorded_once():
     np.testing.assert_array_equal(interpret(program, x)[1], a)
 
 
+def test_what_is_constant_in_a_call_is_so_to_the_caller():
+    """Zeros by structure stay, and equal results are one value."""
+    inner = trace(lambda x: np.array([[x, 0.0], [x, 2.0]]), [()])
+    M = None
+
+    def f(x):
+        nonlocal M
+        M = calling(inner, lambda x: "plain")(x)
+        return M
+
+    program = trace(f, [()])
+    assert M[0, 1] == 0.0 and M[1, 1] == 2.0 and M[0, 0].i == M[1, 0].i
+    assert sum(n[0] == "get" for n in program.nodes) == 1
+    np.testing.assert_array_equal(interpret(program, np.array(3.0)), [[3.0, 0.0], [3.0, 2.0]])
+    assert calling(inner, lambda x: "plain")(1.0) == "plain"
+
+
 @pytest.mark.parametrize(("f", "what"), [
     (lambda x, inner: calling(inner)(x, x), "shapes [(4,), (4,)]"),
     (lambda x, inner: calling(inner)(x[:3]), "shapes [(3,)]"),
