@@ -57,7 +57,7 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
 
     It does not depend on what the graph held before: the same body, traced again, is the same program.
     """
-    inside = set(range(start, len(graph.nodes))) if once else {c.i for c in carry}
+    inside = {i for i in range(start, len(graph.nodes)) if graph.nodes[i][0] != "const"} if once else {c.i for c in carry}
     for i in () if once else range(start, len(graph.nodes)):
         if not inside.isdisjoint(operands(graph.nodes[i])):
             inside.add(i)

@@ -72,6 +72,7 @@ PURE = [
     (lambda x: ops.while_loop(lambda y: (y + np.sin(x) * y * x + collatz(x + y)[1] + np.cos(x + 1.0) * y, y > 9.0 * x), x, 5), ()),
     (lambda x: ops.root(lambda y: y * y * y + np.sin(x) * y - x, x), (3,)),
     (lambda x: ops.root(lambda y: ops.array([y[0] * ops.root(lambda z: z * z - y, y)[0][0] - x[0]]), x), (1,)),
+    (lambda x: ops.when(x[1] > 0.0, lambda: x[0] - 7.0 * x[1], 0.0) + 7.0, (2,)),              # a constant, within and then outside
     (lambda x: ops.jacobian(lambda y: ops.stumpff(y @ y)[2] * y, x), (3,)),
     (lambda x: engine.gufunc(lambda y: engine.ops.exp(y) + 1.0, "()->()")(x), ()),
     (lambda x: engine.jacobian(lambda y: y * y, "(n)->(n)", n=3)(x), (3,)),
