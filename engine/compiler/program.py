@@ -10,6 +10,8 @@ from typing import Any, Generic, TypeVar
 from engine.compiler.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
 
 Shape = tuple[int, ...]
+#: in place of a shape's first number: as many rows as there are when the program runs, a table; among scalars it is one, a handle
+COUNTED = -1
 Value = TypeVar("Value")
 
 
@@ -62,14 +64,40 @@ class Program:
     def __hash__(self) -> int:
         return hash(self.key)
 
+    @once
+    def tabled(self) -> bool:
+        """Whether tables are made within: its work begins with the address of the arena that they take their memory from."""
+        return any(f.tabled for f in self.functions)
+
+    @once
+    def given(self) -> list[int]:
+        """Of each input scalar, the columns of the table that it is a handle of; 0 of a number."""
+        return columns(self.shapes_in)
+
+    @once
+    def made(self) -> list[int]:
+        """The same of each output scalar."""
+        return columns(self.shapes_out)
+
     def count(self) -> int:
         """Number of arithmetic operations, calls included, and loops as if they ran once."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
         return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
 
 
+def is_table(shape: Shape) -> bool:
+    """Whether a shape is a table's."""
+    return shape[:1] == (COUNTED,)
+
+
 def size(shape: Shape) -> int:
-    return math.prod(shape)
+    """How many scalars there are of a shape."""
+    return 1 if is_table(shape) else math.prod(shape)
+
+
+def columns(shapes: Sequence[Shape]) -> list[int]:
+    """Of each scalar of some shapes, the columns of the table that it is a handle of; 0 of a number."""
+    return [n for s in shapes for n in ([math.prod(s[1:])] if is_table(s) else [0] * size(s))]
 
 
 def truth_values(nodes: Sequence[Node]) -> set[int]:
@@ -100,7 +128,7 @@ def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
 
 def verify(program: Program) -> None:
     """Raise if a program is not well formed; apart from the rewriter, so that neither hides the other's faults."""
-    kinds: list[str] = []
+    kinds: list[str] = []  # "x" of a number, "t" of a truth value, "m3" of a table of three columns, "tuple" of a call
     truths = truth_values(program.nodes)
     for i, node in enumerate(program.nodes):
         op, *args = node
@@ -113,19 +141,33 @@ def verify(program: Program) -> None:
             assert isinstance(args[0], (float, bool)), f"node {i} is no number"
         elif op in CALLS:
             assert len(reads) == program.functions[args[0]].n_in, f"node {i} calls with {len(reads)} arguments"
-            assert all(kinds[j] == "x" for j in reads), f"node {i} passes what is no number"
+            passed, wanted = [kinds[j] for j in reads], [kind_of(m) for m in program.functions[args[0]].given]
+            assert passed == wanted, f"node {i} passes {' '.join(passed)}; expected {' '.join(wanted)}"
         elif op == "get":
             callee = program.nodes[args[0]]
             assert callee[0] in CALLS and 0 <= args[1] < len(program.functions[callee[1]].outputs), f"node {i} gets nothing"
         else:
             given = [kinds[j] for j in args]
             wanted = [given[-1] if kind == "s" else kind for kind in OPERATIONS[op].takes]
-            assert given == wanted, f"node {i} mixes truth values and numbers: {node}"
-        kinds.append("tuple" if op in CALLS else "t" if i in truths else "x")
-    for k, i in enumerate(program.outputs):
-        assert 0 <= i < len(kinds) and kinds[i] != "tuple", f"result {k} is node {i}, no scalar"
-    wanted_outputs = sum(size(s) for s in program.shapes_out)
-    assert len(program.outputs) == wanted_outputs, f"{len(program.outputs)} results for {wanted_outputs} scalars"
+            assert given == wanted, f"node {i} mixes truth values, numbers and tables: {node}"
+        kinds.append("tuple" if op in CALLS else "t" if i in truths else kind_of(table_columns(program, node, kinds)))
+    assert len(program.outputs) == len(program.made), f"{len(program.outputs)} results for {len(program.made)} scalars"
+    for k, (i, m) in enumerate(zip(program.outputs, program.made, strict=True)):
+        assert 0 <= i < len(kinds) and kinds[i] in ((kind_of(m),) if m else ("x", "t")), f"result {k} is node {i}, no {kind_of(m)}"
     for f in program.functions:
         if not f.native:
             verify(f)
+
+
+def kind_of(m: int) -> str:
+    """The kind of a handle of a table of m columns, or of a number."""
+    return f"m{m}" if m else "x"
+
+
+def table_columns(program: Program, node: Node, kinds: Sequence[str]) -> int:
+    """How many columns the table has that a node is a handle of; 0 of a number."""
+    if node[0] == "input":
+        return program.given[node[1]]
+    if node[0] == "get":
+        return program.functions[program.nodes[node[1]][1]].made[node[2]]
+    return int(kinds[node[2]][1:] or 0) if node[0] == "select" else 0

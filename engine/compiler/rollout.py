@@ -13,7 +13,8 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 
-from engine.compiler.entry import ALL_FLAGS, GROUPS, Writer, strided
+from engine.compiler.entry import ALL_FLAGS, GROUPS, strided
+from engine.compiler.instructions import Writer
 from engine.compiler.llvm import Module
 from engine.compiler.program import Program
 from engine.compiler.vecmath import literal, splat, vector

@@ -1,0 +1,152 @@
+"""Tables, arrays of as many rows as there are when the program runs, and loops over their rows.
+
+On floats a table is an array (n, …). Traced, it is memory with a count: one loop in machine code, its rows in the lanes of vectors, in
+place of n copies of what is done to each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import asarray, stack, zeros
+
+from engine.checks import EngineError
+from engine.ops.elementwise import graph_of
+
+Array = np.ndarray
+#: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
+PARTS = 8
+
+
+def rows(f: Callable[..., Any], *tables: Any) -> Any:
+    """Return ``f`` of each row of the tables.
+
+    Parameters
+    ----------
+    f : a function of a row of each table, to an array (m…) or a tuple of arrays; what it reads besides is the same for all rows
+    tables : (n, …) each
+
+    Returns
+    -------
+    (n, m…), or a tuple of them. Of traced arrays of a few rows an array, else a table
+
+    Raises
+    ------
+    EngineError : there is no table, or they have different numbers of rows
+
+    Examples
+    --------
+    >>> rows(lambda x, y: x @ y, np.ones((3, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([ 3.,  7., 11.])
+    """
+    if (graph := graph_of(*tables)) is not None:
+        return graph.rows(f, tables)
+    arrays = [asarray(t) for t in tables]
+    n = common([len(a) for a in arrays])
+    with np.errstate(all="ignore" if not n else None):
+        each = [f(*row) for row in zip(*arrays, strict=True)] or [f(*(zeros(a.shape[1:]) for a in arrays))]
+    if isinstance(each[0], tuple):
+        return tuple(stack(column)[:n] for column in zip(*each, strict=True))
+    return stack(each)[:n]
+
+
+def common(counts: list[int]) -> int:
+    """Return the number of rows that all have."""
+    if not counts:
+        raise EngineError("rows got no table; expected one at least")
+    if len(set(counts)) > 1:
+        raise EngineError(f"rows got tables of {', '.join(map(str, counts))} rows; expected as many in each")
+    return counts[0]
+
+
+def numbers(table: Any) -> Any:
+    """Return the numbers 0, 1, … of a table's rows, (n).
+
+    >>> numbers(np.ones((3, 2)))
+    array([0., 1., 2.])
+    """
+    graph = graph_of(table)
+    return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
+
+
+def gather(table: Any, index: Any) -> Any:
+    """Return rows of a table (n, …) by their numbers (k), whole numbers as floats or integers: (k, …).
+
+    Raises
+    ------
+    IndexError : a number is not that of a row; compiled, the result is NaN, with a warning
+
+    >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
+    array([30., 10.])
+    """
+    graph = graph_of(table, index)
+    return asarray(table)[whole(index, len(table))] if graph is None else graph.gather(table, index)
+
+
+def whole(index: Any, n: int) -> Array:
+    """Return numbers of rows, of which there are n, as integers."""
+    k = asarray(index)
+    if k.dtype.kind == "f" and not (k == np.floor(k)).all():
+        raise IndexError(f"row {k[k != np.floor(k)].flat[0]:g} of a table; expected whole numbers")
+    if k.size and not ((k >= 0) & (k < n)).all():
+        raise IndexError(f"row {k[(k < 0) | (k >= n)].flat[0]:g} of a table of {n} rows; expected 0 … {n - 1}")
+    return k.astype(np.int64)
+
+
+def add_at(table: Any, index: Any, more: Any) -> Any:
+    """Return a table (n, …) with rows added to those of some numbers: row after row, what comes first is added first.
+
+    Parameters
+    ----------
+    table : (n, …)
+    index : (k), numbers of the table's rows; or a tuple of several such
+    more : (k, …), what is added there; or a tuple of as many. Of the same row, the first of the tuple comes first
+
+    Raises
+    ------
+    IndexError : a number is not that of a row; compiled, the result is NaN, with a warning
+
+    Examples
+    --------
+    >>> add_at(np.zeros(3), [0, 2, 0], np.array([1.0, 2.0, 3.0]))
+    array([4., 0., 2.])
+    """
+    places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
+    if (graph := graph_of(table, *places, *given)) is not None:
+        return graph.add_at(table, places, given)
+    result = np.array(table, dtype=float)
+    k = stack([whole(i, len(result)) for i in places], axis=1)
+    np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
+    return result
+
+
+def total(table: Any) -> Any:
+    """Return the sum of a table's rows: of eight partial sums, row k to the one numbered k modulo 8, the second half to the first.
+
+    >>> total(np.arange(10.0))
+    np.float64(45.0)
+    """
+    if (graph := graph_of(table)) is not None:
+        return graph.total(table)
+    x = asarray(table, dtype=float)
+    parts = zeros((PARTS, *x.shape[1:]))
+    for k in range(0, len(x), PARTS):
+        parts[: len(x) - k] += x[k : k + PARTS]
+    while len(parts) > 1:
+        parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
+    return parts[0]
+
+
+def chosen(table: Any, truth: Any) -> Any:
+    """Return the rows of a table (n, …) where a truth (n) holds, in their order.
+
+    >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
+    array([1., 3.])
+    """
+    graph = graph_of(table, truth)
+    return asarray(table)[asarray(truth, dtype=bool)] if graph is None else graph.chosen(table, truth)
+
+
+__all__ = ["add_at", "chosen", "gather", "numbers", "rows", "total"]
