@@ -13,12 +13,14 @@ what NumPy's own dispatch costs would be most of the time.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import platform
 
+from engine.compiler.arena import STATE, put_spare
 from engine.compiler.instructions import Writer, exchanged
 from engine.compiler.llvm import Module, put_finite
-from engine.compiler.program import Program, Shape, size
+from engine.compiler.program import COUNTED, Program, Shape, is_table, size
 
 #: objects and functions of NumPy, and types of Python, that compiled code uses: a table filled in when it is loaded
 API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar", "double", "float", "int")
@@ -223,6 +225,8 @@ def single(program: Program, strict: bool = False) -> str:
     """IR text of ``call`` for a program: one sample, straight from Python; if ``strict``, inputs must be finite as well."""
     m = Module(1)
     name, work = m.function(program)
+    if program.tabled:
+        put_spare(m)
     shapes_in, shapes_out = program.shapes_in, program.shapes_out
     n_in, n_out = program.n_in, len(program.outputs)
     need = (n_in + n_out + work) * 8 + 8
@@ -238,6 +242,9 @@ def single(program: Program, strict: bool = False) -> str:
     drop = [f"  call void @Py_DecRef(ptr {result})"] if several else []
     arrays = []
     for k, shape in enumerate(shapes_out):
+        if is_table(shape):                                                    # made when it is known how many rows there are
+            arrays.append("")
+            continue
         m.text.append(f"@dims{k} = internal constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]")
         if shape:
             new = f"ptr {ndarray}, i32 {len(shape)}, ptr @dims{k}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
@@ -255,18 +262,29 @@ def single(program: Program, strict: bool = False) -> str:
     sizes = [size(s) for s in shapes_in]
     for pointer, n, here in zip(data, sizes, itertools.accumulate(sizes, initial=0), strict=False):
         writer.copy(byte(memory, here * 8), pointer, n)
+    if program.tabled:
+        arena = guard(put("call ptr @arena.lent()"), *drop, *release, "  call ptr @PyErr_NoMemory()")
+        release.append(f"  call void @arena.back(ptr {arena})")
+        lines.append(f"  store ptr {arena}, ptr {byte(memory, (n_in + n_out) * 8)}")
     straight = not several and bool(arrays[0])  # one array: computed in place
     target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)
     lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1, i64 0, i64 0, i64 0)")
+    state = field(arena, 8 * STATE, "i64") if program.tabled else ""
     put_finite(m)
-    finite = put(f"call i1 @all_finite(ptr {target}, i64 {n_out})")
+    finite = writer.finite(target, shapes_out)
     if strict:
         finite = put(f"and i1 {finite}, {put(f'call i1 @all_finite(ptr {memory}, i64 {n_in})')}")
     here = 0
     for k, shape in enumerate(shapes_out):
         source = byte(target, here * 8)
         here += size(shape)
-        if not shape:
+        if is_table(shape):
+            made = writer.rows(source, shape, ndarray, *drop, *release)
+            if several:
+                put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {made})")
+            else:
+                result = made
+        elif not shape:
             make, float64 = writer.api("PyArray_Scalar"), writer.api("float64")
             scalar = guard(put(f"call ptr {make}(ptr {source}, ptr {float64}, ptr null)"), *drop, *release)
             if several:
@@ -275,7 +293,14 @@ def single(program: Program, strict: bool = False) -> str:
                 result = scalar
         elif not straight:
             writer.copy(field(arrays[k], DATA, "ptr"), source, size(shape))
-    lines += [*release, f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
+    lines += release
+    if state:
+        lines += [f"  br i1 {put(f'icmp eq i64 {state}, 0')}, label %right, label %wrong", "wrong:",
+                  f"  call void @Py_DecRef(ptr {result})", f"  %state = call ptr @PyLong_FromLongLong(i64 {state})"]  # fmt: skip
+        shown = ", ".join(f"ptr {x}" for x in [*given, "%state", "null"])
+        said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {writer.handler(2)}, {shown})")
+        lines += ["  call void @Py_DecRef(ptr %state)", f"  ret ptr {said}", "right:"]
+    lines += [f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
     shown = ", ".join(f"ptr {x}" for x in [*given, result, "null"])
     said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {writer.handler(1)}, {shown})")
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
@@ -286,6 +311,8 @@ def single(program: Program, strict: bool = False) -> str:
                  "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
                  "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()",
                  "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
+    if program.tabled:
+        externals = [*externals[2:], "declare ptr @PyLong_FromLongLong(i64)"]
     return "\n".join([str(m), *externals, *lines])
 
 
@@ -316,6 +343,33 @@ class CallWriter(Writer):
     def copy(self, to: str, source: str, n: int) -> None:
         """Copy n doubles."""
         self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
+
+    def finite(self, target: str, shapes: list[Shape]) -> str:
+        """Whether all results are finite, tables' rows too."""
+        if not any(map(is_table, shapes)):
+            return self.put(f"call i1 @all_finite(ptr {target}, i64 {sum(map(size, shapes))})")
+        good, here = "true", 0
+        for shape in shapes:
+            x, n = self.byte(target, 8 * here), str(size(shape))
+            if is_table(shape):
+                d = self.field(x, 0, "ptr")
+                x, n = self.field(d, 8, "ptr"), self.put(f"mul i64 {self.field(d, 0, 'i64')}, {math.prod(shape[1:])}")
+            good = self.put(f"and i1 {good}, {self.put(f'call i1 @all_finite(ptr {x}, i64 {n})')}")
+            here += size(shape)
+        return good
+
+    def rows(self, source: str, shape: Shape, ndarray: str, *cleanup: str) -> str:
+        """A new array of the rows of a table, by its handle at ``source``."""
+        d, dims = self.field(source, 0, "ptr"), self.put(f"alloca [{len(shape)} x i64]")
+        n = self.field(d, 0, "i64")
+        for k, x in enumerate((n, *shape[1:])):
+            self.lines.append(f"  store i64 {x}, ptr {self.byte(dims, 8 * k)}")
+        new = f"ptr {ndarray}, i32 {len(shape)}, ptr {dims}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        made = self.guard(self.put(f"call ptr {self.api('PyArray_New')}({new})"), *cleanup)
+        bytes_ = self.put(f"mul i64 {n}, {8 * math.prod(shape[1:])}")
+        to, rows = self.field(made, DATA, "ptr"), self.field(d, 8, "ptr")
+        self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {rows}, i64 {bytes_}, i1 false)")
+        return made
 
     def require(self, condition: str, otherwise: str = "general") -> None:
         """Go on if the condition holds, else at the label ``otherwise``."""
@@ -349,12 +403,17 @@ class CallWriter(Writer):
             flags = self.put(f"and i32 {self.field(x, FLAGS, 'i32')}, {CARRAY}")
             type_num, order = self.field(descr, TYPE_NUM, "i32"), self.field(descr, BYTEORDER, "i8")
             tests = [f"i32 {flags}, {CARRAY}", f"i32 {type_num}, {DOUBLE}", f"i8 {order}, {ord('=')}"]
-            tests += [f"i64 {self.field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape)]
+            tests += [f"i64 {self.field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape) if n != COUNTED]
             good = "true"
             for test in tests:
                 good = self.put(f"and i1 {good}, {self.put(f'icmp eq {test}')}")
             self.require(good)
             data.append(self.field(x, DATA, "ptr"))
+            if is_table(shape):                                                # what is passed on is its descriptor's address
+                address, d = self.put("alloca ptr"), self.put("alloca [2 x i64]")
+                self.lines += [f"  store i64 {self.field(dims, 0, 'i64')}, ptr {d}", f"  store ptr {data[a]}, ptr {self.byte(d, 8)}",
+                               f"  store ptr {d}, ptr {address}"]  # fmt: skip
+                data[a] = address
             if not shape:
                 value = self.put(f"load double, ptr {data[a]}")
                 self.lines.extend([f"  store double {value}, ptr {places[a]}", f"  br label %done{a}", f"done{a}:"])

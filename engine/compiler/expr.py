@@ -38,6 +38,7 @@ class Graph:
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
+        self.tables: dict[int, int] = {}  # inputs and carries that are handles of tables -> how many columns these have
         self.refused: TraceError | None = None  # the first refusal, which the traced function or a library may catch
         self.floats = False  # whether a traced value was to be a float
         self.chains: dict[chains.Place, Any] = {}  # comparisons that go on: a < x < b

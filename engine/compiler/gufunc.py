@@ -6,66 +6,29 @@ import ctypes
 import functools
 import inspect
 import math
-import os
 import re
 import sysconfig
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import EngineError, nearest, warn, whole
+from engine.checks import nearest, warn, whole
 from engine.compiler import entry, machine
+from engine.compiler.arena import NO_MEMORY
 from engine.compiler.expr import Expr
-from engine.compiler.program import Program, Shape, once
-from engine.compiler.refusals import TraceError
+from engine.compiler.interp import interpret
+from engine.compiler.program import COUNTED, Program, Shape, is_table, once
+from engine.compiler.refusals import ArgumentError, TraceError
 from engine.compiler.rollout import rollout
+from engine.compiler.threads import get_threads, set_threads, spread
 from engine.compiler.trace import calling, name_of, pure, trace
 
 #: what NumPy's generalized ufuncs take beside their arguments
 KEYWORDS = {"out", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
 #: operations in a batch from which several threads are worth their start
 WORTH_THREADS = 8_000_000
-
-
-class ArgumentError(EngineError):
-    """An argument of a compiled function has the wrong shape, type or value; the text says which and what was expected."""
-
-
-# ---------------------------------------------------------------- threads
-
-_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def set_threads(n: int) -> None:
-    """Let large batches use ``n`` threads (at first: all cores). Results are the same bits for any number."""
-    global _threads
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ArgumentError(f"set_threads got {n!r}; expected a whole number of threads from 1")
-    _threads = int(n)
-
-
-def get_threads() -> int:
-    """Return how many threads large batches use."""
-    return _threads
-
-
-@functools.lru_cache(maxsize=1)
-def pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads; a forked process makes its own."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="engine")
-
-
-def spread(f: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-    """Return f of every set of arguments, on the threads, or here where no thread can be started, as at the end of Python."""
-    each = list(zip(*arguments, strict=True))
-    try:
-        parts = [pool(_threads, os.getpid()).submit(f, *one) for one in each]
-    except RuntimeError:
-        return [f(*one) for one in each]
-    return [part.result() for part in parts]
 
 
 # ---------------------------------------------------------------- NumPy's C interface
@@ -108,7 +71,7 @@ def immortal(*things: Any) -> None:
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}|{strict}|{program.key}"
+    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}|{strict}|{program.key}"
     code = machine.Code(key, lambda: entry.single(program, strict))
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
@@ -192,13 +155,15 @@ class Gufunc:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return make(_single_code(self.program, self.strict), (self._general, self._not_finite), None)
+        return make(_single_code(self.program, self.strict), (self._general, self._not_finite, self._failed), None)
 
     # ------------------------------------------------------------ batches
 
     @once
     def ufunc(self) -> Any:
         """The NumPy gufunc made of vector code."""
+        if self.counted:
+            raise ArgumentError(f"{self.name} takes or makes tables, which NumPy's own functions do not know; expected a call of it itself")
         return _batch_code(self.program, self.strict)
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
@@ -214,11 +179,13 @@ class Gufunc:
             raise ArgumentError(f"{self.name} got '{name}'{how}; expected {', '.join(names)}")
         if len(args) != len(shapes):
             raise ArgumentError(f"{self.name} got {len(args)} arguments; expected {len(shapes)}: {', '.join(self.arguments)}")
+        if self.counted and kwargs.get("out") is not None:
+            raise ArgumentError(f"{self.name} got 'out'; expected none, as it makes tables of as many rows as there are")
         if kwargs.keys() - {"out"}:  # axes, dtype, casting: NumPy knows
             return self.ufunc(*args, **kwargs)
         arrays = [self.checked(n, x, s) for n, x, s in zip(self.arguments, args, shapes, strict=True)]
         if any(a.dtype == object for a in arrays):
-            return calling(self.program)(*arrays)
+            return calling(self.program)(*[x if hasattr(x, "g") else a for x, a in zip(args, arrays, strict=True)])
         leading = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]
         try:
             batch = leading[0] if len(set(leading)) == 1 else np.broadcast_shapes(*leading)
@@ -227,6 +194,8 @@ class Gufunc:
             raise ArgumentError(f"{self.name}: the batches of {text} do not broadcast; expected equal leading dimensions, or 1") from None
         out = kwargs.get("out")
         given = out if isinstance(out, tuple) else (out,) * (count if out is None else 1)
+        if self.counted:
+            return self._each(arrays, batch)
         if DIRECT and not batch and all(g is None for g in given):
             return self._single(*[np.array(a, dtype=np.float64, order="C") for a in arrays])
         results = self._allocated(given, batch)
@@ -234,6 +203,33 @@ class Gufunc:
         returned = [(r if r.ndim else r[()]) if g is None else g for r, g in zip(results, given, strict=True)]  # no 0-d arrays
         result = returned[0] if count == 1 else tuple(returned)
         return result if finite else self._not_finite(*arrays, result)
+
+    @once
+    def counted(self) -> bool:
+        """Whether it works with tables."""
+        return self.program.tabled or any(map(is_table, (*self.program.shapes_in, *self.program.shapes_out)))
+
+    def _each(self, arrays: list[np.ndarray], batch: Shape) -> Any:
+        """A call with tables: one sample after another."""
+        shapes = self.program.shapes_in
+        whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, shapes, strict=True)]
+        found = [self._single(*[np.array(a[k], dtype=np.float64, order="C") for a in whole]) for k in np.ndindex(batch)]
+        if not batch:
+            return found[0]
+        parts = list(zip(*found, strict=True)) if len(self.program.shapes_out) > 1 else [found]
+        if any(len({np.shape(x) for x in part}) > 1 for part in parts):
+            raise ArgumentError(f"{self.name} made tables of different numbers of rows; expected as many in each row of a batch")
+        results = [np.stack(part).reshape(batch + np.shape(part[0])) for part in parts]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _failed(self, *args: Any) -> Any:
+        """Say why a call with tables had no result: its arguments, and the state of its memory."""
+        *arrays, state = args
+        if state & NO_MEMORY:
+            raise MemoryError(f"{self.name}: its tables need more memory than there is")
+        with np.errstate(all="ignore"):
+            interpret(self.program, *arrays)                                   # which says where
+        raise ArgumentError(f"{self.name}: tables of different numbers of rows, or a number that is not that of a row")
 
     def _allocated(self, given: Sequence[Any], batch: Shape) -> list[np.ndarray]:
         """The arrays given for the results, or new ones."""
@@ -253,10 +249,10 @@ class Gufunc:
         rows = math.prod(batch)
         if not rows:
             return True
-        if _threads == 1 or not batch or rows * self.operations < WORTH_THREADS:
+        if get_threads() == 1 or not batch or rows * self.operations < WORTH_THREADS:
             return self._chunk(arrays, results)
         axis = batch.index(max(batch))
-        chunks = min(_threads, batch[axis])
+        chunks = min(get_threads(), batch[axis])
         bounds = np.linspace(0, batch[axis], chunks + 1).astype(int)
         # a thread must not read what another writes
         arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
@@ -289,7 +285,8 @@ class Gufunc:
         traced = a.dtype == object and any(isinstance(y, Expr) for y in a.flat)
         if a.dtype.kind not in "fiub" and not traced:
             raise ArgumentError(f"{self.name}: {name} holds {a.dtype}; expected real numbers")
-        if a.ndim < len(shape) or a.shape[a.ndim - len(shape) :] != shape:
+        own = a.shape[a.ndim - len(shape) :]
+        if a.ndim < len(shape) or any(n not in (m, COUNTED) for m, n in zip(own, shape, strict=True)):
             raise ArgumentError(f"{self.name}: {name} has shape {a.shape}; expected {expected(shape)}")
         return a if traced else a.astype(np.float64, copy=False)
 
@@ -330,7 +327,7 @@ def restored(kind: type[Gufunc], program: Program, signature: str, arguments: li
 
 
 def expected(shape: Shape) -> str:
-    return f"(..., {', '.join(map(str, shape))})" if shape else "numbers"
+    return f"(..., {', '.join('n' if n == COUNTED else str(n) for n in shape)})" if shape else "numbers"
 
 
 # ---------------------------------------------------------------- engine.gufunc
@@ -344,7 +341,8 @@ def gufunc(fn: Callable[..., Any], signature: str | None = None, **dimensions: i
     fn : a function of arrays (and scalars, for ``()``) written with NumPy arithmetic and ``engine.ops``; loops and ``if`` may look at
         shapes and other things known beforehand, never at values
     signature : shapes of the arguments and results, as for NumPy's generalized ufuncs; sizes are numbers or names
-    dimensions : what the names of the arguments' sizes stand for (those of results are found by tracing)
+    dimensions : what the names of the arguments' sizes stand for (those of results are found by tracing). Where the first of a shape
+        stands for nothing, the argument is a table, of as many rows as there are when it is called: see :func:`engine.ops.rows`
 
     Returns
     -------
@@ -382,11 +380,11 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
     known = {name: whole(f"gufunc: the size {name}", n, "a whole number", error=ArgumentError) for name, n in dimensions.items()}
     shapes = []
     for shape in shapes_in:
-        missing = [d for d in shape if not d.isdigit() and d not in known]
+        missing = [d for d in shape[1:] if not d.isdigit() and d not in known]
         if missing:
             name = missing[0]
             raise ArgumentError(f"gufunc: the size '{name}' of '{signature}' is not given; expected {name}=… after the signature")
-        shapes.append(tuple(int(d) if d.isdigit() else known[d] for d in shape))
+        shapes.append(tuple(int(d) if d.isdigit() else known.get(d, COUNTED) for d in shape))
     if unknown := known.keys() - {d for shape in (*shapes_in, *shapes_out) for d in shape}:
         raise ArgumentError(f"gufunc: '{signature}' has no size '{min(unknown)}'")
     parameters = _parameters(fn, len(shapes), signature)
@@ -394,7 +392,7 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
     if len(program.shapes_out) != len(shapes_out):
         raise ArgumentError(f"{program.name} returned {len(program.shapes_out)} arrays; '{signature}' promises {len(shapes_out)}")
     for found, promised in zip(program.shapes_out, shapes_out, strict=True):
-        sizes = tuple(int(d) if d.isdigit() else known.setdefault(d, n) for d, n in zip(promised, found, strict=False))
+        sizes = tuple(int(d) if d.isdigit() else n if n == COUNTED else known.setdefault(d, n) for d, n in zip(promised, found, strict=False))
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
     return Gufunc(program, signature, parameters)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from engine.compiler.kernels import Kernel
 from engine.compiler.operations import OPERATIONS
-from engine.compiler.program import Program, size
+from engine.compiler.program import Program, is_table, size
 
 
 def interpret(program: Program, *arguments: Any) -> Any:
@@ -19,6 +20,8 @@ def interpret(program: Program, *arguments: Any) -> Any:
     25.0
     """
     arrays = [np.asarray(a, dtype=float) for a in arguments]
+    if program.tabled or any(map(is_table, (*program.shapes_in, *program.shapes_out))):
+        return each(program, arrays)
     batch = np.broadcast_shapes(*[a.shape[: a.ndim - len(s)] for a, s in zip(arrays, program.shapes_in, strict=True)])
     flat = [np.broadcast_to(a, batch + s).reshape(batch + (size(s),)) for a, s in zip(arrays, program.shapes_in, strict=True)]
     inputs = np.moveaxis(np.concatenate(flat, axis=-1), -1, 0) if flat else np.empty((0,))
@@ -29,6 +32,27 @@ def interpret(program: Program, *arguments: Any) -> Any:
         results.append(np.stack(part, axis=-1).reshape(batch + shape) if part else np.empty(batch + shape))
         k += size(shape)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def each(program: Program, arrays: list[Any]) -> Any:
+    """The same of a program with tables, one sample after another: tables' results as many rows each."""
+    batch = np.broadcast_shapes(*[a.shape[: a.ndim - len(s)] for a, s in zip(arrays, program.shapes_in, strict=True)])
+    whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, program.shapes_in, strict=True)]
+    found = [sample(program, [a[k] for a in whole]) for k in np.ndindex(batch)]
+    results = [np.stack(parts).reshape(batch + parts[0].shape) for parts in zip(*found, strict=True)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def sample(program: Program, arrays: list[Any]) -> list[Any]:
+    """The results of one sample."""
+    inputs: list[Any] = []
+    for a, s in zip(arrays, program.shapes_in, strict=True):
+        inputs += [a.reshape(len(a), math.prod(s[1:]))] if is_table(s) else list(a.ravel())
+    values, results = iter(run(program, inputs)), []
+    for s in program.shapes_out:
+        own = [next(values) for _ in range(size(s))]
+        results.append(np.array(own[0]).reshape(-1, *s[1:]) if is_table(s) else np.array([float(x) for x in own]).reshape(s))
+    return results
 
 
 def run(program: Program, inputs: Any) -> list[Any]:

@@ -25,6 +25,7 @@ class Kernel(Program):
     """A function of n_in numbers with some results."""
 
     native = True
+    tabled = False  # type: ignore[assignment]  # whether it takes memory for tables
 
     def __init__(self, n_in: int, n_out: int, name: str, *data: Any) -> None:
         super().__init__([], list(range(n_out)), [()] * n_in, [()] * n_out, (), name)
@@ -43,8 +44,8 @@ class Kernel(Program):
         """Return the results on floats, or arrays of them."""
         raise NotImplementedError
 
-    def emit(self, module: Any, name: str) -> None:
-        """Write its IR into a module."""
+    def emit(self, module: Any, name: str) -> int | None:
+        """Write its IR into a module; return how much work it needs, if any."""
         raise NotImplementedError
 
     def tangents(self, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
@@ -62,6 +63,11 @@ def table(module: Any, x: Array) -> str:
     name = f"@table.{hashlib.sha256(raw).hexdigest()[:32]}"
     text = raw.hex("\\")
     return module.once(name, f'{name} = internal constant [{len(raw)} x i8] c"\\{text}", align 64')
+
+
+def for_one(name: str, lines: list[str]) -> str:
+    """IR of a kernel that is called for one group of samples, its numbers at %in, its results to %out."""
+    return "\n".join([f"define internal void {name}({SIGNATURE}) noinline nounwind {{", "entry:", *lines, "  ret void", "}"])
 
 
 def over_groups(name: str, lines: list[str], entry: str = "", taken: str = "1") -> str:

@@ -13,6 +13,7 @@ are independent bit for bit of W, of the batch and of the threads.
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Sequence
 
 from engine.compiler import exponentials, machine, vecmath
@@ -61,6 +62,18 @@ class Module:
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
+
+    def rows(self, f: Program) -> Module:
+        """The module of functions on rows of tables: of vectors, or this one, where a function takes memory for tables of its own."""
+        if f.tabled or (width := machine.rows()) == 1:
+            return self
+        self.lent = self.lent or Module(width)
+        return self.lent
+
+    def named(self, other: Module, name: str) -> str:
+        """The name here of a function of another module."""
+        return name if other is self else name.replace("@", "@rows.", 1)
 
     def once(self, name: str, text: str) -> str:
         """Add a declaration or definition that several functions share."""
@@ -147,8 +160,8 @@ end:
         """Name and size of work (in lane vectors) of the function for ``program``."""
         if program.key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
-            self.functions[program.key] = name, 0
-            program.emit(self, name)
+            self.functions[program.key] = name, 0                              # the name is taken
+            self.functions[program.key] = name, program.emit(self, name) or 0
         elif program.key not in self.functions:
             nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
@@ -204,7 +217,15 @@ end:
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
         table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
-        return "\n".join([table, *self.text])
+        return "\n".join([table, *self.text, *self.renamed()])
+
+    def renamed(self) -> list[str]:
+        """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
+        text = "" if self.lent is None else str(self.lent)
+        declared = {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
+        own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
+                     "\n".join(line for line in text.split("\n") if not line.startswith("declare ")))  # fmt: skip
+        return [*(line for name, line in declared.items() if f"@{name}" not in self.declared), own] if text else []
 
 
 class Body:
@@ -326,6 +347,9 @@ class Body:
         if op in CALLS:
             given, n = operands(node), len(program.functions[node[1]].outputs)
             once = op == "loop" and node[2] == 1
+            if program.functions[node[1]].tabled:                              # it takes memory from where its caller does
+                arena = self.put(f"load volatile i64, ptr {self.at('%work', 0)}")
+                self.lines.append(f"  store volatile i64 {arena}, ptr {self.at('%work', callee_work)}")
             self.pass_on(given[:n] if once else given, arguments)
             if op == "loop":
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]

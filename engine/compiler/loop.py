@@ -16,7 +16,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
-from engine.compiler.program import Program, live, size
+from engine.compiler.program import Program, live, size, table_shape
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
@@ -51,6 +51,14 @@ def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int,
     return *extracted(graph, start, given, [graph.number(graph.index(y)) for y in result.ravel()], False), result.shape
 
 
+def columns_of(graph: Graph, i: int) -> int:
+    """How many columns the table has that a node is a handle of; 0 of a number."""
+    op, *args = graph.nodes[i]
+    if op == "get":
+        return graph.functions[graph.nodes[args[0]][1]].made[args[1]]
+    return columns_of(graph, args[1]) if op == "select" else graph.tables.get(i, 0)
+
+
 def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
     """The program of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
     that it reads, in the order in which it reads them.
@@ -82,7 +90,7 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
             new[i] = put(*graph.nodes[i])
             return
         new[i] = put("input", len(carry) + len(captured))
-        captured.append(graph.number(i))  # arguments are numbers
+        captured.append(graph.number(i))  # arguments are numbers, and tables
         if i in graph.truths:
             new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
 
@@ -102,5 +110,5 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
     for i in outputs:
         read(i)
     kept, wanted = live(nodes, [new[i] for i in outputs])
-    shapes = [()] * (len(carry) + len(captured))
-    return Program(kept, wanted, list(shapes), [()] * len(outputs), functions, "loop"), captured
+    shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
+    return Program(kept, wanted, shapes_in, shapes_out, functions, "loop"), captured

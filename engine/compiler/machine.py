@@ -90,6 +90,16 @@ def width() -> int:
 
 
 @functools.cache
+def rows() -> int:
+    """Rows of a table that go together: as many as ``ENGINE_ROWS`` says, or as lanes of a vector."""
+    if (chosen := os.environ.get("ENGINE_ROWS")) is None:
+        return width()
+    if chosen not in ("1", "2", "4", "8"):
+        raise EngineError(f"ENGINE_ROWS is {chosen!r}; expected 1, 2, 4 or 8")
+    return int(chosen)
+
+
+@functools.cache
 @alone
 def registers() -> int:
     """Vector registers."""

@@ -90,6 +90,11 @@ def is_table(shape: Shape) -> bool:
     return shape[:1] == (COUNTED,)
 
 
+def table_shape(m: int) -> Shape:
+    """The shape of a scalar: of a handle of a table of m columns, or of a number if there are none."""
+    return (COUNTED, m) if m else ()
+
+
 def size(shape: Shape) -> int:
     """How many scalars there are of a shape."""
     return 1 if is_table(shape) else math.prod(shape)

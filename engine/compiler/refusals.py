@@ -33,6 +33,10 @@ class TraceError(EngineError):
     """A function did something with a traced value that a straight-line program cannot do."""
 
 
+class ArgumentError(EngineError):
+    """An argument of a compiled function has the wrong shape, type or value; the text says which and what was expected."""
+
+
 def refuse(what: str, instead: str, known: bool = False) -> TraceError:
     """The error for something untraceable that is being done right now."""
     return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known)

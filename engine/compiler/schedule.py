@@ -84,10 +84,9 @@ def segments(nodes: list[Node], limit: int) -> list[range]:
 MANY_ANGLES = 16
 
 
-def returned(nodes: list[Node], functions: Sequence[Program]) -> tuple[dict[int, int], int]:
-    """Where in work the results of calls lie, and of nodes that take one of them: node -> place; and how many there are."""
+def returned(nodes: list[Node], functions: Sequence[Program], size: int = 0) -> tuple[dict[int, int], int]:
+    """Where in work the results of calls lie, from ``size`` on, and of nodes that take one of them: node -> place; and where they end."""
     place: dict[int, int] = {}
-    size = 0
     for i, node in enumerate(nodes):
         if node[0] in CALLS:
             place[i], size = size, size + len(functions[node[1]].outputs)

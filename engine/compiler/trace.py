@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.compiler import table
 from engine.collector import uncollected
 from engine.compiler.autodiff import derivatives
 from engine.compiler.dense import Dense
@@ -23,7 +24,7 @@ from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import subroutine, while_loop
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
-from engine.compiler.program import Program, Shape, live, size, verify
+from engine.compiler.program import Program, Shape, is_table, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
 from engine.compiler.solves import Solves
@@ -46,6 +47,30 @@ class Tracer(Graph):
     def implicit(self, residual: Callable[[Any], Any], x: Any) -> np.ndarray:
         """:func:`engine.ops.implicit` on traced values."""
         return implicit(self, residual, x)
+
+    def rows(self, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
+        """:func:`engine.ops.rows` of traced tables and arrays."""
+        return table.row_loop(self, f, tables)
+
+    def row_numbers(self, x: Any) -> Any:
+        """:func:`engine.ops.row_numbers` of a traced table."""
+        return table.row_numbers(self, x)
+
+    def gather(self, x: Any, index: Any) -> Any:
+        """:func:`engine.ops.gather` of traced tables and arrays."""
+        return table.gathered(self, x, index)
+
+    def add_at(self, x: Any, places: Sequence[Any], given: Sequence[Any]) -> Any:
+        """:func:`engine.ops.add_at` of traced tables and arrays."""
+        return table.added_at(self, x, places, given)
+
+    def total(self, x: Any) -> Any:
+        """:func:`engine.ops.total` of a traced table or array."""
+        return table.total(self, x)
+
+    def chosen(self, x: Any, truth: Any) -> Any:
+        """:func:`engine.ops.chosen` of traced tables and arrays."""
+        return table.chosen(self, x, truth)
 
     def kernel(self, kind: str, *data: Any) -> Kernel:
         """A kernel by its name."""
@@ -107,6 +132,10 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
     """Return the program that ``fn`` makes in an empty graph."""
     arguments, k = [], 0
     for shape in shapes:
+        if is_table(shape):
+            arguments.append(table.given_table(graph, k, shape))
+            k += 1
+            continue
         flat = [graph.input(k + j) for j in range(size(shape))]
         k += len(flat)
         arguments.append(np.array(flat, dtype=object).reshape(shape) if shape else flat[0])
@@ -123,14 +152,14 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
         raise graph.refused
     names = tuple(results) if named else ()
     results = tuple(results.values()) if named else results if isinstance(results, tuple) else (results,)
-    arrays = [np.asarray(r, dtype=object) for r in results]
-    scalars = [x for r in arrays for x in r.ravel()]
+    returned = [table.returned(r) for r in results]
+    scalars = [x for own, _ in returned for x in own]
     for x in scalars:
         if not isinstance(x, SCALAR) or (isinstance(x, Expr) and x.g is not graph):
             what = "a traced value of another function" if isinstance(x, Expr) else f"{type(x).__name__} {x!r}"
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
     nodes, outputs = live(graph.nodes, [graph.index(x) for x in scalars])
-    program = Program(nodes, outputs, [tuple(s) for s in shapes], [r.shape for r in arrays], graph.functions, name_of(fn))
+    program = Program(nodes, outputs, [tuple(s) for s in shapes], [shape for _, shape in returned], graph.functions, name_of(fn))
     program.names = names
     return program
 
@@ -152,7 +181,7 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def checked(*args: Any, **named: Any) -> Any:
-        if not any(type(x) is Expr or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
+        if not any(type(x) in (Expr, table.Table) or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
             return fn(*map(own, args), **{name: own(x) for name, x in named.items()})
         first, graph = as_written(fn, args, named), ops.graph_of(*args, *named.values())
         if graph is not None and graph.chains:
@@ -194,6 +223,8 @@ def difference(a: Any, b: Any) -> str | None:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
         k = next((k for k, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)) if difference(x, y) is not None), None)
         return None if k is None else str([int(i) for i in np.unravel_index(k, a.shape)]) if a.ndim else ""
+    if type(a) is table.Table and type(b) is table.Table:
+        return difference((a.shape, *a.source), (b.shape, *b.source))
     if type(a) is Expr and type(b) is Expr:
         return None if a.g is b.g and a.i == b.i else ""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -212,21 +243,22 @@ def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callab
     constant are constants to the caller: zeros by structure stay. Without traced arguments it is ``plain``, if that is given."""
 
     def called(*arrays: Any) -> Any:
-        given = [np.asarray(a, dtype=object) for a in arrays]
-        if [a.shape for a in given] != program.shapes_in:
-            raise refuse(f"{program.name} of shapes {[a.shape for a in given]}", f"expected {program.shapes_in}")
-        scalars = [x for a in given for x in a.ravel()]
-        graph = next((x.g for x in scalars if isinstance(x, Expr)), None)
+        graph = ops.graph_of(*arrays)
         if graph is None and plain is not None:
             return plain(*arrays)
         if graph is None:
             raise refuse(f"a call of {program.name} without traced values", "call the function itself")
+        given = [table.given(graph, a, is_table(s)) for a, s in zip(arrays, program.shapes_in, strict=True)]
+        if [shape for _, shape in given] != program.shapes_in:
+            raise refuse(f"{program.name} of shapes {[shape for _, shape in given]}", f"expected {program.shapes_in}")
+        scalars = [x for own, _ in given for x in own]
         outputs: dict[int, Any] = {}                                           # equal ones are one value here too
         for i, y in zip(program.outputs, graph.call(program, scalars), strict=True):
             outputs.setdefault(i, program.nodes[i][1] if program.nodes[i][0] == "const" else y)
         flat: np.ndarray = np.array([outputs[i] for i in program.outputs], dtype=object)
         ends = np.cumsum([size(s) for s in program.shapes_out])
-        results = [part.reshape(s)[()] for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]
+        results = [table.Table(graph, part[0], s[1:]) if is_table(s) else part.reshape(s)[()]
+                   for part, s in zip(np.split(flat, ends[:-1]), program.shapes_out, strict=True)]  # fmt: skip
         return results[0] if len(results) == 1 else tuple(results)
 
     return called

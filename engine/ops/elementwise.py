@@ -74,6 +74,8 @@ def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1)
     def lifted(*xs: Any) -> Any:
         arrays = [asarray(x) for x in xs]
         if any(a.dtype == object for a in arrays):
+            if (table := next((x for x in xs if hasattr(x, "by_rows")), None)) is not None:
+                return table.by_rows(lifted, xs)
             return USERS.made(each(*arrays))
         return function(*arrays)[()]
 
@@ -190,4 +192,7 @@ def array(rows: Any) -> np.ndarray:
 
 def graph_of(*xs: Any) -> Any:
     """The graph of the traced values among ``xs``, or None."""
+    for x in xs:
+        if (graph := getattr(x, "g", None)) is not None:
+            return graph
     return next((y.g for x in xs if (a := np.asarray(x)).dtype == object for y in a.flat if hasattr(y, "g")), None)

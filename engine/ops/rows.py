@@ -61,10 +61,10 @@ def common(counts: list[int]) -> int:
     return counts[0]
 
 
-def numbers(table: Any) -> Any:
+def row_numbers(table: Any) -> Any:
     """Return the numbers 0, 1, … of a table's rows, (n).
 
-    >>> numbers(np.ones((3, 2)))
+    >>> row_numbers(np.ones((3, 2)))
     array([0., 1., 2.])
     """
     graph = graph_of(table)
@@ -149,4 +149,4 @@ def chosen(table: Any, truth: Any) -> Any:
     return asarray(table)[asarray(truth, dtype=bool)] if graph is None else graph.chosen(table, truth)
 
 
-__all__ = ["add_at", "chosen", "gather", "numbers", "rows", "total"]
+__all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "total"]

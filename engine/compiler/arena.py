@@ -1,0 +1,227 @@
+"""Memory of tables while a program runs: descriptors, and the arena that rows are taken from, in LLVM IR.
+
+A descriptor is two words: how many rows there are, and where the first begins; rows follow one another, as NumPy has them. An arena hands
+out memory one piece after another and takes it back all at once. Where there is none left it asks for more, at least twice as much as
+before; if that fails, or more is wanted than it may have, what was asked for is an empty table, and the state of the arena says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.compiler.instructions import Writer
+
+#: words of an arena: where its free memory begins and ends; its last chunk, whose first two words are the chunk before and its size; its
+#: state; what it has asked for in all
+TOP, END, CHUNK, STATE, TAKEN = range(5)
+SIZE = 64
+#: states, added up: no memory; a number that is not that of a row; tables of different numbers of rows
+NO_MEMORY, NO_ROW, DIFFERENT = 1, 2, 4
+#: bytes of a descriptor, and before the rows of a table, which begin at a multiple of 64 as the memory does
+DESCRIPTOR = 64
+#: bytes of the first chunk, and most that one program may take in all
+FIRST, MOST = 1 << 16, 1 << 36
+
+TEXT = f"""@table.none = internal global [2 x i64] zeroinitializer, align 64
+
+define internal ptr @take(ptr %arena, i64 %bytes) alwaysinline nounwind {{
+  %more = add i64 %bytes, 63
+  %whole = and i64 %more, -64
+  %top = load i64, ptr %arena
+  %new = add i64 %top, %whole
+  %end.p = getelementptr i64, ptr %arena, i64 {END}
+  %end = load i64, ptr %end.p
+  %fits = icmp ule i64 %new, %end
+  br i1 %fits, label %here, label %elsewhere
+here:
+  store i64 %new, ptr %arena
+  %p = inttoptr i64 %top to ptr
+  ret ptr %p
+elsewhere:
+  %q = call ptr @take.more(ptr %arena, i64 %whole)
+  ret ptr %q
+}}
+
+define internal ptr @take.more(ptr %arena, i64 %bytes) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %taken.p = getelementptr i64, ptr %arena, i64 {TAKEN}
+  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
+  %old = load ptr, ptr %chunk.p
+  %taken = load i64, ptr %taken.p
+  %twice = shl i64 %taken, 1
+  %least = call i64 @llvm.umax.i64(i64 %twice, i64 {FIRST})
+  %rows = call i64 @llvm.umax.i64(i64 %least, i64 %bytes)
+  %size = add i64 %rows, 128
+  %all = add i64 %taken, %size
+  %bounded = icmp ule i64 %all, {MOST}
+  br i1 %bounded, label %ask, label %none
+ask:
+  %raw = call ptr @malloc(i64 %size)
+  %got = icmp ne ptr %raw, null
+  br i1 %got, label %some, label %none
+some:
+  store ptr %old, ptr %raw
+  %size.p = getelementptr i64, ptr %raw, i64 1
+  store i64 %size, ptr %size.p
+  store ptr %raw, ptr %chunk.p
+  store i64 %all, ptr %taken.p
+  %address = ptrtoint ptr %raw to i64
+  %after = add i64 %address, 79
+  %first = and i64 %after, -64
+  %top = add i64 %first, %bytes
+  %last = add i64 %address, %size
+  store i64 %top, ptr %arena
+  %end.p = getelementptr i64, ptr %arena, i64 {END}
+  store i64 %last, ptr %end.p
+  %p = inttoptr i64 %first to ptr
+  ret ptr %p
+none:
+  %state = load i64, ptr %state.p
+  %marked = or i64 %state, {NO_MEMORY}
+  store i64 %marked, ptr %state.p
+  ret ptr null
+}}
+
+define internal void @arena.free(ptr %arena) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %first = load ptr, ptr %chunk.p
+  br label %head
+head:
+  %chunk = phi ptr [%first, %entry], [%before, %one]
+  %more = icmp ne ptr %chunk, null
+  br i1 %more, label %one, label %end
+one:
+  %before = load ptr, ptr %chunk
+  call void @free(ptr %chunk)
+  br label %head
+end:
+  call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 {SIZE}, i1 false)
+  ret void
+}}
+
+define internal void @arena.begin(ptr %arena) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %chunk = load ptr, ptr %chunk.p
+  %some = icmp ne ptr %chunk, null
+  br i1 %some, label %kept, label %end
+kept:
+  %before = load ptr, ptr %chunk
+  %whole = icmp eq ptr %before, null
+  br i1 %whole, label %again, label %new
+again:
+  %address = ptrtoint ptr %chunk to i64
+  %after = add i64 %address, 79
+  %top = and i64 %after, -64
+  store i64 %top, ptr %arena
+  br label %end
+new:
+  %taken.p = getelementptr i64, ptr %arena, i64 {TAKEN}
+  %taken = load i64, ptr %taken.p
+  call void @arena.free(ptr %arena)
+  %p = call ptr @take.more(ptr %arena, i64 %taken)
+  %q = ptrtoint ptr %p to i64
+  store i64 %q, ptr %arena
+  br label %end
+end:
+  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
+  store i64 0, ptr %state.p
+  ret void
+}}"""
+
+
+SPARE = f"""@arena.spare = internal global i64 0, align 8
+
+define internal ptr @arena.lent() noinline nounwind {{
+  %spare = atomicrmw xchg ptr @arena.spare, i64 0 seq_cst
+  %some = icmp ne i64 %spare, 0
+  br i1 %some, label %kept, label %new
+kept:
+  %p = inttoptr i64 %spare to ptr
+  call void @arena.begin(ptr %p)
+  ret ptr %p
+new:
+  %q = call ptr @malloc(i64 {SIZE})
+  %got = icmp ne ptr %q, null
+  br i1 %got, label %zero, label %end
+zero:
+  call void @llvm.memset.p0.i64(ptr %q, i8 0, i64 {SIZE}, i1 false)
+  br label %end
+end:
+  ret ptr %q
+}}
+
+define internal void @arena.back(ptr %arena) noinline nounwind {{
+  %address = ptrtoint ptr %arena to i64
+  %other = atomicrmw xchg ptr @arena.spare, i64 %address seq_cst
+  %some = icmp ne i64 %other, 0
+  br i1 %some, label %one, label %end
+one:
+  %p = inttoptr i64 %other to ptr
+  call void @arena.free(ptr %p)
+  call void @free(ptr %p)
+  br label %end
+end:
+  ret void
+}}"""
+
+
+def put_spare(module: Any) -> None:
+    """Add ``arena.lent()`` and ``arena.back(arena)``: a call borrows the arena that another has brought back, with its memory."""
+    put_arena(module)
+    module.once("@arena.lent", SPARE)
+
+
+def put_arena(module: Any) -> None:
+    """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
+    module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+    module.once("@take", TEXT)
+
+
+class TableWriter(Writer):
+    """Instructions on descriptors and arenas."""
+
+    def word(self, base: str, k: int, kind: str = "i64") -> str:
+        """Word k of memory."""
+        return self.element(base, k, kind)
+
+    def keep(self, x: str, base: str, k: int, kind: str = "i64") -> None:
+        """Store word k of memory."""
+        self.lines.append(f"  store {kind} {x}, ptr {self.put(f'getelementptr i64, ptr {base}, i64 {k}')}")
+
+    def described(self, memory: str, count: str) -> str:
+        """Write the descriptor of a table, which stands before its rows in a piece of memory; where these begin."""
+        rows = self.put(f"getelementptr i8, ptr {memory}, i64 {DESCRIPTOR}")
+        self.keep(count, memory, 0)
+        self.keep(rows, memory, 1, "ptr")
+        return rows
+
+    def mark(self, arena: str, state: int, truth: str) -> None:
+        """Add a state to the arena's where a truth holds."""
+        place = self.put(f"getelementptr i64, ptr {arena}, i64 {STATE}")
+        now = self.put(f"load i64, ptr {place}")
+        with_it = self.put(f"or i64 {now}, {state}")
+        self.lines.append(f"  store i64 {self.put(f'select i1 {truth}, i64 {with_it}, i64 {now}')}, ptr {place}")
+
+    def spread(self, x: str, width: int) -> str:
+        """A number in all lanes."""
+        if width == 1:
+            return x
+        D = f"<{width} x double>"
+        one = self.put(f"insertelement {D} poison, double {x}, i64 0")
+        return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
+
+    def product(self, a: str, b: int | str, more: int = 0) -> str:
+        """a b + more, whole numbers."""
+        ab = self.put(f"mul i64 {a}, {b}")
+        return self.put(f"add i64 {ab}, {more}") if more else ab
+
+    def byte(self, base: str, offset: str | int) -> str:
+        """A pointer some bytes further."""
+        return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def block(self, label: str) -> None:
+        """Go on in a new block."""
+        self.lines += [f"  br label %{label}", f"{label}:"]

@@ -1,0 +1,353 @@
+"""Loops over rows in LLVM IR: with rows in the lanes of vectors, or one by one within lanes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import ops
+from engine.compiler import machine
+from engine.compiler.arena import DESCRIPTOR, DIFFERENT, NO_ROW, TableWriter, put_arena
+from engine.compiler.instructions import exchanged
+from engine.compiler.kernels import for_one, over_groups
+from engine.compiler.vecmath import literal, splat
+
+if TYPE_CHECKING:
+    from engine.compiler.row_loop import RowLoop, Sink
+
+#: groups of W rows that go together through a function, whose code is fetched as much less often
+GROUPS = 4
+#: bytes that vectors begin at a multiple of
+ALIGNED = 64
+
+
+def smallest(w: TableWriter, counts: list[str]) -> tuple[str, str]:
+    """The least of some counts, and whether they are the same."""
+    n, same = counts[0], "true"
+    for c in counts[1:]:
+        same = w.put(f"and i1 {same}, {w.put(f'icmp eq i64 {c}, {counts[0]}')}")
+        n = w.put(f"call i64 @llvm.smin.i64(i64 {n}, i64 {c})")
+    return n, same
+
+
+def folded(w: TableWriter, x: list[str], D: str) -> str:
+    """The sum of partial ones, the second half to the first."""
+    while len(x) > 1:
+        half = len(x) // 2
+        x = [w.put(f"fadd {D} {a}, {b}") for a, b in zip(x[:half], x[half:], strict=True)]
+    return x[0]
+
+
+def within(loop: RowLoop, module: Any, name: str) -> int:
+    """Rows one by one, samples in the lanes: sums of a function of rows that all lanes read."""
+    f, work = module.function(loop.f)
+    w, D, one = TableWriter([]), module.D, module.bytes(1)
+    put, x_in, m = w.put, module.bytes(loop.f.n_in), sum(s.columns for s in loop.sinks)
+    tables = [w.word("%in.g", k * module.width, "ptr") for k in range(len(loop.sources))]
+    counts = [w.word(t, 0) for t in tables]
+    n, same = smallest(w, counts)
+    y, parts, lent = (w.byte("%work", k * one) for k in (loop.f.n_in, loop.f.n_in + m, loop.f.n_in + m + ops.PARTS * m))
+    outside = w.byte("%in.g", loop.first * one)
+    w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr {w.byte('%work', loop.place * one)}, ptr {outside}, i64 {loop.outside * one}, "
+                "i1 false)", f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {ops.PARTS * m * one}, i1 false)",
+                "  br label %head", "head:", "  %r = phi i64 [0, %go], [%r.next, %summed]", f"  %r.more = icmp slt i64 %r, {n}",
+                "  br i1 %r.more, label %row, label %fold", "row:"]  # fmt: skip
+    for s, t in zip(loop.sources, tables, strict=True):
+        at = w.byte(w.word(t, 1, "ptr"), w.product("%r", 8 * s.columns))
+        for k in range(s.columns):
+            x = put("sitofp i64 %r to double") if s.how == "numbers" else put(f"load double, ptr {w.byte(at, 8 * k)}")
+            w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.byte('%work', (s.place + k) * one)}")
+    w.lines.append(f"  call void {f}(ptr %work, ptr {y}, ptr {lent}, i64 1, i64 {x_in}, i64 {m * one}, i64 0)")
+    part = w.byte(parts, w.product(put(f"and i64 %r, {ops.PARTS - 1}"), m * one))
+    for k in range(m):
+        at = w.byte(part, k * one)
+        a, b = put(f"load {D}, ptr {at}"), put(f"load {D}, ptr {w.byte(y, k * one)}")
+        w.lines.append(f"  store {D} {put(f'fadd {D} {a}, {b}')}, ptr {at}")
+    w.block("summed")
+    w.lines += ["  %r.next = add i64 %r, 1", "  br label %head", "fold:"]
+    nan = splat("double", module.width, literal(float("nan")))
+    for k in range(m):
+        x = [put(f"load {D}, ptr {w.byte(parts, (p * m + k) * one)}") for p in range(ops.PARTS)]
+        y_k = put(f"select i1 {same}, {D} {folded(w, x, D)}, {D} {nan}")
+        w.lines.append(f"  store {D} {y_k}, ptr {w.byte('%out.g', k * one)}")
+    module.text.append(over_groups(name, [*w.lines, "  br label %done"]))
+    return loop.f.n_in + m + ops.PARTS * m + work
+
+
+class Across:
+    """A loop with rows in the lanes, for one sample: its instructions.
+
+    What is staged lies in the work: inputs of some groups of W rows as vectors, then results, then the function's own work, then for each
+    sum its parts, and for each sink whose rows go one by one room for W of them.
+    """
+
+    def __init__(self, loop: RowLoop, module: Any, name: str) -> None:
+        put_arena(module)
+        self.loop, self.module, self.name, self.wide = loop, module, name, (wide := module.rows(loop.f))
+        f, work = wide.function(loop.f)
+        self.f = module.named(wide, f)
+        self.W, self.D, self.groups = wide.width, wide.D, 1 if loop.f.tabled else GROUPS
+        self.s_in, self.s_out, self.s_work = (wide.bytes(k) for k in (loop.f.n_in, len(loop.f.outputs), work))
+        self.w = TableWriter([])
+        self.size = self.groups * (self.s_in + self.s_out + self.s_work)
+        self.own: list[int] = []                                               # where each sink's part of the work begins
+        for s in loop.sinks:
+            self.own.append(self.size)
+            rows = ops.PARTS if s.how == "sum" else self.W if s.how in ("added", "chosen") else 0
+            self.size += (8 * rows * s.results + 8 * self.W + ALIGNED - 1) // ALIGNED * ALIGNED
+
+    def emit(self) -> int:
+        """Write it; how many numbers of work it needs."""
+        w, put, loop, W = self.w, self.w.put, self.loop, self.W
+        arena = w.word("%work", 0, "ptr") if loop.tabled else "null"
+        start = put(f"add i64 {put('ptrtoint ptr %work to i64')}, {8 + ALIGNED - 1}")
+        stage = put(f"inttoptr i64 {put(f'and i64 {start}, {-ALIGNED}')} to ptr")
+        out, lent = (w.byte(stage, self.groups * k) for k in (self.s_in, self.s_in + self.s_out))
+        reads, n = self.counted(arena)
+        sinks = self.prepared(arena, n, stage)
+        self.from_outside(stage, lent, arena)
+        w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{self.before}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
+                    "  br i1 %more, label %load, label %end", "load:", f"  %left = sub i64 {n}, %r", f"  %left.up = add i64 %left, {W - 1}",
+                    f"  %all = sdiv i64 %left.up, {W}", f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})",
+                    f"  %last = sub i64 {n}, 1", "  br label %pack", "pack:", "  %g = phi i64 [0, %load], [%g.next, %packed]",
+                    f"  %g.w = mul i64 %g, {W}", "  %from = add i64 %r, %g.w"]  # fmt: skip
+        self.pack(reads, w.byte(stage, w.product("%g", self.s_in)), arena)
+        w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
+                    "  br i1 %g.more, label %pack, label %each", "each:",
+                    f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, i64 {self.s_work})",
+                    "  br label %unpack", "unpack:", "  %h = phi i64 [0, %each], [%h.next, %unpacked]", f"  %h.w = mul i64 %h, {W}",
+                    "  %row = add i64 %r, %h.w", f"  %rest = sub i64 {n}, %row",
+                    f"  %alive = call i64 @llvm.smin.i64(i64 %rest, i64 {W})"]  # fmt: skip
+        lanes = w.byte(out, w.product("%h", self.s_out))
+        for k, (s, at) in enumerate(zip(loop.sinks, sinks, strict=True)):
+            self.sink(k, s, lanes, at, arena)
+            lanes = w.byte(lanes, self.wide.bytes(s.results))
+        w.lines += ["  br label %unpacked", "unpacked:", "  %h.next = add i64 %h, 1", "  %h.more = icmp slt i64 %h.next, %now",
+                    "  br i1 %h.more, label %unpack, label %done", "done:", f"  %r.next = add i64 %r, {self.groups * W}", "  br label %head",
+                    "end:"]  # fmt: skip
+        self.finish(sinks)
+        self.module.text.append(for_one(self.name, w.lines))
+        return 1 + ALIGNED // 8 + self.size // 8
+
+    # ------------------------------------------------------------ before the loop
+
+    def counted(self, arena: str) -> tuple[list[tuple[str, ...]], str]:
+        """What is read of each source (where its rows begin, and through what numbers, of how many rows), and how many rows there are."""
+        w, k, reads, counts = self.w, 0, list[tuple[str, ...]](), list[str]()
+        for s in self.loop.sources:
+            d = w.word("%in", k, "ptr")
+            reads.append((w.word(d, 1, "ptr"),))
+            if s.how == "through":
+                i = w.word("%in", k + 1, "ptr")
+                reads[-1] = (reads[-1][0], w.word(i, 1, "ptr"), w.word(d, 0))
+                d = i
+            counts.append(w.word(d, 0))
+            k += len(s.reads)
+        n, same = smallest(w, counts)
+        if self.loop.tabled and len(counts) > 1:
+            w.mark(arena, DIFFERENT, w.put(f"xor i1 {same}, true"))
+        for s, read in zip(self.loop.sources, reads, strict=True):
+            if s.how == "through":                                             # of an empty table there are no rows
+                n = self.none_of_empty(arena, read[2], n)
+        return reads, n
+
+    def none_of_empty(self, arena: str, rows: str, n: str) -> str:
+        """No rows where a table of so many has none for them."""
+        w = self.w
+        empty = w.put(f"icmp slt i64 {rows}, 1")
+        w.mark(arena, NO_ROW, w.put(f"and i1 {empty}, {w.put(f'icmp sgt i64 {n}, 0')}"))
+        return w.put(f"select i1 {empty}, i64 0, i64 {n}")
+
+    def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
+        """Memory of what sinks make: of each where its rows begin, and what else is asked of it while rows come."""
+        w, W, self.before, targets = self.w, self.W, "entry", self.loop.first + self.loop.outside
+        found: list[tuple[str, ...]] = []
+        out = 0
+        for k, s in enumerate(self.loop.sinks):
+            own = w.byte(stage, self.own[k])
+            if s.how == "sum":
+                w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * ops.PARTS * s.columns}, i1 false)")
+                found.append((own, str(out)))
+                out += s.columns
+                continue
+            target = w.word("%in", targets, "ptr") if s.how == "added" else ""
+            targets += bool(target)
+            rows = w.word(target, 0) if target else n
+            whole = w.put(f"and i64 {w.put(f'add i64 {rows}, {2 * W - 1}')}, {-W}")
+            memory = w.put(f"call ptr @take(ptr {arena}, i64 {w.product(whole, 8 * s.columns, DESCRIPTOR + 64)})")
+            good = w.put(f"icmp ne ptr {memory}, null")
+            w.lines += [f"  br i1 {good}, label %good{k}, label %bad{k}", f"bad{k}:"]
+            for j in range(sum(len(x.shapes) for x in self.loop.sinks)):
+                w.keep("@table.none", "%out", j, "ptr")
+            w.lines += ["  ret void", f"good{k}:"]
+            self.before = f"good{k}"
+            data = w.described(memory, rows)
+            w.keep(memory, "%out", out, "ptr")
+            out += 1
+            if target:
+                w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {data}, ptr {w.word(target, 1, 'ptr')}, "
+                               f"i64 {w.product(rows, 8 * s.columns)}, i1 false)")  # fmt: skip
+            if s.how == "chosen":
+                w.keep("0", memory, 0)
+            found.append((data, memory, rows, own))
+        return found
+
+    def from_outside(self, stage: str, lent: str, arena: str) -> None:
+        """What is the same for all rows, in all lanes."""
+        w, loop = self.w, self.loop
+        for j in range(loop.outside):
+            v = w.spread(w.word("%in", loop.first + j, "double"), self.W)
+            for g in range(self.groups):
+                w.lines.append(f"  store {self.D} {v}, ptr {w.byte(stage, g * self.s_in + (loop.place + j) * self.W * 8)}")
+        if loop.f.tabled:
+            w.keep(arena, lent, 0, "ptr")
+
+    # ------------------------------------------------------------ in it
+
+    def pack(self, reads: list[tuple[str, ...]], base: str, arena: str) -> None:
+        """A group's rows into vectors."""
+        w = self.w
+        for s, (data, *through) in zip(self.loop.sources, reads, strict=True):
+            to = w.byte(base, s.place * self.W * 8)
+            if s.how == "numbers":
+                for lane in range(self.W):
+                    r = w.put(f"call i64 @llvm.smin.i64(i64 {w.put(f'add i64 %from, {lane}')}, i64 %last)")
+                    w.lines.append(f"  store double {w.put(f'sitofp i64 {r} to double')}, ptr {w.byte(to, 8 * lane)}")
+            elif through:
+                own = self.wide.once(f"@rows.through.{s.columns}", packing(self.W, s.columns, True))
+                bad = w.put(f"call i1 {self.module.named(self.wide, own)}(ptr {data}, ptr {through[0]}, i64 {through[1]}, i64 %from, "
+                            f"i64 %last, ptr {to})")  # fmt: skip
+                w.mark(arena, NO_ROW, bad)
+            else:
+                own = self.wide.once(f"@rows.pack.{s.columns}", packing(self.W, s.columns, False))
+                w.lines.append(f"  call void {self.module.named(self.wide, own)}(ptr {data}, i64 %from, i64 %last, ptr {to})")
+
+    def sink(self, k: int, s: Sink, lanes: str, at: tuple[str, ...], arena: str) -> None:
+        """What becomes of a group's results."""
+        w, W = self.w, self.W
+        if s.how == "sum":
+            return self.summed(s, lanes, at[0])
+        unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(W, s.results)))
+        if s.how == "rows":
+            to = w.byte(at[0], w.product("%row", 8 * s.columns))
+            w.lines.append(f"  call void {unpack}(ptr {lanes}, ptr {to})")
+            return None
+        data, memory, rows, own = at
+        w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {own})", f"  br label %one{k}.head", f"one{k}.head:",
+                    f"  %l{k} = phi i64 [0, %{self.block}], [%l{k}.next, %one{k}.end]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
+                    f"  br i1 %l{k}.more, label %one{k}, label %after{k}", f"one{k}:"]  # fmt: skip
+        row = w.byte(own, w.product(f"%l{k}", 8 * s.results))
+        if s.how == "chosen":
+            count = w.word(memory, 0)
+            to = w.byte(data, w.product(count, 8 * s.columns))
+            w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {w.byte(row, 8)}, i64 {8 * s.columns}, i1 false)")
+            truth = w.put(f"fcmp une double {w.put(f'load double, ptr {row}')}, {literal(0.0)}")
+            w.keep(w.put(f"add i64 {count}, {w.put(f'zext i1 {truth} to i64')}"), memory, 0)
+        for j in range(s.several if s.how == "added" else 0):
+            self.added(s, w.byte(row, 8 * j * (s.columns + 1)), data, rows, arena)
+        w.block(f"one{k}.end")
+        w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
+        self.last = f"after{k}"
+        return None
+
+    @property
+    def block(self) -> str:
+        """The label of the block that is being written."""
+        return next(line[:-1] for line in reversed(self.w.lines) if line.endswith(":"))
+
+    def added(self, s: Sink, row: str, data: str, rows: str, arena: str) -> None:
+        """A row added to that of its number: to none where there is no such row."""
+        w = self.w
+        x = w.put(f"load double, ptr {row}")
+        i = w.put(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})")
+        exact = w.put(f"fcmp oeq double {w.put(f'sitofp i64 {i} to double')}, {x}")
+        there = w.put(f"and i1 {exact}, {w.put(f'icmp ult i64 {i}, {rows}')}")
+        w.mark(arena, NO_ROW, w.put(f"xor i1 {there}, true"))
+        to = w.byte(data, w.product(w.put(f"select i1 {there}, i64 {i}, i64 {rows}"), 8 * s.columns))   # behind the last there is room
+        c = 0
+        while c < s.columns:
+            n = next(n for n in (8, 4, 2, 1) if n <= min(s.columns - c, machine.width()))
+            D, a, b = f"<{n} x double>", w.byte(to, 8 * c), w.byte(row, 8 * (1 + c))
+            sum_ = w.put(f"fadd {D} {w.put(f'load {D}, ptr {a}, align 8')}, {w.put(f'load {D}, ptr {b}, align 8')}")
+            w.lines.append(f"  store {D} {sum_}, ptr {a}, align 8")
+            c += n
+
+    def summed(self, s: Sink, lanes: str, parts: str) -> None:
+        """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
+        w, W, D = self.w, self.W, self.D
+        place = w.product(w.put(f"and i64 %row, {ops.PARTS - 1}"), 8)
+        alive = [w.put(f"icmp slt i64 {lane}, %alive") for lane in range(W)]
+        mask = alive[0]
+        if W > 1:
+            mask = "poison"
+            for lane, truth in enumerate(alive):
+                mask = w.put(f"insertelement <{W} x i1> {mask}, i1 {truth}, i64 {lane}")
+        for c in range(s.columns):
+            at = w.byte(w.byte(parts, 8 * ops.PARTS * c), place)
+            x, y = w.put(f"load {D}, ptr {at}, align 8"), w.put(f"load {D}, ptr {w.byte(lanes, c * W * 8)}")
+            y = w.put(f"select {f'<{W} x i1>' if W > 1 else 'i1'} {mask}, {D} {y}, {D} zeroinitializer"
+                      if W > 1 else f"select i1 {mask}, double {y}, double {literal(0.0)}")  # fmt: skip
+            w.lines.append(f"  store {D} {w.put(f'fadd {D} {x}, {y}')}, ptr {at}, align 8")
+
+    # ------------------------------------------------------------ after it
+
+    def finish(self, sinks: list[tuple[str, ...]]) -> None:
+        """The sums."""
+        w = self.w
+        for s, at in zip(self.loop.sinks, sinks, strict=True):
+            for c in range(s.columns if s.how == "sum" else 0):
+                parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
+                w.keep(folded(w, parts, "double"), "%out", int(at[1]) + c, "double")
+
+
+def packing(W: int, n: int, through: bool) -> str:
+    """IR of ``pack(data, first, last, lanes)``: W rows of n columns, from the one numbered ``first`` on and none beyond the last, as n
+    vectors; or of ``through(data, numbers, rows, first, last, lanes)``, which reads rows by their numbers, of so many, and says whether
+    one of these was not a row's."""
+    w = TableWriter([])
+    put, D, M = w.put, f"<{W} x double>" if W > 1 else "double", f"<{W} x i1>"
+    r = [put(f"call i64 @llvm.smin.i64(i64 {put(f'add i64 %first, {k}')}, i64 %last)") for k in range(W)]
+    bad = "false"
+    if through:
+        top, numbers = put("sub i64 %rows, 1"), [put(f"load double, ptr {w.byte('%numbers', w.product(x, 8))}") for x in r]
+        r = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})") for x in numbers]
+        for k, x in enumerate(numbers):
+            exact = put(f"fcmp oeq double {put(f'sitofp i64 {r[k]} to double')}, {x}")
+            there = put(f"and i1 {exact}, {put(f'icmp ult i64 {r[k]}, %rows')}")
+            bad = put(f"or i1 {bad}, {put(f'xor i1 {there}, true')}")
+        r = [put(f"call i64 @llvm.smin.i64(i64 {put(f'call i64 @llvm.smax.i64(i64 {x}, i64 0)')}, i64 {top})") for x in r]
+    p = [w.byte("%data", w.product(x, 8 * n)) for x in r]
+    for c in range(0, n, W):
+        own = min(W, n - c)
+        if W == 1 or own <= W // 4:
+            for j in range(c, c + own):
+                v = "poison"
+                for lane in range(W):
+                    x = put(f"load double, ptr {w.byte(p[lane], 8 * j)}")
+                    v = put(f"insertelement {D} {v}, double {x}, i64 {lane}") if W > 1 else x
+                w.lines.append(f"  store {D} {v}, ptr {w.byte('%lanes', j * W * 8)}")
+            continue
+        q = [w.byte(x, 8 * c) for x in p]
+        mask = f"<{', '.join(f'i1 {str(j < own).lower()}' for j in range(W))}>"
+        v = [put(f"load {D}, ptr {x}, align 8" if own == W else
+                 f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
+        for j, x in enumerate(exchanged(put, v)[:own]):
+            w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
+    if through:
+        return "\n".join([f"define internal i1 @rows.through.{n}(ptr %data, ptr %numbers, i64 %rows, i64 %first, i64 %last, ptr %lanes) "
+                          "noinline nounwind {", *w.lines, f"  ret i1 {bad}", "}"])  # fmt: skip
+    return "\n".join([f"define internal void @rows.pack.{n}(ptr %data, i64 %first, i64 %last, ptr %lanes) noinline nounwind {{", *w.lines,
+                      "  ret void", "}"])  # fmt: skip
+
+
+def unpacking(W: int, m: int) -> str:
+    """IR of ``unpack(lanes, to)``: m vectors as W rows one after another; what is written beyond a row is overwritten by the next, and
+    behind the last there is room."""
+    w, D = TableWriter([]), f"<{W} x double>" if W > 1 else "double"
+    blocks = []
+    for c in range(0, m, W):
+        v = [w.put(f"load {D}, ptr {w.byte('%lanes', (c + j) * W * 8)}") if c + j < m else "zeroinitializer" for j in range(W)]
+        blocks.append(exchanged(w.put, v) if W > 1 else v)
+    for lane in range(W):
+        for b, rows in enumerate(blocks):
+            w.lines.append(f"  store {D} {rows[lane]}, ptr {w.byte('%to', 8 * (lane * m + b * W))}, align 8")
+    return "\n".join([f"define internal void @rows.unpack.{m}(ptr %lanes, ptr %to) noinline nounwind {{", *w.lines, "  ret void", "}"])

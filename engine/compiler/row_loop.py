@@ -1,0 +1,140 @@
+"""A function of each row of tables: a loop whose rows stand in the lanes of vectors.
+
+Inputs: for each source what it reads; numbers (and tables) from outside, the same for all rows; for each sink that adds to a table, that
+table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the function is one of
+numbers alone; of the last ones what is missing is the last row again, and what comes of that is dropped. What a sum or a table is added up
+from comes in the order of rows, so that bits do not depend on W.
+
+Within another loop, whose rows stand in the lanes already, rows of a table that all lanes read are taken one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.interp import run as run_program
+from engine.compiler.kernels import Kernel
+from engine.compiler.program import COUNTED, Program, Shape
+from engine.compiler.row_code import Across, within
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Source:
+    """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" a table of
+    their numbers, or the "numbers" of rows."""
+
+    how: str
+    place: int
+    columns: int
+
+    @property
+    def reads(self) -> list[int]:
+        """Of what it reads, how many columns there are."""
+        return [self.columns, 1] if self.how == "through" else [self.columns]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """What becomes of a function's results: "rows" of a table, the "sum" of them, rows of a table that others are "added" to (``several``
+    times a row's number and what is added there), or the rows that are "chosen" by a truth before them."""
+
+    how: str
+    columns: int
+    several: int = 1
+
+    @property
+    def results(self) -> int:
+        """How many of the function's results it takes."""
+        return self.several * (self.columns + (self.how in ("added", "chosen")))
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """What it makes."""
+        return [()] * self.columns if self.how == "sum" else [(COUNTED, self.columns)]
+
+
+class RowLoop(Kernel):
+    """``f`` of each row of the sources, and of so many numbers from outside, whose results go to the sinks."""
+
+    def __init__(self, f: Program, sources: Sequence[Source], outside: int, sinks: Sequence[Sink]) -> None:
+        self.f, self.sources, self.outside, self.sinks = f, tuple(sources), outside, tuple(sinks)
+        self.place = f.n_in - outside                                          # of what comes from outside, among f's inputs
+        read = [(COUNTED, m) for s in self.sources for m in s.reads]
+        captured = f.shapes_in[self.place :]
+        targets = [(COUNTED, s.columns) for s in self.sinks if s.how == "added"]
+        made = [shape for s in self.sinks for shape in s.shapes]
+        super().__init__(len(read) + outside + len(targets), len(made), "row_loop")
+        self.shapes_in, self.shapes_out = [*read, *captured, *targets], made
+        self.first = len(read)                                                 # of what comes from outside, among the inputs
+        spec = [astuple(x) for x in (*self.sources, *self.sinks)]
+        self.digest = hashlib.sha256(repr(("row_loop", spec, outside, f.key)).encode()).hexdigest()
+
+    @property
+    def tabled(self) -> bool:  # type: ignore[override]
+        """Whether it takes memory."""
+        return self.f.tabled or any(s.how != "sum" for s in self.sinks) or any(s.how == "through" for s in self.sources)
+
+    def count(self) -> int:
+        """Operations of one row."""
+        return self.f.count()
+
+    # ------------------------------------------------------------ on floats
+
+    def run(self, inputs: list[Any]) -> list[Any]:
+        """All rows at once, or one after another where there are tables from outside."""
+        given, read, n = [None] * self.f.n_in, iter(inputs[: self.first]), self.rows(inputs)
+        for s in self.sources:
+            x = next(read)
+            if s.how == "through":
+                x = x[ops.whole(next(read)[:, 0], len(x))]
+            given[s.place : s.place + s.columns] = [np.arange(float(n))] if s.how == "numbers" else list(x.T)
+        given[self.place :] = inputs[self.first : self.first + self.outside]
+        with np.errstate(all="ignore"):
+            results = self.results(given, n)
+        targets = iter(inputs[self.first + self.outside :])
+        made: list[Any] = []
+        for s in self.sinks:
+            own, results = results[: s.results], results[s.results :]
+            made += sunk(s, np.stack(own, axis=-1) if own else np.empty((n, 0)), next(targets) if s.how == "added" else None)
+        return made
+
+    def rows(self, inputs: list[Any]) -> int:
+        """How many rows there are, on floats."""
+        counts, k = [], 0
+        for s in self.sources:
+            counts.append(len(inputs[k + (s.how == "through")]))
+            k += len(s.reads)
+        return ops.common(counts)
+
+    def results(self, given: list[Any], n: int) -> list[Array]:
+        """The function's results (n) each."""
+        if any(m for m in self.f.given):
+            each = [run_program(self.f, [x[r] for x in given[: self.place]] + given[self.place :]) for r in range(n)]
+            return [np.array([float(np.asarray(y[k]).item()) for y in each]) for k in range(len(self.f.outputs))]
+        return [np.broadcast_to(np.asarray(y, dtype=float), (n,)) for y in run_program(self.f, given)]
+
+    # ------------------------------------------------------------ machine code
+
+    def emit(self, module: Any, name: str) -> int:
+        """Write its IR into a module; how much work it needs."""
+        return within(self, module, name) if module.width > 1 else Across(self, module, name).emit()
+
+
+def sunk(s: Sink, y: Array, target: Array | None) -> list[Any]:
+    """What a sink makes of a function's results (n, …), on floats."""
+    if s.how == "sum":
+        return list(ops.total(y))
+    if s.how == "chosen":
+        return [y[y[:, 0] != 0.0, 1:]]
+    if target is None:
+        return [y]
+    own = y.reshape(len(y), s.several, s.columns + 1)
+    return [ops.add_at(target, tuple(own[:, k, 0] for k in range(s.several)), tuple(own[:, k, 1:] for k in range(s.several)))]
