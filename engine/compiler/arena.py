@@ -198,12 +198,19 @@ class TableWriter(Writer):
         self.keep(rows, memory, 1, "ptr")
         return rows
 
+    @property
+    def block(self) -> str:
+        """The label of the block that is being written."""
+        return next((line[:-1] for line in reversed(self.lines) if line.endswith(":")), "entry")
+
     def mark(self, arena: str, state: int, truth: str) -> None:
-        """Add a state to the arena's where a truth holds."""
+        """Add a state to the arena's where a truth holds, which it hardly ever does: in a branch, lest all wait for what is stored."""
+        k = self.count
+        self.lines += [f"  br i1 {truth}, label %mark{k}, label %marked{k}", f"mark{k}:"]
         place = self.put(f"getelementptr i64, ptr {arena}, i64 {STATE}")
         now = self.put(f"load i64, ptr {place}")
-        with_it = self.put(f"or i64 {now}, {state}")
-        self.lines.append(f"  store i64 {self.put(f'select i1 {truth}, i64 {with_it}, i64 {now}')}, ptr {place}")
+        self.lines.append(f"  store i64 {self.put(f'or i64 {now}, {state}')}, ptr {place}")
+        self.begin(f"marked{k}")
 
     def spread(self, x: str, width: int) -> str:
         """A number in all lanes."""
@@ -212,6 +219,13 @@ class TableWriter(Writer):
         D = f"<{width} x double>"
         one = self.put(f"insertelement {D} poison, double {x}, i64 0")
         return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
+
+    def row_number(self, x: str, rows: str) -> tuple[str, str]:
+        """A number that is to be a row's, of so many, as a whole one, and whether it is."""
+        inside = self.put(f"and i1 {self.put(f'fcmp oge double {x}, 0.0')}, {self.put(f'fcmp olt double {x}, {rows}')}")
+        i = self.put(f"fptosi double {self.put(f'select i1 {inside}, double {x}, double 0.0')} to i64")
+        back = self.put(f"sitofp i64 {i} to double")
+        return i, self.put(f"and i1 {inside}, {self.put(f'fcmp oeq double {back}, {x}')}")
 
     def product(self, a: str, b: int | str, more: int = 0) -> str:
         """a b + more, whole numbers."""
@@ -222,6 +236,6 @@ class TableWriter(Writer):
         """A pointer some bytes further."""
         return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
-    def block(self, label: str) -> None:
+    def begin(self, label: str) -> None:
         """Go on in a new block."""
         self.lines += [f"  br label %{label}", f"{label}:"]

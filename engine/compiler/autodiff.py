@@ -22,7 +22,7 @@ from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.program import Program, live, size
-from engine.compiler.rewrite import RULES, folded
+from engine.compiler.rewrite import RULES, inlined
 
 Sparse = dict[int, Any]
 #: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
@@ -404,26 +404,6 @@ def jacobian_program(program: Program) -> tuple[Program, dict[int, list[tuple[in
     nodes, outputs = live(graph.nodes, [graph.index(v) for v in entries.values()])
     shapes = [()] * len(outputs)
     return Program(nodes, outputs, program.shapes_in, list(shapes), graph.functions, f"d_{program.name}"), rows
-
-
-def inlined(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
-    """Return the outputs of a program on traced scalars of a graph, its nodes made anew there."""
-    made: list[Any] = []
-    for op, *args in program.nodes:
-        if op == "input":
-            made.append(x[args[0]])
-        elif op == "const":
-            made.append(args[0])
-        elif op in CALLS:
-            given = operands((op, *args))
-            fields = args[1 : len(args) - len(given)]
-            made.append(graph.call(program.functions[args[0]], [made[i] for i in given], op, *fields))
-        elif op == "get":
-            made.append(made[args[0]][args[1]])
-        else:
-            xs = [made[i] for i in args]
-            made.append(graph.make(op, *xs) if any(isinstance(x, Expr) for x in xs) else folded(op, *xs))
-    return [made[i] for i in program.outputs]
 
 
 def jacobian(program: Program, argument: int = 0) -> Program:

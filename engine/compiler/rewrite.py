@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.expr import Expr
-from engine.compiler.operations import OPERATIONS
+from engine.compiler.expr import Expr, Graph
+from engine.compiler.operations import CALLS, OPERATIONS, operands
+from engine.compiler.program import Program
 
 
 def node(x: Any) -> Any:
@@ -174,3 +175,23 @@ RULES: dict[str, Callable[..., Any]] = {
     "add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "sin": sin, "cos": cos, "abs": absolute, "pow": power,
     "select": select, "and": both, "or": either, "min": minmax, "max": minmax,
 }  # fmt: skip
+
+
+def inlined(program: Program, graph: Graph, x: list[Any]) -> list[Any]:
+    """Return the outputs of a program on traced scalars of a graph, its nodes made anew there."""
+    made: list[Any] = []
+    for op, *args in program.nodes:
+        if op == "input":
+            made.append(x[args[0]])
+        elif op == "const":
+            made.append(args[0])
+        elif op in CALLS:
+            given = operands((op, *args))
+            fields = args[1 : len(args) - len(given)]
+            made.append(graph.call(program.functions[args[0]], [made[i] for i in given], op, *fields))
+        elif op == "get":
+            made.append(made[args[0]][args[1]])
+        else:
+            xs = [made[i] for i in args]
+            made.append(graph.make(op, *xs) if any(isinstance(x, Expr) for x in xs) else folded(op, *xs))
+    return [made[i] for i in program.outputs]

@@ -38,39 +38,46 @@ def folded(w: TableWriter, x: list[str], D: str) -> str:
 
 
 def within(loop: RowLoop, module: Any, name: str) -> int:
-    """Rows one by one, samples in the lanes: sums of a function of rows that all lanes read."""
+    """Write a loop within lanes: a sum over rows that all lanes read, a few of them at a time through the function. The kernel's work is
+    what the function is given, then its results, and its own work, for each of these rows, and the parts of the sum."""
     f, work = module.function(loop.f)
     w, D, one = TableWriter([]), module.D, module.bytes(1)
-    put, x_in, m = w.put, module.bytes(loop.f.n_in), sum(s.columns for s in loop.sinks)
+    put, m = w.put, sum(s.columns for s in loop.sinks)
+    s_in, s_out, s_work = loop.f.n_in * one, m * one, work * one
+    y, lent, parts = (w.byte("%work", GROUPS * k) for k in (s_in, s_in + s_out, s_in + s_out + s_work))
     tables = [w.word("%in.g", k * module.width, "ptr") for k in range(len(loop.sources))]
-    counts = [w.word(t, 0) for t in tables]
-    n, same = smallest(w, counts)
-    y, parts, lent = (w.byte("%work", k * one) for k in (loop.f.n_in, loop.f.n_in + m, loop.f.n_in + m + ops.PARTS * m))
-    outside = w.byte("%in.g", loop.first * one)
-    w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr {w.byte('%work', loop.place * one)}, ptr {outside}, i64 {loop.outside * one}, "
-                "i1 false)", f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {ops.PARTS * m * one}, i1 false)",
-                "  br label %head", "head:", "  %r = phi i64 [0, %go], [%r.next, %summed]", f"  %r.more = icmp slt i64 %r, {n}",
-                "  br i1 %r.more, label %row, label %fold", "row:"]  # fmt: skip
-    for s, t in zip(loop.sources, tables, strict=True):
-        at = w.byte(w.word(t, 1, "ptr"), w.product("%r", 8 * s.columns))
-        for k in range(s.columns):
-            x = put("sitofp i64 %r to double") if s.how == "numbers" else put(f"load double, ptr {w.byte(at, 8 * k)}")
-            w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.byte('%work', (s.place + k) * one)}")
-    w.lines.append(f"  call void {f}(ptr %work, ptr {y}, ptr {lent}, i64 1, i64 {x_in}, i64 {m * one}, i64 0)")
-    part = w.byte(parts, w.product(put(f"and i64 %r, {ops.PARTS - 1}"), m * one))
-    for k in range(m):
-        at = w.byte(part, k * one)
-        a, b = put(f"load {D}, ptr {at}"), put(f"load {D}, ptr {w.byte(y, k * one)}")
+    n, same = smallest(w, [w.word(t, 0) for t in tables])
+    starts, outside = [w.word(t, 1, "ptr") for t in tables], w.byte("%in.g", loop.first * one)
+    for g in range(GROUPS if loop.outside else 0):
+        to = w.byte("%work", g * s_in + loop.place * one)
+        w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {outside}, i64 {loop.outside * one}, i1 false)")
+    w.lines += [f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {ops.PARTS * s_out}, i1 false)", "  br label %head", "head:",
+                "  %r = phi i64 [0, %go], [%r.next, %summed]", f"  %r.left = sub i64 {n}, %r",
+                f"  %now = call i64 @llvm.smin.i64(i64 %r.left, i64 {GROUPS})", "  %r.more = icmp sgt i64 %now, 0",
+                "  br i1 %r.more, label %fill, label %fold", "fill:", "  %k = phi i64 [0, %head], [%k.next, %fill]",
+                "  %row = add i64 %r, %k"]  # fmt: skip
+    to = w.byte("%work", w.product("%k", s_in))
+    for s, start in zip(loop.sources, starts, strict=True):
+        at = w.byte(start, w.product("%row", 8 * s.columns))
+        for c in range(s.columns):
+            x = put("sitofp i64 %row to double") if s.how == "numbers" else put(f"load double, ptr {w.byte(at, 8 * c)}")
+            w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.byte(to, (s.place + c) * one)}")
+    w.lines += ["  %k.next = add i64 %k, 1", "  %k.more = icmp slt i64 %k.next, %now", "  br i1 %k.more, label %fill, label %each", "each:",
+                f"  call void {f}(ptr %work, ptr {y}, ptr {lent}, i64 %now, i64 {s_in}, i64 {s_out}, i64 {s_work})", "  br label %sum",
+                "sum:", "  %j = phi i64 [0, %each], [%j.next, %sum]", "  %sum.row = add i64 %r, %j"]  # fmt: skip
+    part, own = w.byte(parts, w.product(put(f"and i64 %sum.row, {ops.PARTS - 1}"), s_out)), w.byte(y, w.product("%j", s_out))
+    for c in range(m):
+        at = w.byte(part, c * one)
+        a, b = put(f"load {D}, ptr {at}"), put(f"load {D}, ptr {w.byte(own, c * one)}")
         w.lines.append(f"  store {D} {put(f'fadd {D} {a}, {b}')}, ptr {at}")
-    w.block("summed")
-    w.lines += ["  %r.next = add i64 %r, 1", "  br label %head", "fold:"]
+    w.lines += ["  %j.next = add i64 %j, 1", "  %j.more = icmp slt i64 %j.next, %now", "  br i1 %j.more, label %sum, label %summed",
+                "summed:", "  %r.next = add i64 %r, %now", "  br label %head", "fold:"]  # fmt: skip
     nan = splat("double", module.width, literal(float("nan")))
-    for k in range(m):
-        x = [put(f"load {D}, ptr {w.byte(parts, (p * m + k) * one)}") for p in range(ops.PARTS)]
-        y_k = put(f"select i1 {same}, {D} {folded(w, x, D)}, {D} {nan}")
-        w.lines.append(f"  store {D} {y_k}, ptr {w.byte('%out.g', k * one)}")
+    for c in range(m):
+        x = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(ops.PARTS)]
+        w.lines.append(f"  store {D} {put(f'select i1 {same}, {D} {folded(w, x, D)}, {D} {nan}')}, ptr {w.byte('%out.g', c * one)}")
     module.text.append(over_groups(name, [*w.lines, "  br label %done"]))
-    return loop.f.n_in + m + ops.PARTS * m + work
+    return GROUPS * (loop.f.n_in + m + work) + ops.PARTS * m
 
 
 class Across:
@@ -105,7 +112,7 @@ class Across:
         reads, n = self.counted(arena)
         sinks = self.prepared(arena, n, stage)
         self.from_outside(stage, lent, arena)
-        w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{self.before}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
+        w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{w.block}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
                     "  br i1 %more, label %load, label %end", "load:", f"  %left = sub i64 {n}, %r", f"  %left.up = add i64 %left, {W - 1}",
                     f"  %all = sdiv i64 %left.up, {W}", f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})",
                     f"  %last = sub i64 {n}, 1", "  br label %pack", "pack:", "  %g = phi i64 [0, %load], [%g.next, %packed]",
@@ -159,7 +166,7 @@ class Across:
 
     def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
         """Memory of what sinks make: of each where its rows begin, and what else is asked of it while rows come."""
-        w, W, self.before, targets = self.w, self.W, "entry", self.loop.first + self.loop.outside
+        w, W, targets = self.w, self.W, self.loop.first + self.loop.outside
         found: list[tuple[str, ...]] = []
         out = 0
         for k, s in enumerate(self.loop.sinks):
@@ -179,7 +186,6 @@ class Across:
             for j in range(sum(len(x.shapes) for x in self.loop.sinks)):
                 w.keep("@table.none", "%out", j, "ptr")
             w.lines += ["  ret void", f"good{k}:"]
-            self.before = f"good{k}"
             data = w.described(memory, rows)
             w.keep(memory, "%out", out, "ptr")
             out += 1
@@ -233,7 +239,7 @@ class Across:
             return None
         data, memory, rows, own = at
         w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {own})", f"  br label %one{k}.head", f"one{k}.head:",
-                    f"  %l{k} = phi i64 [0, %{self.block}], [%l{k}.next, %one{k}.end]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
+                    f"  %l{k} = phi i64 [0, %{w.block}], [%l{k}.next, %one{k}.end]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
                     f"  br i1 %l{k}.more, label %one{k}, label %after{k}", f"one{k}:"]  # fmt: skip
         row = w.byte(own, w.product(f"%l{k}", 8 * s.results))
         if s.how == "chosen":
@@ -244,23 +250,14 @@ class Across:
             w.keep(w.put(f"add i64 {count}, {w.put(f'zext i1 {truth} to i64')}"), memory, 0)
         for j in range(s.several if s.how == "added" else 0):
             self.added(s, w.byte(row, 8 * j * (s.columns + 1)), data, rows, arena)
-        w.block(f"one{k}.end")
+        w.begin(f"one{k}.end")
         w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
-        self.last = f"after{k}"
         return None
-
-    @property
-    def block(self) -> str:
-        """The label of the block that is being written."""
-        return next(line[:-1] for line in reversed(self.w.lines) if line.endswith(":"))
 
     def added(self, s: Sink, row: str, data: str, rows: str, arena: str) -> None:
         """A row added to that of its number: to none where there is no such row."""
         w = self.w
-        x = w.put(f"load double, ptr {row}")
-        i = w.put(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})")
-        exact = w.put(f"fcmp oeq double {w.put(f'sitofp i64 {i} to double')}, {x}")
-        there = w.put(f"and i1 {exact}, {w.put(f'icmp ult i64 {i}, {rows}')}")
+        i, there = w.row_number(w.put(f"load double, ptr {row}"), w.put(f"sitofp i64 {rows} to double"))
         w.mark(arena, NO_ROW, w.put(f"xor i1 {there}, true"))
         to = w.byte(data, w.product(w.put(f"select i1 {there}, i64 {i}, i64 {rows}"), 8 * s.columns))   # behind the last there is room
         c = 0
@@ -308,13 +305,11 @@ def packing(W: int, n: int, through: bool) -> str:
     r = [put(f"call i64 @llvm.smin.i64(i64 {put(f'add i64 %first, {k}')}, i64 %last)") for k in range(W)]
     bad = "false"
     if through:
-        top, numbers = put("sub i64 %rows, 1"), [put(f"load double, ptr {w.byte('%numbers', w.product(x, 8))}") for x in r]
-        r = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})") for x in numbers]
-        for k, x in enumerate(numbers):
-            exact = put(f"fcmp oeq double {put(f'sitofp i64 {r[k]} to double')}, {x}")
-            there = put(f"and i1 {exact}, {put(f'icmp ult i64 {r[k]}, %rows')}")
+        all_rows = put("sitofp i64 %rows to double")
+        found = [w.row_number(put(f"load double, ptr {w.byte('%numbers', w.product(x, 8))}"), all_rows) for x in r]
+        r = [i for i, _ in found]                                              # of what is none, the first
+        for _, there in found:
             bad = put(f"or i1 {bad}, {put(f'xor i1 {there}, true')}")
-        r = [put(f"call i64 @llvm.smin.i64(i64 {put(f'call i64 @llvm.smax.i64(i64 {x}, i64 0)')}, i64 {top})") for x in r]
     p = [w.byte("%data", w.product(x, 8 * n)) for x in r]
     for c in range(0, n, W):
         own = min(W, n - c)

@@ -1,0 +1,119 @@
+"""Loops over rows that follow one another as one: what only the next one reads is not written to memory.
+
+A loop goes into the one behind it if nothing else reads what it makes: its function becomes part of the other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.compiler.expr import Expr, Graph
+from engine.compiler.operations import CALLS, Node, operands, renumbered
+from engine.compiler.program import Program, Shape, live
+from engine.compiler.rewrite import RULES, inlined
+from engine.compiler.row_loop import RowLoop, Source
+
+
+def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
+    """Nodes, outputs and functions with loops joined: as they are where none are, else those that the outputs need."""
+    loops = {i for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
+    before = {c: reads for c in loops if (reads := swallowed(nodes, outputs, functions, loops, c))}
+    if not before:
+        return nodes, outputs, functions
+    functions = [*functions]
+    made: list[Node] = []
+    new: list[int] = []
+    for i, node in enumerate(nodes):
+        node = renumbered(node, new)
+        if i in before:
+            loop, given = composed(made, functions, node, {new[a] for a in before[i]})
+            if loop not in functions:
+                functions.append(loop)
+            node = ("call", functions.index(loop), *given)
+        new.append(len(made))
+        made.append(node)
+    kept, wanted = live(made, [new[i] for i in outputs])
+    called = sorted({node[1] for node in kept if node[0] in CALLS})
+    return [(node[0], called.index(node[1]), *node[2:]) if node[0] in CALLS else node for node in kept], wanted, [functions[k] for k in called]
+
+
+def swallowed(nodes: list[Node], outputs: list[int], functions: list[Any], loops: set[int], c: int) -> set[int]:
+    """The loops whose results only loop c reads, row by row."""
+    found = {nodes[h][1] for h in direct(functions[nodes[c][1]], nodes[c][2:]) if nodes[h][0] == "get" and nodes[h][1] in loops}
+    for a in list(found):
+        results = {i for i in range(a + 1, len(nodes)) if nodes[i][:2] == ("get", a)}
+        others = (j for i, node in enumerate(nodes) if i != c for j in operands(node))
+        own = [h for h in nodes[c][2:] if h in results]
+        rows = [h for h in direct(functions[nodes[c][1]], nodes[c][2:]) if h in results]
+        if results.intersection(outputs) or not results.isdisjoint(others) or own != rows or any(
+                s.how != "rows" for s in functions[nodes[a][1]].sinks):  # fmt: skip
+            found.remove(a)
+    return found
+
+
+def direct(loop: RowLoop, given: Sequence[int]) -> list[int]:
+    """Of what a loop is given, the tables that it reads row by row."""
+    found, k = [], 0
+    for s in loop.sources:
+        found += [given[k]] if s.how == "rows" else []
+        k += len(s.reads)
+    return found
+
+
+class Part(NamedTuple):
+    """A loop, with what it is given: for each of its sources; from outside; tables that it adds to."""
+
+    loop: RowLoop
+    read: list[tuple[int, ...]]
+    outside: Sequence[int]
+    targets: Sequence[int]
+
+
+def part(loop: RowLoop, given: Sequence[int]) -> Part:
+    """A loop with what it is given."""
+    read, k = [], 0
+    for s in loop.sources:
+        read.append(tuple(given[k : k + len(s.reads)]))
+        k += len(s.reads)
+    return Part(loop, read, given[k : k + loop.outside], given[k + loop.outside :])
+
+
+def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int]) -> tuple[RowLoop, list[int]]:
+    """The loop of a call with those of the calls ``first``, whose rows it reads, within it; and what it is given."""
+    second = part(functions[call[1]], call[2:])
+    parts = {a: part(functions[nodes[a][1]], nodes[a][2:]) for a in sorted(first)}
+    sources: dict[tuple[str, tuple[int, ...]], int] = {}                       # how what is read -> columns
+    outside: dict[int, Shape] = {}                                             # node -> its shape
+    for p in (*parts.values(), second):
+        for s, read in zip(p.loop.sources, p.read, strict=True):
+            if p is not second or s.how != "rows" or nodes[read[0]][1] not in first or nodes[read[0]][0] != "get":
+                sources[s.how, read] = s.columns
+        outside |= dict(zip(p.outside, p.loop.f.shapes_in[p.loop.place :], strict=True))
+    places, n = {}, 0
+    for key, m in sources.items():
+        places[key], n = n, n + m
+    graph = Graph(RULES)
+    x = [graph.input(k) for k in range(n + len(outside))]
+    number = dict(zip(outside, x[n:], strict=True))
+    results: dict[int, list[Any]] = {}                                         # first loop -> rows of its tables
+
+    def values(p: Part) -> list[Any]:
+        given: list[Any] = [None] * p.loop.f.n_in
+        for s, read in zip(p.loop.sources, p.read, strict=True):
+            if (s.how, read) in places:
+                own: list[Expr] = x[places[s.how, read] : places[s.how, read] + s.columns]
+            else:
+                own = results[nodes[read[0]][1]][nodes[read[0]][2]]
+            given[s.place : s.place + s.columns] = own
+        given[p.loop.place :] = [number[i] for i in p.outside]
+        return inlined(p.loop.f, graph, given)
+
+    for a, p in parts.items():
+        y = iter(values(p))
+        results[a] = [[next(y) for _ in range(s.columns)] for s in p.loop.sinks]
+    y = [graph.index(v) for v in values(second)]
+    kept, wanted = live(graph.nodes, y)
+    f = Program(kept, wanted, [*[()] * n, *outside.values()], [()] * len(y), graph.functions, second.loop.f.name)
+    loop = RowLoop(f, [Source(how, places[how, read], m) for (how, read), m in sources.items()], len(outside), second.loop.sinks)
+    return loop, [*(i for _, read in sources for i in read), *outside, *second.targets]
