@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.compiler import machine
 from engine.compiler.instructions import Writer
 
 #: words of an arena: where its free memory begins and ends; its last chunk, whose first two words are the chunk before and its size; its
@@ -212,20 +213,54 @@ class TableWriter(Writer):
         self.lines.append(f"  store i64 {self.put(f'or i64 {now}, {state}')}, ptr {place}")
         self.begin(f"marked{k}")
 
-    def spread(self, x: str, width: int) -> str:
+    def spread(self, x: str, width: int, kind: str = "double") -> str:
         """A number in all lanes."""
         if width == 1:
             return x
-        D = f"<{width} x double>"
-        one = self.put(f"insertelement {D} poison, double {x}, i64 0")
+        D = f"<{width} x {kind}>"
+        one = self.put(f"insertelement {D} poison, {kind} {x}, i64 0")
         return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
 
-    def row_number(self, x: str, rows: str) -> tuple[str, str]:
-        """A number that is to be a row's, of so many, as a whole one, and whether it is."""
-        inside = self.put(f"and i1 {self.put(f'fcmp oge double {x}, 0.0')}, {self.put(f'fcmp olt double {x}, {rows}')}")
-        i = self.put(f"fptosi double {self.put(f'select i1 {inside}, double {x}, double 0.0')} to i64")
-        back = self.put(f"sitofp i64 {i} to double")
-        return i, self.put(f"and i1 {inside}, {self.put(f'fcmp oeq double {back}, {x}')}")
+    def below(self, n: str, width: int) -> str:
+        """A condition on lanes, with its type: the first n."""
+        if width == 1:
+            return f"i1 {self.put(f'icmp slt i64 0, {n}')}"
+        lanes = ", ".join(f"i64 {lane}" for lane in range(width))
+        all_n = self.spread(n, width, "i64")
+        return f"<{width} x i1> {self.put(f'icmp slt <{width} x i64> <{lanes}>, {all_n}')}"
+
+    def masked(self, at: str, width: int, n: str) -> str:
+        """W numbers of memory, of which n are there; others are zero."""
+        condition = self.below(n, width)
+        if width == 1:
+            return self.put(f"load double, ptr {at}")
+        D = f"<{width} x double>"
+        return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} zeroinitializer)")
+
+    def row_numbers(self, x: str, rows: str, width: int, arena: str) -> list[str]:
+        """W numbers that are to be rows', of so many, as whole ones: of what is none, the first; the arena's state says so."""
+        D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
+        top, zero = self.spread(rows, width), "zeroinitializer" if width > 1 else "0.0"
+        inside = self.put(f"and {B} {self.put(f'fcmp oge {D} {x}, {zero}')}, {self.put(f'fcmp olt {D} {x}, {top}')}")
+        i = self.put(f"fptosi {D} {self.put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
+        back = self.put(f"sitofp {I} {i} to {D}")
+        good = self.put(f"and {B} {inside}, {self.put(f'fcmp oeq {D} {back}, {x}')}")
+        bits = self.put(f"bitcast {B} {good} to i{width}") if width > 1 else good
+        self.mark(arena, NO_ROW, self.put(f"icmp ne i{width} {bits}, -1"))
+        if width == 1:
+            return [self.put(f"sext i32 {i} to i64")]
+        i = self.put(f"sext {I} {i} to <{width} x i64>")
+        return [self.put(f"extractelement <{width} x i64> {i}, i64 {lane}") for lane in range(width)]
+
+    def add_row(self, to: str, row: str, columns: int) -> None:
+        """Add a row to another, as many columns at a time as there are lanes."""
+        c = 0
+        while c < columns:
+            n = next(n for n in (8, 4, 2, 1) if n <= min(columns - c, machine.width()))
+            D, a = f"<{n} x double>", self.byte(to, 8 * c)
+            x, y = self.put(f"load {D}, ptr {a}, align 8"), self.put(f"load {D}, ptr {self.byte(row, 8 * c)}, align 8")
+            self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
+            c += n
 
     def product(self, a: str, b: int | str, more: int = 0) -> str:
         """a b + more, whole numbers."""

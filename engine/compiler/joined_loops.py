@@ -54,11 +54,7 @@ def swallowed(nodes: list[Node], outputs: list[int], functions: list[Any], loops
 
 def direct(loop: RowLoop, given: Sequence[int]) -> list[int]:
     """Of what a loop is given, the tables that it reads row by row."""
-    found, k = [], 0
-    for s in loop.sources:
-        found += [given[k]] if s.how == "rows" else []
-        k += len(s.reads)
-    return found
+    return [x for s, x in zip(loop.sources, given, strict=False) if s.how == "rows"]
 
 
 class Part(NamedTuple):
@@ -72,11 +68,9 @@ class Part(NamedTuple):
 
 def part(loop: RowLoop, given: Sequence[int]) -> Part:
     """A loop with what it is given."""
-    read, k = [], 0
-    for s in loop.sources:
-        read.append(tuple(given[k : k + len(s.reads)]))
-        k += len(s.reads)
-    return Part(loop, read, given[k : k + loop.outside], given[k + loop.outside :])
+    index = given[len(loop.sources) : loop.first]
+    read = [(x, index[s.index]) if s.how == "through" else (x,) for s, x in zip(loop.sources, given, strict=False)]
+    return Part(loop, read, given[loop.first : loop.first + loop.outside], given[loop.first + loop.outside :])
 
 
 def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int]) -> tuple[RowLoop, list[int]]:
@@ -115,5 +109,6 @@ def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int
     y = [graph.index(v) for v in values(second)]
     kept, wanted = live(graph.nodes, y)
     f = Program(kept, wanted, [*[()] * n, *outside.values()], [()] * len(y), graph.functions, second.loop.f.name)
-    loop = RowLoop(f, [Source(how, places[how, read], m) for (how, read), m in sources.items()], len(outside), second.loop.sinks)
-    return loop, [*(i for _, read in sources for i in read), *outside, *second.targets]
+    index = list(dict.fromkeys(i for _, (_, *through) in sources for i in through))
+    own = [Source(how, places[how, read], m, index.index(read[1]) if how == "through" else -1) for (how, read), m in sources.items()]
+    return RowLoop(f, own, len(outside), second.loop.sinks), [*(read[0] for _, read in sources), *index, *outside, *second.targets]

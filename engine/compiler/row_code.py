@@ -100,7 +100,7 @@ class Across:
         for s in loop.sinks:
             self.own.append(self.size)
             rows = ops.PARTS if s.how == "sum" else self.W if s.how in ("added", "chosen") else 0
-            self.size += (8 * rows * s.results + 8 * self.W + ALIGNED - 1) // ALIGNED * ALIGNED
+            self.size += (8 * rows * s.results + 8 * self.W * (1 + s.several) + ALIGNED - 1) // ALIGNED * ALIGNED
 
     def emit(self) -> int:
         """Write it; how many numbers of work it needs."""
@@ -109,7 +109,7 @@ class Across:
         start = put(f"add i64 {put('ptrtoint ptr %work to i64')}, {8 + ALIGNED - 1}")
         stage = put(f"inttoptr i64 {put(f'and i64 {start}, {-ALIGNED}')} to ptr")
         out, lent = (w.byte(stage, self.groups * k) for k in (self.s_in, self.s_in + self.s_out))
-        reads, n = self.counted(arena)
+        reads, through, n = self.counted(arena)
         sinks = self.prepared(arena, n, stage)
         self.from_outside(stage, lent, arena)
         w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{w.block}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
@@ -117,7 +117,7 @@ class Across:
                     f"  %all = sdiv i64 %left.up, {W}", f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})",
                     f"  %last = sub i64 {n}, 1", "  br label %pack", "pack:", "  %g = phi i64 [0, %load], [%g.next, %packed]",
                     f"  %g.w = mul i64 %g, {W}", "  %from = add i64 %r, %g.w"]  # fmt: skip
-        self.pack(reads, w.byte(stage, w.product("%g", self.s_in)), arena)
+        self.pack(reads, through, w.byte(stage, w.product("%g", self.s_in)), arena)
         w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
                     "  br i1 %g.more, label %pack, label %each", "each:",
                     f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, i64 {self.s_work})",
@@ -137,32 +137,23 @@ class Across:
 
     # ------------------------------------------------------------ before the loop
 
-    def counted(self, arena: str) -> tuple[list[tuple[str, ...]], str]:
-        """What is read of each source (where its rows begin, and through what numbers, of how many rows), and how many rows there are."""
-        w, k, reads, counts = self.w, 0, list[tuple[str, ...]](), list[str]()
-        for s in self.loop.sources:
-            d = w.word("%in", k, "ptr")
-            reads.append((w.word(d, 1, "ptr"),))
-            if s.how == "through":
-                i = w.word("%in", k + 1, "ptr")
-                reads[-1] = (reads[-1][0], w.word(i, 1, "ptr"), w.word(d, 0))
-                d = i
-            counts.append(w.word(d, 0))
-            k += len(s.reads)
-        n, same = smallest(w, counts)
-        if self.loop.tabled and len(counts) > 1:
+    def counted(self, arena: str) -> tuple[list[str], list[tuple[str, str]], str]:
+        """Where the rows of each source begin, the numbers of others and of how many rows these are, and how many rows there are."""
+        w, loop = self.w, self.loop
+        tables = [w.word("%in", k, "ptr") for k in range(loop.first)]
+        begin, rows = [w.word(d, 1, "ptr") for d in tables], [w.word(d, 0) for d in tables]
+        first = len(loop.sources)
+        n, same = smallest(w, [rows[k] for k, s in enumerate(loop.sources) if s.how != "through"] + rows[first:])
+        if loop.first > 1 and loop.tabled:
             w.mark(arena, DIFFERENT, w.put(f"xor i1 {same}, true"))
-        for s, read in zip(self.loop.sources, reads, strict=True):
-            if s.how == "through":                                             # of an empty table there are no rows
-                n = self.none_of_empty(arena, read[2], n)
-        return reads, n
-
-    def none_of_empty(self, arena: str, rows: str, n: str) -> str:
-        """No rows where a table of so many has none for them."""
-        w = self.w
-        empty = w.put(f"icmp slt i64 {rows}, 1")
-        w.mark(arena, NO_ROW, w.put(f"and i1 {empty}, {w.put(f'icmp sgt i64 {n}, 0')}"))
-        return w.put(f"select i1 {empty}, i64 0, i64 {n}")
+        through = []
+        for k in range(loop.indices):                                          # of an empty table there are no rows
+            least, _ = smallest(w, [x for x, s in zip(rows, loop.sources, strict=False) if s.index == k])
+            empty = w.put(f"icmp slt i64 {least}, 1")
+            w.mark(arena, NO_ROW, w.put(f"and i1 {empty}, {w.put(f'icmp sgt i64 {n}, 0')}"))
+            n = w.put(f"select i1 {empty}, i64 0, i64 {n}")
+            through.append((begin[first + k], w.put(f"sitofp i64 {least} to double")))
+        return begin[:first], through, n
 
     def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
         """Memory of what sinks make: of each where its rows begin, and what else is asked of it while rows come."""
@@ -209,23 +200,27 @@ class Across:
 
     # ------------------------------------------------------------ in it
 
-    def pack(self, reads: list[tuple[str, ...]], base: str, arena: str) -> None:
+    def pack(self, reads: list[str], through: list[tuple[str, str]], base: str, arena: str) -> None:
         """A group's rows into vectors."""
-        w = self.w
-        for s, (data, *through) in zip(self.loop.sources, reads, strict=True):
-            to = w.byte(base, s.place * self.W * 8)
+        w, W = self.w, self.W
+        w.lines += ["  %here = sub i64 %last, %from", "  %ahead = add i64 %here, 1"]
+        places = []
+        for numbers, rows in through:
+            x = w.masked(w.byte(numbers, w.product("%from", 8)), W, "%ahead")
+            places.append(w.row_numbers(x, rows, W, arena))
+        for s, data in zip(self.loop.sources, reads, strict=True):
+            to = w.byte(base, s.place * W * 8)
             if s.how == "numbers":
-                for lane in range(self.W):
-                    r = w.put(f"call i64 @llvm.smin.i64(i64 {w.put(f'add i64 %from, {lane}')}, i64 %last)")
+                for lane in range(W):
+                    r = w.put(f"add i64 %from, {lane}")
                     w.lines.append(f"  store double {w.put(f'sitofp i64 {r} to double')}, ptr {w.byte(to, 8 * lane)}")
-            elif through:
-                own = self.wide.once(f"@rows.through.{s.columns}", packing(self.W, s.columns, True))
-                bad = w.put(f"call i1 {self.module.named(self.wide, own)}(ptr {data}, ptr {through[0]}, i64 {through[1]}, i64 %from, "
-                            f"i64 %last, ptr {to})")  # fmt: skip
-                w.mark(arena, NO_ROW, bad)
+                continue
+            own = self.module.named(self.wide, self.wide.once(f"@rows.pack.{s.columns}", packing(W, s.columns)))
+            if s.how == "rows":
+                k = [w.put(f"call i64 @llvm.smin.i64(i64 {w.put(f'add i64 %from, {lane}')}, i64 %last)") for lane in range(W)]
             else:
-                own = self.wide.once(f"@rows.pack.{s.columns}", packing(self.W, s.columns, False))
-                w.lines.append(f"  call void {self.module.named(self.wide, own)}(ptr {data}, i64 %from, i64 %last, ptr {to})")
+                k = places[s.index]
+            w.lines.append(f"  call void {own}({', '.join(f'i64 {x}' for x in k)}, ptr {data}, ptr {to})")
 
     def sink(self, k: int, s: Sink, lanes: str, at: tuple[str, ...], arena: str) -> None:
         """What becomes of a group's results."""
@@ -238,10 +233,18 @@ class Across:
             w.lines.append(f"  call void {unpack}(ptr {lanes}, ptr {to})")
             return None
         data, memory, rows, own = at
-        w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {own})", f"  br label %one{k}.head", f"one{k}.head:",
-                    f"  %l{k} = phi i64 [0, %{w.block}], [%l{k}.next, %one{k}.end]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
+        if s.how == "added":
+            top = w.put(f"sitofp i64 {rows} to double")
+            for j in range(s.several):
+                x = w.put(f"load {self.D}, ptr {w.byte(lanes, j * (s.columns + 1) * W * 8)}")
+                x = w.put(f"select {w.below('%alive', W)}, {self.D} {x}, {self.D} {splat('double', W, literal(0.0))}")
+                for lane, i in enumerate(w.row_numbers(x, top, W, arena)):
+                    w.keep(i, own, W * j + lane)
+        rows_of = w.byte(own, 8 * W * s.several)
+        w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {rows_of})", f"  br label %one{k}.head", f"one{k}.head:",
+                    f"  %l{k} = phi i64 [0, %{w.block}], [%l{k}.next, %one{k}]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
                     f"  br i1 %l{k}.more, label %one{k}, label %after{k}", f"one{k}:"]  # fmt: skip
-        row = w.byte(own, w.product(f"%l{k}", 8 * s.results))
+        row = w.byte(rows_of, w.product(f"%l{k}", 8 * s.results))
         if s.how == "chosen":
             count = w.word(memory, 0)
             to = w.byte(data, w.product(count, 8 * s.columns))
@@ -249,40 +252,20 @@ class Across:
             truth = w.put(f"fcmp une double {w.put(f'load double, ptr {row}')}, {literal(0.0)}")
             w.keep(w.put(f"add i64 {count}, {w.put(f'zext i1 {truth} to i64')}"), memory, 0)
         for j in range(s.several if s.how == "added" else 0):
-            self.added(s, w.byte(row, 8 * j * (s.columns + 1)), data, rows, arena)
-        w.begin(f"one{k}.end")
+            i = w.put(f"load i64, ptr {w.byte(own, w.product(w.put(f'add i64 %l{k}, {W * j}'), 8))}")
+            w.add_row(w.byte(data, w.product(i, 8 * s.columns)), w.byte(row, 8 * (j * (s.columns + 1) + 1)), s.columns)
         w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
         return None
-
-    def added(self, s: Sink, row: str, data: str, rows: str, arena: str) -> None:
-        """A row added to that of its number: to none where there is no such row."""
-        w = self.w
-        i, there = w.row_number(w.put(f"load double, ptr {row}"), w.put(f"sitofp i64 {rows} to double"))
-        w.mark(arena, NO_ROW, w.put(f"xor i1 {there}, true"))
-        to = w.byte(data, w.product(w.put(f"select i1 {there}, i64 {i}, i64 {rows}"), 8 * s.columns))   # behind the last there is room
-        c = 0
-        while c < s.columns:
-            n = next(n for n in (8, 4, 2, 1) if n <= min(s.columns - c, machine.width()))
-            D, a, b = f"<{n} x double>", w.byte(to, 8 * c), w.byte(row, 8 * (1 + c))
-            sum_ = w.put(f"fadd {D} {w.put(f'load {D}, ptr {a}, align 8')}, {w.put(f'load {D}, ptr {b}, align 8')}")
-            w.lines.append(f"  store {D} {sum_}, ptr {a}, align 8")
-            c += n
 
     def summed(self, s: Sink, lanes: str, parts: str) -> None:
         """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
         place = w.product(w.put(f"and i64 %row, {ops.PARTS - 1}"), 8)
-        alive = [w.put(f"icmp slt i64 {lane}, %alive") for lane in range(W)]
-        mask = alive[0]
-        if W > 1:
-            mask = "poison"
-            for lane, truth in enumerate(alive):
-                mask = w.put(f"insertelement <{W} x i1> {mask}, i1 {truth}, i64 {lane}")
+        mask = w.below("%alive", W)
         for c in range(s.columns):
             at = w.byte(w.byte(parts, 8 * ops.PARTS * c), place)
             x, y = w.put(f"load {D}, ptr {at}, align 8"), w.put(f"load {D}, ptr {w.byte(lanes, c * W * 8)}")
-            y = w.put(f"select {f'<{W} x i1>' if W > 1 else 'i1'} {mask}, {D} {y}, {D} zeroinitializer"
-                      if W > 1 else f"select i1 {mask}, double {y}, double {literal(0.0)}")  # fmt: skip
+            y = w.put(f"select {mask}, {D} {y}, {D} {splat('double', W, literal(0.0))}")
             w.lines.append(f"  store {D} {w.put(f'fadd {D} {x}, {y}')}, ptr {at}, align 8")
 
     # ------------------------------------------------------------ after it
@@ -296,21 +279,11 @@ class Across:
                 w.keep(folded(w, parts, "double"), "%out", int(at[1]) + c, "double")
 
 
-def packing(W: int, n: int, through: bool) -> str:
-    """IR of ``pack(data, first, last, lanes)``: W rows of n columns, from the one numbered ``first`` on and none beyond the last, as n
-    vectors; or of ``through(data, numbers, rows, first, last, lanes)``, which reads rows by their numbers, of so many, and says whether
-    one of these was not a row's."""
+def packing(W: int, n: int) -> str:
+    """IR of ``pack(k…, data, lanes)``: the W rows of these numbers, of n columns, as n vectors."""
     w = TableWriter([])
     put, D, M = w.put, f"<{W} x double>" if W > 1 else "double", f"<{W} x i1>"
-    r = [put(f"call i64 @llvm.smin.i64(i64 {put(f'add i64 %first, {k}')}, i64 %last)") for k in range(W)]
-    bad = "false"
-    if through:
-        all_rows = put("sitofp i64 %rows to double")
-        found = [w.row_number(put(f"load double, ptr {w.byte('%numbers', w.product(x, 8))}"), all_rows) for x in r]
-        r = [i for i, _ in found]                                              # of what is none, the first
-        for _, there in found:
-            bad = put(f"or i1 {bad}, {put(f'xor i1 {there}, true')}")
-    p = [w.byte("%data", w.product(x, 8 * n)) for x in r]
+    p = [w.byte("%data", w.product(f"%k{lane}", 8 * n)) for lane in range(W)]
     for c in range(0, n, W):
         own = min(W, n - c)
         if W == 1 or own <= W // 4:
@@ -327,11 +300,8 @@ def packing(W: int, n: int, through: bool) -> str:
                  f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
         for j, x in enumerate(exchanged(put, v)[:own]):
             w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
-    if through:
-        return "\n".join([f"define internal i1 @rows.through.{n}(ptr %data, ptr %numbers, i64 %rows, i64 %first, i64 %last, ptr %lanes) "
-                          "noinline nounwind {", *w.lines, f"  ret i1 {bad}", "}"])  # fmt: skip
-    return "\n".join([f"define internal void @rows.pack.{n}(ptr %data, i64 %first, i64 %last, ptr %lanes) noinline nounwind {{", *w.lines,
-                      "  ret void", "}"])  # fmt: skip
+    numbers = ", ".join(f"i64 %k{lane}" for lane in range(W))
+    return "\n".join([f"define internal void @rows.pack.{n}({numbers}, ptr %data, ptr %lanes) noinline nounwind {{", *w.lines, "  ret void", "}"])
 
 
 def unpacking(W: int, m: int) -> str:

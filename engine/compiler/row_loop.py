@@ -1,7 +1,7 @@
 """A function of each row of tables: a loop whose rows stand in the lanes of vectors.
 
-Inputs: for each source what it reads; numbers (and tables) from outside, the same for all rows; for each sink that adds to a table, that
-table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the function is one of
+Inputs: for each source a table; tables of numbers of rows; numbers (and tables) from outside, the same for all rows; for each sink that adds
+to a table, that table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the function is one of
 numbers alone; of the last ones what is missing is the last row again, and what comes of that is dropped. What a sum or a table is added up
 from comes in the order of rows, so that bits do not depend on W.
 
@@ -28,17 +28,13 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Source:
-    """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" a table of
-    their numbers, or the "numbers" of rows."""
+    """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" the loop's
+    table of numbers of that ``index``, or the "numbers" of rows."""
 
     how: str
     place: int
     columns: int
-
-    @property
-    def reads(self) -> list[int]:
-        """Of what it reads, how many columns there are."""
-        return [self.columns, 1] if self.how == "through" else [self.columns]
+    index: int = -1
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,8 @@ class RowLoop(Kernel):
     def __init__(self, f: Program, sources: Sequence[Source], outside: int, sinks: Sequence[Sink]) -> None:
         self.f, self.sources, self.outside, self.sinks = f, tuple(sources), outside, tuple(sinks)
         self.place = f.n_in - outside                                          # of what comes from outside, among f's inputs
-        read = [(COUNTED, m) for s in self.sources for m in s.reads]
+        self.indices = 1 + max((s.index for s in self.sources), default=-1)
+        read = [*((COUNTED, s.columns) for s in self.sources), *[(COUNTED, 1)] * self.indices]
         captured = f.shapes_in[self.place :]
         targets = [(COUNTED, s.columns) for s in self.sinks if s.how == "added"]
         made = [shape for s in self.sinks for shape in s.shapes]
@@ -90,11 +87,10 @@ class RowLoop(Kernel):
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """All rows at once, or one after another where there are tables from outside."""
-        given, read, n = [None] * self.f.n_in, iter(inputs[: self.first]), self.rows(inputs)
-        for s in self.sources:
-            x = next(read)
+        given, index, n = [None] * self.f.n_in, inputs[len(self.sources) : self.first], self.rows(inputs)
+        for s, x in zip(self.sources, inputs, strict=False):
             if s.how == "through":
-                x = x[ops.whole(next(read)[:, 0], len(x))]
+                x = x[ops.whole(index[s.index][:, 0], len(x))]
             given[s.place : s.place + s.columns] = [np.arange(float(n))] if s.how == "numbers" else list(x.T)
         given[self.place :] = inputs[self.first : self.first + self.outside]
         with np.errstate(all="ignore"):
@@ -108,11 +104,7 @@ class RowLoop(Kernel):
 
     def rows(self, inputs: list[Any]) -> int:
         """How many rows there are, on floats."""
-        counts, k = [], 0
-        for s in self.sources:
-            counts.append(len(inputs[k + (s.how == "through")]))
-            k += len(s.reads)
-        return ops.common(counts)
+        return ops.common([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
     def results(self, given: list[Any], n: int) -> list[Array]:
         """The function's results (n) each."""

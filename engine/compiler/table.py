@@ -42,11 +42,9 @@ class Table:
         self.g, self.handle, self.shape, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
 
     @property
-    def source(self) -> tuple[str, list[Expr]]:
-        """How a loop reads it, and what it is given for that."""
-        if self.counting:
-            return "numbers", [self.handle]
-        return ("rows", [self.handle]) if self.through is None else ("through", [self.handle, self.through])
+    def how(self) -> str:
+        """How a loop reads it."""
+        return "numbers" if self.counting else "rows" if self.through is None else "through"
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of every number by itself: of each row."""
@@ -180,15 +178,14 @@ def row_loop(g: Graph, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
 def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],
            targets: Sequence[Expr] = ()) -> tuple[bool, list[tuple[int, ...]], list[Expr]]:  # fmt: skip
     """Whether ``f`` returns a tuple, of what shapes, and what a loop of it over rows makes in ``sinks`` of these shapes."""
-    start, place, sources, handles, arguments = len(g.nodes), 0, list[Source](), list[Expr](), list[Any]()
-    fresh: list[Expr] = []
+    start, place, sources, arguments, fresh = len(g.nodes), 0, list[Source](), list[Any](), list[Expr]()
+    index = {t.through.i: t.through for t in tables if t.through is not None}
     for t in tables:
-        how, own = t.source
         m = 1 if t.counting else size(t.shape)
         carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
-        sources.append(Source(how, place, m))
+        sources.append(Source(t.how, place, m, -1 if t.through is None else [*index].index(t.through.i)))
         arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.shape)[()]))
-        place, handles, fresh = place + m, handles + own, fresh + carry
+        place, fresh = place + m, fresh + carry
     results = f(*arguments)
     several = isinstance(results, tuple)
     arrays = [np.asarray(r, dtype=object) for r in (results if several else (results,))]
@@ -196,7 +193,7 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
     body.name = "row"
     shapes = [a.shape for a in arrays]
     loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
-    return several, shapes, g.call(loop, [*handles, *(Expr(g, i) for i in captured), *targets])
+    return several, shapes, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
 
 
 def row_numbers(g: Graph, table: Any) -> Table:

@@ -225,7 +225,7 @@ def difference(a: Any, b: Any) -> str | None:
         k = next((k for k, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)) if difference(x, y) is not None), None)
         return None if k is None else str([int(i) for i in np.unravel_index(k, a.shape)]) if a.ndim else ""
     if type(a) is table.Table and type(b) is table.Table:
-        return difference((a.shape, *a.source), (b.shape, *b.source))
+        return difference((a.shape, a.how, a.handle, a.through), (b.shape, b.how, b.handle, b.through))
     if type(a) is Expr and type(b) is Expr:
         return None if a.g is b.g and a.i == b.i else ""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
