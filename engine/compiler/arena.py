@@ -204,7 +204,7 @@ class TableWriter(Writer):
         """The label of the block that is being written."""
         return next((line[:-1] for line in reversed(self.lines) if line.endswith(":")), "entry")
 
-    def mark(self, arena: str, state: int, truth: str) -> None:
+    def mark(self, arena: str, state: int | str, truth: str) -> None:
         """Add a state to the arena's where a truth holds, which it hardly ever does: in a branch, lest all wait for what is stored."""
         k = self.count
         self.lines += [f"  br i1 {truth}, label %mark{k}, label %marked{k}", f"mark{k}:"]
@@ -220,6 +220,11 @@ class TableWriter(Writer):
         D = f"<{width} x {kind}>"
         one = self.put(f"insertelement {D} poison, {kind} {x}, i64 0")
         return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
+
+    def pass_on(self, arena: str, to: str) -> None:
+        """Add an arena's state to that of another."""
+        state = self.element(arena, STATE, "i64")
+        self.mark(to, state, self.put(f"icmp ne i64 {state}, 0"))
 
     def below(self, n: str, width: int) -> str:
         """A condition on lanes, with its type: the first n."""

@@ -21,10 +21,15 @@ import numpy as np
 from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, OPERATIONS, operands
-from engine.compiler.program import Program, live, size
+from engine.compiler.loop import columns_of
+from engine.compiler.program import Program, is_table, live, size, table_shape
 from engine.compiler.rewrite import RULES, inlined
 
 Sparse = dict[int, Any]
+#: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods; of tables their sum, and zeros
+TANGENTS: dict[type, Callable[..., list[Any]]] = {}
+ADJOINTS: dict[type, Callable[..., dict[int, Any]]] = {}
+TABLES: dict[str, Callable[..., Any]] = {}
 #: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
 FEW = 4
 
@@ -128,7 +133,7 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
     inside = {*nodes, *arguments}
 
     def accumulate(i: int, factor: Any, row: Sparse) -> None:
-        adjoint[i] = combined([(1.0, adjoint.get(i, {})), (factor, row)])
+        adjoint[i] = added(graph, i, adjoint.get(i, {}), row) if columns_of(graph, i) else combined([(1.0, adjoint.get(i, {})), (factor, row)])
 
     for i in reversed(nodes):
         op, *args = graph.nodes[i]
@@ -156,6 +161,20 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
                     accumulate(j, p, own)
 
 
+def added(graph: Graph, i: int, a: Sparse, b: Sparse) -> Sparse:
+    """Return the sum of adjoints of a node: of a table, as tables."""
+    if not (m := columns_of(graph, i)):
+        return combined([(1.0, a), (1.0, b)])
+    return a | {d: TABLES["sum"](graph.call, m, a[d], t) if d in a else t for d, t in b.items()}
+
+
+def given_inputs(graph: Graph, f: Program) -> list[Any]:
+    """Return the inputs of a program, made in a graph."""
+    x = [graph.input(k) for k in range(f.n_in)]
+    graph.tables |= {y.i: m for y, m in zip(x, f.given, strict=True) if m}
+    return x
+
+
 def whole(graph: Graph, i: int) -> tuple[Callable[..., list[Sparse]], Callable[..., dict[int, Sparse]]] | None:
     """Return how tangents and adjoints go through a call whose results are differentiated together; None for all other nodes."""
     op, *args = graph.nodes[i]
@@ -175,7 +194,7 @@ def kernel_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Sp
     f, inputs = graph.functions[number], [value(graph, j) for j in given]
     found: list[Sparse] = [{} for _ in f.outputs]
     for d in sorted({d for j in given for d in tangent.get(j, {})}):
-        along = f.tangents(graph.call, inputs, [tangent.get(j, {}).get(d, 0.0) for j in given])
+        along = TANGENTS.get(type(f), type(f).tangents)(f, graph.call, inputs, [tangent.get(j, {}).get(d, 0.0) for j in given])
         for row, t in zip(found, along, strict=True):
             if not zero(t):
                 row[d] = t
@@ -190,9 +209,9 @@ def kernel_adjoints(graph: Graph, i: int, adjoint: dict[int, Sparse], inside: se
     wanted = {k for k, j in enumerate(given) if j in inside}
     found: dict[int, Sparse] = {}
     for d in sorted({d for row in own for d in row}):
-        for k, a in f.adjoints(graph.call, inputs, [row.get(d, 0.0) for row in own], wanted).items():
+        for k, a in ADJOINTS.get(type(f), type(f).adjoints)(f, graph.call, inputs, [row.get(d, 0.0) for row in own], wanted).items():
             if k in wanted and not zero(a):
-                found[given[k]] = combined([(1.0, found.get(given[k], {})), (1.0, {d: a})])
+                found[given[k]] = added(graph, given[k], found.get(given[k], {}), {d: a})
     return found
 
 
@@ -276,13 +295,13 @@ def call_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Spar
 def pushed_through(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
     """Return the program of the tangents of a function's results, of its inputs and their tangents in some directions, and which they
     are."""
-    graph, more = Graph(RULES), sum(map(len, pattern))
-    x = [graph.input(k) for k in range(f.n_in + more)]
+    graph, shapes = Graph(RULES), [*map(table_shape, f.given), *(table_shape(m) for m, ways in zip(f.given, pattern, strict=True) for _ in ways)]
+    x = given_inputs(graph, Program([], [], shapes, []))
     y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
     tangent = pushed(graph, x[: f.n_in], x[f.n_in :], pattern, y)
     entries = [(k, d) for k, i in enumerate(y) for d, t in sorted(tangent.get(i, {}).items()) if not zero(t)]
     nodes, outputs = live(graph.nodes, [graph.index(tangent[y[k]][d]) for k, d in entries])
-    return Program(nodes, outputs, [()] * len(x), [()] * len(outputs), graph.functions, f"along_{f.name}"), entries
+    return Program(nodes, outputs, shapes, [table_shape(f.made[k]) for k, _ in entries], graph.functions, f"along_{f.name}"), entries
 
 
 def pushed(graph: Graph, x: list[Any], more: list[Any], pattern: tuple[tuple[int, ...], ...], results: list[int]) -> dict[int, Sparse]:
@@ -409,10 +428,14 @@ def jacobian_program(program: Program) -> tuple[Program, dict[int, list[tuple[in
 def jacobian(program: Program, argument: int = 0) -> Program:
     """Return the program of ∂ result / ∂ argument, for each result: (*result's shape, *argument's shape)."""
     graph = Graph(RULES)
-    x = [graph.input(k) for k in range(program.n_in)]
+    x = given_inputs(graph, program)
     y = inlined(program, graph, x)
     start = sum(size(s) for s in program.shapes_in[:argument])
     shape = program.shapes_in[argument]
+    if is_table(shape):                                                        # of one number by rows: rows
+        found = reverse(graph, [graph.index(y[0])], [x[start].i]).get((0, 0))
+        made = TABLES["zeros"](graph.call, program.given[start], x[start]) if found is None else found
+        return Program(*live(graph.nodes, [graph.index(made)]), program.shapes_in, [shape], graph.functions, f"jacobian_of_{program.name}")
     own = np.array(x[start : start + size(shape)], dtype=object).reshape(shape)
     blocks, k = [], 0
     for out in program.shapes_out:

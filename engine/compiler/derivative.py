@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import require_importable, whole
 from engine.compiler import autodiff
 from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
-from engine.compiler.program import Program, Shape
+from engine.compiler.program import Program, Shape, is_table
 from engine.compiler.trace import name_of, pure, trace
 
 
@@ -67,6 +67,10 @@ class Derivative:
 
 
 def compiled(program: Program, names: list[str], argument: int, scalar: bool) -> Gufunc:
+    tables = [*map(is_table, program.shapes_in)][argument], any(map(is_table, program.shapes_out))
+    if tables[1] or (tables[0] and program.shapes_out != [()]):
+        what = "makes tables" if tables[1] else "has a table as that argument"
+        raise ArgumentError(f"{program.name} {what}, of any number of rows; expected one number as its result, or a size for each name")
     if scalar and program.shapes_out != [()]:
         shapes = ", ".join(map(str, program.shapes_out))
         raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")

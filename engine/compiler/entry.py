@@ -312,7 +312,7 @@ def single(program: Program, strict: bool = False) -> str:
                  "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()",
                  "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
     if program.tabled:
-        externals = [*externals[2:], "declare ptr @PyLong_FromLongLong(i64)"]
+        externals = [*externals[2:], "declare ptr @PyLong_FromLongLong(i64)"]  # malloc and free the arena has declared
     return "\n".join([str(m), *externals, *lines])
 
 

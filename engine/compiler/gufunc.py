@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -396,6 +396,11 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
     return Gufunc(program, signature, parameters)
+
+
+def unsized(signature: str, dimensions: Iterable[str]) -> list[str]:
+    """The names in the first places of arguments' shapes that stand for no number: these arguments are tables."""
+    return [s[0] for s in _shapes(signature.replace(" ", "").split("->")[0], signature) if s and not s[0].isdigit() and s[0] not in dimensions]
 
 
 def signature_of(program: Program) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import ops
 from engine.compiler import machine
-from engine.compiler.arena import DESCRIPTOR, DIFFERENT, NO_ROW, TableWriter, put_arena
+from engine.compiler.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
 from engine.compiler.instructions import exchanged
 from engine.compiler.kernels import for_one, over_groups
 from engine.compiler.vecmath import literal, splat
@@ -88,7 +88,8 @@ class Across:
     """
 
     def __init__(self, loop: RowLoop, module: Any, name: str) -> None:
-        put_arena(module)
+        if loop.tabled:
+            put_arena(module)
         self.loop, self.module, self.name, self.wide = loop, module, name, (wide := module.rows(loop.f))
         f, work = wide.function(loop.f)
         self.f = module.named(wide, f)
@@ -120,8 +121,12 @@ class Across:
         self.pack(reads, through, w.byte(stage, w.product("%g", self.s_in)), arena)
         w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
                     "  br i1 %g.more, label %pack, label %each", "each:",
-                    f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, i64 {self.s_work})",
-                    "  br label %unpack", "unpack:", "  %h = phi i64 [0, %each], [%h.next, %unpacked]", f"  %h.w = mul i64 %h, {W}",
+                    *(["  call void @arena.begin(ptr %own)"] if loop.f.tabled else []),
+                    f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, i64 {self.s_work})"]
+        if loop.f.tabled:
+            w.pass_on("%own", arena)
+        w.begin("computed")
+        w.lines += ["  br label %unpack", "unpack:", "  %h = phi i64 [0, %computed], [%h.next, %unpacked]", f"  %h.w = mul i64 %h, {W}",
                     "  %row = add i64 %r, %h.w", f"  %rest = sub i64 {n}, %row",
                     f"  %alive = call i64 @llvm.smin.i64(i64 %rest, i64 {W})"]  # fmt: skip
         lanes = w.byte(out, w.product("%h", self.s_out))
@@ -131,6 +136,8 @@ class Across:
         w.lines += ["  br label %unpacked", "unpacked:", "  %h.next = add i64 %h, 1", "  %h.more = icmp slt i64 %h.next, %now",
                     "  br i1 %h.more, label %unpack, label %done", "done:", f"  %r.next = add i64 %r, {self.groups * W}", "  br label %head",
                     "end:"]  # fmt: skip
+        if loop.f.tabled:
+            w.lines.append("  call void @arena.free(ptr %own)")
         self.finish(sinks)
         self.module.text.append(for_one(self.name, w.lines))
         return 1 + ALIGNED // 8 + self.size // 8
@@ -144,6 +151,7 @@ class Across:
         begin, rows = [w.word(d, 1, "ptr") for d in tables], [w.word(d, 0) for d in tables]
         first = len(loop.sources)
         n, same = smallest(w, [rows[k] for k, s in enumerate(loop.sources) if s.how != "through"] + rows[first:])
+        self.same = same
         if loop.first > 1 and loop.tabled:
             w.mark(arena, DIFFERENT, w.put(f"xor i1 {same}, true"))
         through = []
@@ -167,7 +175,7 @@ class Across:
                 found.append((own, str(out)))
                 out += s.columns
                 continue
-            target = w.word("%in", targets, "ptr") if s.how == "added" else ""
+            target = w.word("%in", targets, "ptr") if s.adds else ""
             targets += bool(target)
             rows = w.word(target, 0) if target else n
             whole = w.put(f"and i64 {w.put(f'add i64 {rows}, {2 * W - 1}')}, {-W}")
@@ -195,8 +203,9 @@ class Across:
             v = w.spread(w.word("%in", loop.first + j, "double"), self.W)
             for g in range(self.groups):
                 w.lines.append(f"  store {self.D} {v}, ptr {w.byte(stage, g * self.s_in + (loop.place + j) * self.W * 8)}")
-        if loop.f.tabled:
-            w.keep(arena, lent, 0, "ptr")
+        if loop.f.tabled:                                                      # tables of a row are no more at the next
+            w.lines += [f"  %own = alloca [{SIZE} x i8], align 8", f"  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 {SIZE}, i1 false)"]
+            w.keep("%own", lent, 0, "ptr")
 
     # ------------------------------------------------------------ in it
 
@@ -227,6 +236,8 @@ class Across:
         w, W = self.w, self.W
         if s.how == "sum":
             return self.summed(s, lanes, at[0])
+        if s.how == "tables":
+            return self.add_table(s, w.word(lanes, 0, "ptr"), at, arena)
         unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(W, s.results)))
         if s.how == "rows":
             to = w.byte(at[0], w.product("%row", 8 * s.columns))
@@ -257,6 +268,18 @@ class Across:
         w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
         return None
 
+    def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
+        """A table of the row's added to another."""
+        w, (data, _, rows, _), k = self.w, at, self.w.count
+        other = w.put(f"icmp ne i64 {w.word(table, 0)}, {rows}")
+        w.mark(arena, DIFFERENT, other)
+        n, begin = w.put(f"select i1 {other}, i64 0, i64 {w.product(rows, s.columns)}"), w.word(table, 1, "ptr")
+        w.lines += [f"  br label %all{k}", f"all{k}:", f"  %a{k} = phi i64 [0, %{w.block}], [%a{k}.next, %some{k}]",
+                    f"  %a{k}.more = icmp slt i64 %a{k}, {n}", f"  br i1 %a{k}.more, label %some{k}, label %summed{k}", f"some{k}:"]  # fmt: skip
+        place = w.product(f"%a{k}", 8)
+        w.add_row(w.byte(data, place), w.byte(begin, place), 1)
+        w.lines += [f"  %a{k}.next = add i64 %a{k}, 1", f"  br label %all{k}", f"summed{k}:"]
+
     def summed(self, s: Sink, lanes: str, parts: str) -> None:
         """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
@@ -276,7 +299,8 @@ class Across:
         for s, at in zip(self.loop.sinks, sinks, strict=True):
             for c in range(s.columns if s.how == "sum" else 0):
                 parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
-                w.keep(folded(w, parts, "double"), "%out", int(at[1]) + c, "double")
+                y = w.put(f"select i1 {self.same}, double {folded(w, parts, 'double')}, double {literal(float('nan'))}")
+                w.keep(y, "%out", int(at[1]) + c, "double")
 
 
 def packing(W: int, n: int) -> str:

@@ -40,7 +40,8 @@ class Source:
 @dataclass(frozen=True)
 class Sink:
     """What becomes of a function's results: "rows" of a table, the "sum" of them, rows of a table that others are "added" to (``several``
-    times a row's number and what is added there), or the rows that are "chosen" by a truth before them."""
+    times a row's number and what is added there), the rows that are "chosen" by a truth before them, or a table that whole "tables" are
+    added to."""
 
     how: str
     columns: int
@@ -49,7 +50,12 @@ class Sink:
     @property
     def results(self) -> int:
         """How many of the function's results it takes."""
-        return self.several * (self.columns + (self.how in ("added", "chosen")))
+        return 1 if self.how == "tables" else self.several * (self.columns + (self.how in ("added", "chosen")))
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds to a table that is given."""
+        return self.how in ("added", "tables")
 
     @property
     def shapes(self) -> list[Shape]:
@@ -66,7 +72,7 @@ class RowLoop(Kernel):
         self.indices = 1 + max((s.index for s in self.sources), default=-1)
         read = [*((COUNTED, s.columns) for s in self.sources), *[(COUNTED, 1)] * self.indices]
         captured = f.shapes_in[self.place :]
-        targets = [(COUNTED, s.columns) for s in self.sinks if s.how == "added"]
+        targets = [(COUNTED, s.columns) for s in self.sinks if s.adds]
         made = [shape for s in self.sinks for shape in s.shapes]
         super().__init__(len(read) + outside + len(targets), len(made), "row_loop")
         self.shapes_in, self.shapes_out = [*read, *captured, *targets], made
@@ -99,18 +105,19 @@ class RowLoop(Kernel):
         made: list[Any] = []
         for s in self.sinks:
             own, results = results[: s.results], results[s.results :]
-            made += sunk(s, np.stack(own, axis=-1) if own else np.empty((n, 0)), next(targets) if s.how == "added" else None)
+            target = next(targets) if s.adds else None
+            made += [sum(own[0], target)] if s.how == "tables" else sunk(s, np.stack(own, axis=-1) if own else np.empty((n, 0)), target)
         return made
 
     def rows(self, inputs: list[Any]) -> int:
         """How many rows there are, on floats."""
         return ops.common([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
-    def results(self, given: list[Any], n: int) -> list[Array]:
-        """The function's results (n) each."""
+    def results(self, given: list[Any], n: int) -> list[Any]:
+        """The function's results (n) each, or n tables."""
         if any(m for m in self.f.given):
             each = [run_program(self.f, [x[r] for x in given[: self.place]] + given[self.place :]) for r in range(n)]
-            return [np.array([float(np.asarray(y[k]).item()) for y in each]) for k in range(len(self.f.outputs))]
+            return [[y[k] for y in each] if m else np.array([float(np.asarray(y[k]).item()) for y in each]) for k, m in enumerate(self.f.made)]
         return [np.broadcast_to(np.asarray(y, dtype=float), (n,)) for y in run_program(self.f, given)]
 
     # ------------------------------------------------------------ machine code

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import table
+from engine.compiler import row_derivatives, table
 from engine.collector import uncollected
 from engine.compiler.autodiff import derivatives
 from engine.compiler.dense import Dense
@@ -249,7 +249,7 @@ def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callab
             return plain(*arrays)
         if graph is None:
             raise refuse(f"a call of {program.name} without traced values", "call the function itself")
-        given = [table.given(graph, a, is_table(s)) for a, s in zip(arrays, program.shapes_in, strict=True)]
+        given = [table.given(graph, a, is_table(s)) for a, s in itertools.zip_longest(arrays, program.shapes_in, fillvalue=())]
         if [shape for _, shape in given] != program.shapes_in:
             raise refuse(f"{program.name} of shapes {[shape for _, shape in given]}", f"expected {program.shapes_in}")
         scalars = [x for own, _ in given for x in own]

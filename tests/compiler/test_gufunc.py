@@ -313,7 +313,7 @@ def two(x, y=1.0):
     (pushed, "(n),(n)", {}, "gufunc got the signature '(n),(n)'; expected a text such as"),
     *((two, bad, {}, f"gufunc got the signature '{bad}'; expected shapes in parentheses") for bad in
       ("n->n", "(n->(n)", "(n)(n)->()", "(n,)->()", "()->", "->()", "(n)->(n)->(n)", "(n-1)->()", "((n))->()", "(n?)->()")),
-    (two, "(n)->(n),()", {}, "gufunc: the size 'n' of '(n)->(n),()' is not given; expected n=… after the signature"),
+    (two, "(2,n)->(2,n),()", {}, "gufunc: the size 'n' of '(2,n)->(2,n),()' is not given; expected n=… after the signature"),
     (two, "(n)->(n),()", {"n": -1}, "gufunc: the size n is -1; expected a whole number"),
     (two, "(n)->(n),()", {"n": 2.0}, "gufunc: the size n is 2.0; expected a whole number"),
     (two, "(n)->(n),()", {"n": True}, "gufunc: the size n is True; expected a whole number"),

@@ -235,7 +235,7 @@ def test_the_key_is_of_the_limit_and_of_the_body():
 
 BROKEN = {
     "calls with 2 arguments": lambda n: ("loop", 0, 9, 0, 0),
-    "passes what is no number": lambda n: ("loop", 0, 9, 0, n.index(next(x for x in n if x[0] == "lt")), 0),
+    "passes x t x; expected x x x": lambda n: ("loop", 0, 9, 0, n.index(next(x for x in n if x[0] == "lt")), 0),
     "reads a later one": lambda n: ("loop", 0, 9, 0, 0, 99),
 }
 

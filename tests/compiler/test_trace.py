@@ -369,7 +369,7 @@ BROKEN = {
     "unknown op": lambda n, o: (n[:-1] + [("frobnicate", 0, 1)], o),
     "mixes truth": lambda n, o: (n[:-1] + [("and", 0, 1)], o),
     "mixes truth values": lambda n, o: (n[:-1] + [("mul", 2, 0)], o),
-    "mixes truth values and numbers": lambda n, o: (n[:-1] + [("select", 0, 0, 1)], o),
+    "mixes truth values, numbers and tables": lambda n, o: (n[:-1] + [("select", 0, 0, 1)], o),
     "reads input 7 of 2": lambda n, o: (n[:-1] + [("input", 7)], o),
     "is no number": lambda n, o: (n[:-1] + [("const", "1")], o),
     "gets nothing": lambda n, o: (n[:-1] + [("get", 0, 0)], o),
