@@ -13,8 +13,8 @@ Layers, from the bottom up; a file imports from those named before it only:
 - running without machine code: ``interp`` (by NumPy);
 - tables, of as many rows as there are: ``machine`` (the processor), ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_code`` (loops in
   LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``joined_loops`` (two as one);
-- transformations: ``loop`` (a loop as one node), ``table`` (traced tables), ``implicit`` (roots and their derivatives), ``autodiff``
-  (derivatives), ``trace`` (the program of a function);
+- transformations: ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``autodiff``
+  (derivatives), ``row_derivatives`` (of loops over rows), ``trace`` (the program of a function);
 - machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``llvm`` (a
   program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``threads``, ``gufunc``, ``derivative``.

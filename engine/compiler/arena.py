@@ -7,6 +7,7 @@ before; if that fails, or more is wanted than it may have, what was asked for is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.compiler import machine
@@ -169,16 +170,68 @@ end:
 }}"""
 
 
+def looping(name: str, body: str, columns: Sequence[int]) -> str:
+    """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
+    those that it passes on (of ``columns``; 0 of numbers), in the end to the caller's."""
+    w, n = TableWriter([]), len(columns)
+
+    def copies(to: str) -> None:
+        for k, m in enumerate(columns):
+            if m:
+                table = w.put(f"call ptr @table.copy(ptr {to}, ptr {w.element('%in', k, 'ptr')}, i64 {8 * m})")
+                w.keep(table, "%in", k, "ptr")
+
+    w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
+                f"  %both = alloca [{2 * SIZE} x i8], align 64",
+                f"  call void @llvm.memset.p0.i64(ptr %both, i8 0, i64 {2 * SIZE}, i1 false)", "  br label %head", "head:",
+                "  %i = phi i64 [0, %entry], [%next, %passed]", "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
+                "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
+                "  %turn = and i64 %i, 1", f"  %off = mul i64 %turn, {SIZE}", "  %own = getelementptr i8, ptr %both, i64 %off",
+                "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
+                f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)",
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {8 * n}, i1 false)"]  # fmt: skip
+    copies("%own")
+    w.pass_on("%own", "%outer")
+    w.begin("passed")
+    w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
+    copies("%outer")
+    w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {8 * n}, i1 false)", "  store ptr %outer, ptr %work",
+                "  call void @arena.free(ptr %both)", f"  call void @arena.free(ptr {w.byte('%both', SIZE)})"]  # fmt: skip
+    return "\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{", "entry:", *w.lines,
+                      "  ret void", "}"])  # fmt: skip
+
+
 def put_spare(module: Any) -> None:
     """Add ``arena.lent()`` and ``arena.back(arena)``: a call borrows the arena that another has brought back, with its memory."""
     put_arena(module)
     module.once("@arena.lent", SPARE)
 
 
+COPY = f"""define internal ptr @table.copy(ptr %arena, ptr %d, i64 %row) noinline nounwind {{
+  %n = load i64, ptr %d
+  %rows.p = getelementptr i64, ptr %d, i64 1
+  %rows = load ptr, ptr %rows.p
+  %bytes = mul i64 %n, %row
+  %room = add i64 %bytes, {DESCRIPTOR + 64 + 64}
+  %p = call ptr @take(ptr %arena, i64 %room)
+  %got = icmp ne ptr %p, null
+  br i1 %got, label %good, label %bad
+bad:
+  ret ptr @table.none
+good:
+  %to = getelementptr i8, ptr %p, i64 {DESCRIPTOR}
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %rows, i64 %bytes, i1 false)
+  store i64 %n, ptr %p
+  %to.p = getelementptr i64, ptr %p, i64 1
+  store ptr %to, ptr %to.p
+  ret ptr %p
+}}"""
+
+
 def put_arena(module: Any) -> None:
     """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
     module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
-    module.once("@take", TEXT)
+    module.once("@take", f"{TEXT}\n{COPY}")
 
 
 class TableWriter(Writer):

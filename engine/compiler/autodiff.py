@@ -21,7 +21,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, OPERATIONS, operands
-from engine.compiler.loop import columns_of
+from engine.compiler.bodies import columns_of
 from engine.compiler.program import Program, is_table, live, size, table_shape
 from engine.compiler.rewrite import RULES, inlined
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.loop import extracted
+from engine.compiler.bodies import extracted
 
 
 def implicit(graph: Graph, residual: Callable[[Any], Any], x: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from engine.compiler import exponentials, machine, vecmath
+from engine.compiler import arena, exponentials, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
@@ -114,8 +114,11 @@ class Module:
         self.sincos()
         return self.once("@stumpff", vecmath.stumpff(self.width))
 
-    def loop(self, body: str, n: int) -> str:
-        """Name of the function that repeats ``body``, which takes and returns n numbers of which the last says done."""
+    def loop(self, program: Program) -> str:
+        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
+        body, n = self.functions[program.key][0], len(program.outputs)
+        if program.tabled:
+            return self.once(f"{body}.loop", arena.looping(f"{body}.loop", body, program.made))
         name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
         return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{
 entry:
@@ -356,7 +359,7 @@ class Body:
                 if once:
                     self.branch(callees[node[1]][0], places, n, given, arguments)
                 else:
-                    f = self.module.loop(callees[node[1]][0], n)
+                    f = self.module.loop(program.functions[node[1]])
                     self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
         if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):

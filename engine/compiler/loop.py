@@ -3,113 +3,67 @@
 A ``loop`` node holds the body as a program ``(carry, done, captured) -> (carry, done)``. What the body reads from outside, and whatever
 it computes that does not change from pass to pass, is captured: computed once, before the loop. A loop of one pass at most is a condition:
 it keeps all that it computes within, where it is not taken nothing is computed, and derivatives pass through it. A lane that is done
-keeps its carry, so its result does not depend on how long the others take.
+keeps its carry, so its result does not depend on how long the others take. Tables are carried as their handles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from engine import ops
+from engine.compiler.bodies import extracted
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.joined_loops import joined
-from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
-from engine.compiler.program import Program, live, size, table_shape
+from engine.compiler.program import COUNTED, Shape, size, table_shape
+from engine.compiler.table import Table, given
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
-    x = np.asarray(x, dtype=object)
-    n, start = x.size, len(graph.nodes)
+    leaves, built = ops.structure(x)
+    parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
+    shapes, first = [shape for _, shape in parts], [graph.index(y) for own, _ in parts for y in own]
+    n, start = len(first), len(graph.nodes)
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
-    before, done = np.array(carry[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(carry[n], 0.0))
-    after, now = advance(before)
-    if np.shape(after) != x.shape or np.shape(now) != ():
-        raise graph.refuse(f"a loop whose body returns shapes {np.shape(after)}, {np.shape(now)}", f"expected {x.shape} and a truth value")
-    results = [*np.asarray(ops.where(done, before, after), dtype=object).ravel(), ops.logical_or(done, now)]
-    outputs = [graph.index(r) for r in results]
+    before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
+    after, now = advance(built(before))
+    results = [given(graph, leaf, isinstance(leaf, Table)) for leaf in ops.structure(after)[0]]
+    if [shape for _, shape in results] != shapes or np.shape(now) != ():
+        raise graph.refuse(f"a loop whose body returns {', '.join(said(s) for _, s in results)} and a truth of shape {np.shape(now)}",
+                           f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
+    flat = [y if shape[:1] == (COUNTED,) else ops.where(done, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True)
+            for c, y in zip(old, own, strict=True)]  # fmt: skip
+    outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
     if limit == 1:                                              # what is within is not found again, from outside or the next time
         for node in graph.nodes[start:]:
             graph.memo.pop(node, None)
     body, captured = extracted(graph, start, carry, outputs, limit == 1)
-    given = [Expr(graph, i) for i in (*map(graph.number, [graph.index(y) for y in x.ravel()]), *captured)]
-    final = graph.call(body, [*given[:n], ops.where(finished, 1.0, 0.0), *given[n:]], "loop", int(limit))
-    return np.array(final[:n], dtype=object).reshape(x.shape)[()], ops.logical_not(ops.equal(final[n], 0.0))
+    begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
+    final = graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", int(limit))
+    return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[n], 0.0))
 
 
-def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Program, list[int], tuple[int, ...]]:
-    """``fn`` of arrays of some shapes as a program (arguments, captured) -> result, the nodes that it captures, and the result's shape."""
-    start, given = len(graph.nodes), list[Expr]()
-    arguments = []
-    for shape in shapes:
-        fresh = [Expr(graph, graph.node(("carry", start, len(given) + k))) for k in range(size(shape))]
-        arguments.append(np.array(fresh, dtype=object).reshape(shape)[()])
-        given += fresh
-    result = np.asarray(fn(*arguments), dtype=object)
-    return *extracted(graph, start, given, [graph.number(graph.index(y)) for y in result.ravel()], False), result.shape
+def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:
+    """Scalars by the shapes that they are of."""
+    rest = iter(scalars)
+    return [[next(rest) for _ in range(size(s))] for s in shapes]
 
 
-def columns_of(graph: Graph, i: int) -> int:
-    """How many columns the table has that a node is a handle of; 0 of a number."""
-    op, *args = graph.nodes[i]
-    if op == "get":
-        return graph.functions[graph.nodes[args[0]][1]].made[args[1]]
-    return columns_of(graph, args[1]) if op == "select" else graph.tables.get(i, 0)
+def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
+    """Arrays and tables of scalars."""
+    found: list[Any] = []
+    for own, shape in zip(divided(scalars, shapes), shapes, strict=True):
+        if shape[:1] == (COUNTED,):
+            if graph.nodes[own[0].i][0] == "carry":
+                graph.tables[own[0].i] = table_shape(size(shape[1:]))[1]
+            found.append(Table(graph, own[0], shape[1:]))
+        else:
+            found.append(np.array(own, dtype=object).reshape(shape)[()])
+    return found
 
 
-def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
-    """The program of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
-    that it reads, in the order in which it reads them.
-
-    It does not depend on what the graph held before: the same body, traced again, is the same program.
-    """
-    inside = {i for i in range(start, len(graph.nodes)) if graph.nodes[i][0] != "const"} if once else {c.i for c in carry}
-    for i in () if once else range(start, len(graph.nodes)):
-        if not inside.isdisjoint(operands(graph.nodes[i])):
-            inside.add(i)
-    needed = set(outputs)
-    for i in range(len(graph.nodes) - 1, start - 1, -1):
-        if i in needed and i in inside:
-            needed.update(operands(graph.nodes[i]))
-    nodes: list[Node] = []
-    new: dict[int, int] = {}
-    captured: list[int] = []
-    functions: list[Program] = []
-
-    def put(*node: Any) -> int:
-        nodes.append(node)
-        return len(nodes) - 1
-
-    def read(i: int) -> None:
-        """Make a node from outside known within."""
-        if i in new:
-            return
-        if graph.nodes[i][0] == "const":
-            new[i] = put(*graph.nodes[i])
-            return
-        new[i] = put("input", len(carry) + len(captured))
-        captured.append(graph.number(i))  # arguments are numbers, and tables
-        if i in graph.truths:
-            new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
-
-    for k, c in enumerate(carry):
-        new[c.i] = put("input", k)
-    for i in sorted(needed & inside - new.keys()):
-        op, *rest = node = graph.nodes[i]
-        for j in operands(node):
-            read(j)
-        if op in CALLS:
-            f = graph.functions[rest[0]]
-            if f not in functions:
-                functions.append(f)
-            node = (op, functions.index(f), *rest[1:])
-        op, *rest = renumbered(node, new)
-        new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
-    for i in outputs:
-        read(i)
-    kept, wanted, functions = joined(*live(nodes, [new[i] for i in outputs]), functions)
-    shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
-    return Program(kept, wanted, shapes_in, shapes_out, functions, "loop"), captured
+def said(shape: Shape) -> str:
+    """A shape in words."""
+    return f"a table of rows {shape[1:]}" if shape[:1] == (COUNTED,) else f"shape {shape}"

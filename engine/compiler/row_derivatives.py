@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from engine.compiler.autodiff import ADJOINTS, TABLES, TANGENTS, Sparse, active, combined, given_inputs, pull, pushed_through, zero
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.kernels import Call
-from engine.compiler.loop import columns_of
+from engine.compiler.bodies import columns_of
 from engine.compiler.program import Program, Shape, live, table_shape
 from engine.compiler.rewrite import RULES, inlined
 from engine.compiler.row_loop import RowLoop, Sink, Source

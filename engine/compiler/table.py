@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.loop import extracted
+from engine.compiler.bodies import extracted
 from engine.compiler.program import COUNTED, Shape, size
 from engine.compiler.row_loop import RowLoop, Sink, Source
 from engine.compiler.stacks import Stack, Unstack
@@ -137,6 +137,11 @@ def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
         return [t.handle], (COUNTED, *t.shape)
     a = np.asarray(x, dtype=object)
     return list(a.ravel()), a.shape
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array, or of a table whose rows are not known to be so many."""
+    return (COUNTED, *x.shape) if isinstance(x, Table) and x.count is None else np.shape(x)
 
 
 def returned(x: Any) -> tuple[list[Any], Shape]:

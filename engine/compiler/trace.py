@@ -16,13 +16,14 @@ from engine import ops
 from engine.compiler import row_derivatives, table
 from engine.collector import uncollected
 from engine.compiler.autodiff import derivatives
+from engine.compiler.bodies import subroutine
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
 from engine.compiler.joined_loops import joined
 from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
-from engine.compiler.loop import subroutine, while_loop
+from engine.compiler.loop import while_loop
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, is_table, live, size, verify
@@ -35,7 +36,7 @@ from engine.compiler.written import as_written
 KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform,
                                          "solves": Solves, "products": Products}
 #: programs of functions that are called within others, by their arguments' shapes
-SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[tuple[Shape, ...], Program]] = weakref.WeakKeyDictionary()
+SHARED: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, tuple[Program, Callable[[list[Any]], Any]]]] = weakref.WeakKeyDictionary()
 
 
 class Tracer(Graph):
@@ -79,10 +80,22 @@ class Tracer(Graph):
 
     def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """:func:`engine.ops.shared` on arguments of which some are traced; a function is traced once for each choice of shapes."""
-        known, shapes = SHARED.setdefault(fn, {}), tuple(np.shape(a) for a in arguments)
-        if shapes not in known:
-            known[shapes] = trace(fn, shapes)
-        return calling(known[shapes])(*arguments)
+        leaves, built = ops.structure(tuple(arguments))
+        known, shapes = SHARED.setdefault(fn, {}), tuple(table.shape_of(x) for x in leaves)
+        key = shapes, ops.form(tuple(arguments))
+        if key not in known:
+            made: list[Any] = []
+
+            def flat(*own: Any) -> tuple[Any, ...]:
+                results, build = ops.structure(fn(*built(list(own))))
+                made.append(build)
+                return tuple(results)
+
+            flat.__name__ = name_of(fn)
+            known[key] = trace(flat, shapes), made[-1]
+        program, build = known[key]
+        found = calling(program)(*leaves)
+        return build([found] if len(program.shapes_out) == 1 else list(found))
 
     def subroutine(self, fn: Callable[..., Any], arguments: Sequence[Any], made: dict[Any, Any]) -> Any:
         """A call of :func:`engine.ops.subroutine`; ``made`` is what it has been traced to."""

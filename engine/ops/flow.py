@@ -10,11 +10,13 @@ import numpy as np
 
 from engine.ops.elementwise import graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.linear import largest, lu_solve
+from engine.ops.structure import structure
 
 
 def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
 
+    x is an array, a table, or a tuple, a named tuple or a dictionary of such, which ``advance`` returns as it was given.
     Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
     loop of several passes (they are NaN): where they are wanted, use :func:`root`.
 
@@ -22,21 +24,23 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     >>> bool(done), round(float(x), 12)
     (True, 1.414213562373)
     """
-    x = np.asarray(x)[()]
+    leaves, built = structure(x)
+    leaves = [leaf if hasattr(leaf, "by_rows") else np.asarray(leaf)[()] for leaf in leaves]
     for _ in range(limit):
         if graph_of(done) is None and np.all(done):
             break
-        if (graph := graph_of(x, done)) is None:
-            after, now = advance(x)
-            graph = graph_of(after, now)                                       # what it reads from outside may be traced
+        if (graph := graph_of(*leaves, done)) is None:
+            after, now = advance(built(leaves))
+            own = structure(after)[0]
+            graph = graph_of(*own, now)                                        # what it reads from outside may be traced
         if graph is not None:
-            return graph.while_loop(advance, x, limit, done)
-        x, done = where(done, x, after), logical_or(done, now)
-    return x, done
+            return graph.while_loop(advance, built(leaves), limit, done)
+        leaves, done = [where(done, a, b) if np.shape(a) == np.shape(b) else b for a, b in zip(leaves, own, strict=True)], logical_or(done, now)
+    return built(leaves), done
 
 
 def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
-    """``fn()`` where a truth holds, else ``otherwise``, an array of the same shape.
+    """``fn()`` where a truth holds, else ``otherwise``: an array of the same shape, or a structure of arrays and tables as it returns.
 
     Unlike :func:`where`, it does not compute what is not wanted: traced, it is a branch in the machine code. Derivatives pass.
 
@@ -44,7 +48,7 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     array([0., 0.])
     """
     if isinstance(condition, (bool, np.bool_)):
-        return fn() if condition else np.array(otherwise)
+        return fn() if condition else otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
     return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
 
 

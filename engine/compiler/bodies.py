@@ -1,0 +1,92 @@
+"""Bodies of loops: the program of what depends on what a loop passes on, and what it reads besides.
+
+What a body reads from outside, and whatever it computes that does not change from pass to pass, is captured: computed once, before the
+loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.expr import Expr, Graph
+from engine.compiler.joined_loops import joined
+from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
+from engine.compiler.program import Program, live, size, table_shape
+
+
+def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Program, list[int], tuple[int, ...]]:
+    """``fn`` of arrays of some shapes as a program (arguments, captured) -> result, the nodes that it captures, and the result's shape."""
+    start, given = len(graph.nodes), list[Expr]()
+    arguments = []
+    for shape in shapes:
+        fresh = [Expr(graph, graph.node(("carry", start, len(given) + k))) for k in range(size(shape))]
+        arguments.append(np.array(fresh, dtype=object).reshape(shape)[()])
+        given += fresh
+    result = np.asarray(fn(*arguments), dtype=object)
+    return *extracted(graph, start, given, [graph.number(graph.index(y)) for y in result.ravel()], False), result.shape
+
+
+def columns_of(graph: Graph, i: int) -> int:
+    """How many columns the table has that a node is a handle of; 0 of a number."""
+    op, *args = graph.nodes[i]
+    if op == "get":
+        return graph.functions[graph.nodes[args[0]][1]].made[args[1]]
+    return columns_of(graph, args[1]) if op == "select" else graph.tables.get(i, 0)
+
+
+def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
+    """The program of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
+    that it reads, in the order in which it reads them.
+
+    It does not depend on what the graph held before: the same body, traced again, is the same program.
+    """
+    inside = {i for i in range(start, len(graph.nodes)) if graph.nodes[i][0] != "const"} if once else {c.i for c in carry}
+    for i in () if once else range(start, len(graph.nodes)):
+        if not inside.isdisjoint(operands(graph.nodes[i])):
+            inside.add(i)
+    needed = set(outputs)
+    for i in range(len(graph.nodes) - 1, start - 1, -1):
+        if i in needed and i in inside:
+            needed.update(operands(graph.nodes[i]))
+    nodes: list[Node] = []
+    new: dict[int, int] = {}
+    captured: list[int] = []
+    functions: list[Program] = []
+
+    def put(*node: Any) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    def read(i: int) -> None:
+        """Make a node from outside known within."""
+        if i in new:
+            return
+        if graph.nodes[i][0] == "const":
+            new[i] = put(*graph.nodes[i])
+            return
+        new[i] = put("input", len(carry) + len(captured))
+        captured.append(graph.number(i))  # arguments are numbers, and tables
+        if i in graph.truths:
+            new[i] = put("not", put("eq", new[i], put("const", 0.0, "0.0")))
+
+    for k, c in enumerate(carry):
+        new[c.i] = put("input", k)
+    for i in sorted(needed & inside - new.keys()):
+        op, *rest = node = graph.nodes[i]
+        for j in operands(node):
+            read(j)
+        if op in CALLS:
+            f = graph.functions[rest[0]]
+            if f not in functions:
+                functions.append(f)
+            node = (op, functions.index(f), *rest[1:])
+        op, *rest = renumbered(node, new)
+        new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
+    for i in outputs:
+        read(i)
+    kept, wanted, functions = joined(*live(nodes, [new[i] for i in outputs]), functions)
+    shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
+    return Program(kept, wanted, shapes_in, shapes_out, functions, "loop"), captured
