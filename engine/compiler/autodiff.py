@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph
-from engine.compiler.operations import CALLS, OPERATIONS, operands
 from engine.compiler.bodies import columns_of
-from engine.compiler.program import Program, is_table, live, size, table_shape
+from engine.compiler.expr import Expr, Graph
+from engine.compiler.operations import OPERATIONS, operands
+from engine.compiler.program import Program, live, table_shape
 from engine.compiler.rewrite import RULES, inlined
 
 Sparse = dict[int, Any]
-#: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods; of tables their sum, and zeros
+#: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods, and the sum of two tables
 TANGENTS: dict[type, Callable[..., list[Any]]] = {}
 ADJOINTS: dict[type, Callable[..., dict[int, Any]]] = {}
 TABLES: dict[str, Callable[..., Any]] = {}
@@ -133,7 +133,8 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
     inside = {*nodes, *arguments}
 
     def accumulate(i: int, factor: Any, row: Sparse) -> None:
-        adjoint[i] = added(graph, i, adjoint.get(i, {}), row) if columns_of(graph, i) else combined([(1.0, adjoint.get(i, {})), (factor, row)])
+        before = adjoint.get(i, {})
+        adjoint[i] = added(graph, i, before, row) if columns_of(graph, i) else combined([(1.0, before), (factor, row)])
 
     for i in reversed(nodes):
         op, *args = graph.nodes[i]
@@ -295,7 +296,8 @@ def call_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Spar
 def pushed_through(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
     """Return the program of the tangents of a function's results, of its inputs and their tangents in some directions, and which they
     are."""
-    graph, shapes = Graph(RULES), [*map(table_shape, f.given), *(table_shape(m) for m, ways in zip(f.given, pattern, strict=True) for _ in ways)]
+    graph, moved = Graph(RULES), [m for m, ways in zip(f.given, pattern, strict=True) for _ in ways]
+    shapes = [table_shape(m) for m in (*f.given, *moved)]
     x = given_inputs(graph, Program([], [], shapes, []))
     y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
     tangent = pushed(graph, x[: f.n_in], x[f.n_in :], pattern, y)
@@ -423,31 +425,3 @@ def jacobian_program(program: Program) -> tuple[Program, dict[int, list[tuple[in
     nodes, outputs = live(graph.nodes, [graph.index(v) for v in entries.values()])
     shapes = [()] * len(outputs)
     return Program(nodes, outputs, program.shapes_in, list(shapes), graph.functions, f"d_{program.name}"), rows
-
-
-def jacobian(program: Program, argument: int = 0) -> Program:
-    """Return the program of ∂ result / ∂ argument, for each result: (*result's shape, *argument's shape)."""
-    graph = Graph(RULES)
-    x = given_inputs(graph, program)
-    y = inlined(program, graph, x)
-    start = sum(size(s) for s in program.shapes_in[:argument])
-    shape = program.shapes_in[argument]
-    if is_table(shape):                                                        # of one number by rows: rows
-        found = reverse(graph, [graph.index(y[0])], [x[start].i]).get((0, 0))
-        made = TABLES["zeros"](graph.call, program.given[start], x[start]) if found is None else found
-        return Program(*live(graph.nodes, [graph.index(made)]), program.shapes_in, [shape], graph.functions, f"jacobian_of_{program.name}")
-    own = np.array(x[start : start + size(shape)], dtype=object).reshape(shape)
-    blocks, k = [], 0
-    for out in program.shapes_out:
-        part = np.array(y[k : k + size(out)], dtype=object).reshape(out)
-        k += size(out)
-        blocks.append(derivatives(graph, part, own))
-    nodes, outputs = live(graph.nodes, [graph.index(v) for b in blocks for v in b.ravel()])
-    return Program(nodes, outputs, program.shapes_in, [b.shape for b in blocks], graph.functions, f"jacobian_of_{program.name}")
-
-
-def sparsity(program: Program) -> list[np.ndarray]:
-    """Return a boolean array for each result of a Jacobian's program: False where an entry is zero by structure."""
-    nonzero = np.array([program.nodes[i] not in (("const", 0.0, "0.0"), ("const", 0.0, "-0.0")) for i in program.outputs])
-    ends = np.cumsum([size(s) for s in program.shapes_out])
-    return [part.reshape(s) for part, s in zip(np.split(nonzero, ends[:-1]), program.shapes_out, strict=True)]

@@ -9,8 +9,8 @@ from typing import Any, overload
 import numpy as np
 
 from engine.checks import require_importable, whole
-from engine.compiler import autodiff
-from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of
+from engine.compiler import jacobians
+from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of, unsized
 from engine.compiler.program import Program, Shape, is_table
 from engine.compiler.trace import name_of, pure, trace
 
@@ -49,7 +49,7 @@ class Derivative:
 
     def sparsity(self, *args: Any) -> Any:
         """Boolean array(s): False where the derivative is zero whatever the values."""
-        found = autodiff.sparsity(self._of(args).program)
+        found = jacobians.sparsity(self._of(args).program)
         return found[0] if len(found) == 1 else tuple(found)
 
     def __reduce__(self) -> Any:
@@ -74,7 +74,7 @@ def compiled(program: Program, names: list[str], argument: int, scalar: bool) ->
     if scalar and program.shapes_out != [()]:
         shapes = ", ".join(map(str, program.shapes_out))
         raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")
-    J = autodiff.jacobian(program, argument)
+    J = jacobians.jacobian(program, argument)
     return Gufunc(J, signature_of(J), names)
 
 
@@ -82,6 +82,9 @@ def differentiated(fn: Callable[..., Any], signature: str | None, argument: int,
     if not callable(fn):
         raise ArgumentError(f"expected a function to differentiate, got {fn!r}")
     argument = whole("the argument to differentiate by", argument, "its number, from 0", error=ArgumentError)
+    if isinstance(signature, str) and (names := unsized(signature, dimensions)) and not scalar:
+        raise ArgumentError(f"{'gradient' if scalar else 'jacobian'}: the size '{names[0]}' of '{signature}' is not given; expected "
+                            f"{names[0]}=… after the signature")  # fmt: skip
     if signature is not None:
         fn = gufunc(fn, signature, **dimensions)
     elif dimensions:

@@ -221,6 +221,14 @@ done:
 }}"""
 
 
+#: what a single call takes from C's library and Python
+EXTERNALS = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Call(ptr, ptr, ptr)",
+             "declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)", "declare ptr @PyTuple_New(i64)",
+             "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
+             "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()",
+             "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
+
+
 def single(program: Program, strict: bool = False) -> str:
     """IR text of ``call`` for a program: one sample, straight from Python; if ``strict``, inputs must be finite as well."""
     m = Module(1)
@@ -274,46 +282,20 @@ def single(program: Program, strict: bool = False) -> str:
     finite = writer.finite(target, shapes_out)
     if strict:
         finite = put(f"and i1 {finite}, {put(f'call i1 @all_finite(ptr {memory}, i64 {n_in})')}")
-    here = 0
-    for k, shape in enumerate(shapes_out):
-        source = byte(target, here * 8)
-        here += size(shape)
-        if is_table(shape):
-            made = writer.rows(source, shape, ndarray, *drop, *release)
-            if several:
-                put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {made})")
-            else:
-                result = made
-        elif not shape:
-            make, float64 = writer.api("PyArray_Scalar"), writer.api("float64")
-            scalar = guard(put(f"call ptr {make}(ptr {source}, ptr {float64}, ptr null)"), *drop, *release)
-            if several:
-                put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {scalar})")
-            else:
-                result = scalar
-        elif not straight:
-            writer.copy(field(arrays[k], DATA, "ptr"), source, size(shape))
+    result = writer.returned(target, shapes_out, arrays, result, ndarray, straight, [*drop, *release])
     lines += release
     if state:
         lines += [f"  br i1 {put(f'icmp eq i64 {state}, 0')}, label %right, label %wrong", "wrong:",
                   f"  call void @Py_DecRef(ptr {result})", f"  %state = call ptr @PyLong_FromLongLong(i64 {state})"]  # fmt: skip
-        shown = ", ".join(f"ptr {x}" for x in [*given, "%state", "null"])
-        said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {writer.handler(2)}, {shown})")
+        said = writer.answer(2, [*given, "%state"])
         lines += ["  call void @Py_DecRef(ptr %state)", f"  ret ptr {said}", "right:"]
     lines += [f"  br i1 {finite}, label %finish, label %bad", "finish:", f"  ret ptr {result}", "bad:"]
-    shown = ", ".join(f"ptr {x}" for x in [*given, result, "null"])
-    said = put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {writer.handler(1)}, {shown})")
+    said = writer.answer(1, [*given, result])
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
     handed = put(f"call ptr @PyObject_Call(ptr {writer.handler(0)}, ptr %args, ptr %kwargs)")
     lines += [f"  ret ptr {handed}", *writer.failures, "}"]
-    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @PyObject_Call(ptr, ptr, ptr)",
-                 "declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)", "declare ptr @PyTuple_New(i64)",
-                 "declare i32 @PyTuple_SetItem(ptr, i64, ptr)", "declare ptr @PyTuple_GetItem(ptr, i64)",
-                 "declare void @Py_DecRef(ptr)", "declare ptr @PyErr_NoMemory()",
-                 "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
-    if program.tabled:
-        externals = [*externals[2:], "declare ptr @PyLong_FromLongLong(i64)"]  # malloc and free the arena has declared
-    return "\n".join([str(m), *externals, *lines])
+    memory_too = [*EXTERNALS[2:], "declare ptr @PyLong_FromLongLong(i64)"]       # malloc and free the arena has declared
+    return "\n".join([str(m), *(memory_too if program.tabled else EXTERNALS), *lines])
 
 
 class CallWriter(Writer):
@@ -343,6 +325,33 @@ class CallWriter(Writer):
     def copy(self, to: str, source: str, n: int) -> None:
         """Copy n doubles."""
         self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
+
+    def answer(self, handler: int, arguments: list[str]) -> str:
+        """What a handler says to some objects."""
+        shown = ", ".join(f"ptr {x}" for x in [*arguments, "null"])
+        return self.put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {self.handler(handler)}, {shown})")
+
+    def returned(self, target: str, shapes: list[Shape], arrays: list[str], result: str, ndarray: str, straight: bool,
+                 cleanup: list[str]) -> str:  # fmt: skip
+        """The results at ``target`` as objects: the only one, or in a tuple that is there."""
+        here = 0
+        for k, shape in enumerate(shapes):
+            source = self.byte(target, here * 8)
+            here += size(shape)
+            if shape and not is_table(shape):
+                if not straight:
+                    self.copy(self.field(arrays[k], DATA, "ptr"), source, size(shape))
+                continue
+            if shape:
+                made = self.rows(source, shape, ndarray, *cleanup)
+            else:
+                make, float64 = self.api("PyArray_Scalar"), self.api("float64")
+                made = self.guard(self.put(f"call ptr {make}(ptr {source}, ptr {float64}, ptr null)"), *cleanup)
+            if len(shapes) > 1:
+                self.put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {made})")
+            else:
+                result = made
+        return result
 
     def finite(self, target: str, shapes: list[Shape]) -> str:
         """Whether all results are finite, tables' rows too."""

@@ -392,7 +392,8 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
     if len(program.shapes_out) != len(shapes_out):
         raise ArgumentError(f"{program.name} returned {len(program.shapes_out)} arrays; '{signature}' promises {len(shapes_out)}")
     for found, promised in zip(program.shapes_out, shapes_out, strict=True):
-        sizes = tuple(int(d) if d.isdigit() else n if n == COUNTED else known.setdefault(d, n) for d, n in zip(promised, found, strict=False))
+        sizes = tuple(int(d) if d.isdigit() else n if n == COUNTED else known.setdefault(d, n)
+                      for d, n in zip(promised, found, strict=False))  # fmt: skip
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
     return Gufunc(program, signature, parameters)
@@ -400,7 +401,8 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
 
 def unsized(signature: str, dimensions: Iterable[str]) -> list[str]:
     """The names in the first places of arguments' shapes that stand for no number: these arguments are tables."""
-    return [s[0] for s in _shapes(signature.replace(" ", "").split("->")[0], signature) if s and not s[0].isdigit() and s[0] not in dimensions]
+    shapes = _shapes(signature.replace(" ", "").split("->")[0], signature)
+    return [s[0] for s in shapes if s and not s[0].isdigit() and s[0] not in dimensions]
 
 
 def signature_of(program: Program) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.expr import Expr, Graph
 from engine.compiler.bodies import extracted
+from engine.compiler.expr import Expr, Graph
 
 
 def implicit(graph: Graph, residual: Callable[[Any], Any], x: Any) -> np.ndarray:

@@ -12,7 +12,8 @@ from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import CALLS, Node, operands, renumbered
 from engine.compiler.program import Program, Shape, live
 from engine.compiler.rewrite import RULES, inlined
-from engine.compiler.row_loop import RowLoop, Source
+from engine.compiler.row_ends import Source
+from engine.compiler.row_loop import RowLoop
 
 
 def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
@@ -35,7 +36,8 @@ def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple
         made.append(node)
     kept, wanted = live(made, [new[i] for i in outputs])
     called = sorted({node[1] for node in kept if node[0] in CALLS})
-    return [(node[0], called.index(node[1]), *node[2:]) if node[0] in CALLS else node for node in kept], wanted, [functions[k] for k in called]
+    kept = [(node[0], called.index(node[1]), *node[2:]) if node[0] in CALLS else node for node in kept]
+    return kept, wanted, [functions[k] for k in called]
 
 
 def swallowed(nodes: list[Node], outputs: list[int], functions: list[Any], loops: set[int], c: int) -> set[int]:

@@ -16,7 +16,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.bodies import extracted
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.program import COUNTED, Shape, size, table_shape
+from engine.compiler.program import Shape, is_table, size
 from engine.compiler.table import Table, given
 
 
@@ -31,10 +31,10 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     after, now = advance(built(before))
     results = [given(graph, leaf, isinstance(leaf, Table)) for leaf in ops.structure(after)[0]]
     if [shape for _, shape in results] != shapes or np.shape(now) != ():
-        raise graph.refuse(f"a loop whose body returns {', '.join(said(s) for _, s in results)} and a truth of shape {np.shape(now)}",
+        raise graph.refuse(f"a loop whose body returns shapes {', '.join(said(s) for _, s in results)}, {np.shape(now)}",
                            f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
-    flat = [y if shape[:1] == (COUNTED,) else ops.where(done, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True)
-            for c, y in zip(old, own, strict=True)]  # fmt: skip
+    each = ((shape, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True) for c, y in zip(old, own, strict=True))
+    flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done
     outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
     if limit == 1:                                              # what is within is not found again, from outside or the next time
         for node in graph.nodes[start:]:
@@ -55,9 +55,9 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
     """Arrays and tables of scalars."""
     found: list[Any] = []
     for own, shape in zip(divided(scalars, shapes), shapes, strict=True):
-        if shape[:1] == (COUNTED,):
+        if is_table(shape):
             if graph.nodes[own[0].i][0] == "carry":
-                graph.tables[own[0].i] = table_shape(size(shape[1:]))[1]
+                graph.tables[own[0].i] = size(shape[1:])
             found.append(Table(graph, own[0], shape[1:]))
         else:
             found.append(np.array(own, dtype=object).reshape(shape)[()])
@@ -66,4 +66,4 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
 
 def said(shape: Shape) -> str:
     """A shape in words."""
-    return f"a table of rows {shape[1:]}" if shape[:1] == (COUNTED,) else f"shape {shape}"
+    return f"a table of rows {shape[1:]}" if is_table(shape) else str(shape)

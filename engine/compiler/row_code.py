@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine import ops
-from engine.compiler import machine
 from engine.compiler.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
 from engine.compiler.instructions import exchanged
 from engine.compiler.kernels import for_one, over_groups
+from engine.compiler.row_ends import Sink
 from engine.compiler.vecmath import literal, splat
-
-if TYPE_CHECKING:
-    from engine.compiler.row_loop import RowLoop, Sink
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
 GROUPS = 4
@@ -37,7 +34,7 @@ def folded(w: TableWriter, x: list[str], D: str) -> str:
     return x[0]
 
 
-def within(loop: RowLoop, module: Any, name: str) -> int:
+def within(loop: Any, module: Any, name: str) -> int:
     """Write a loop within lanes: a sum over rows that all lanes read, a few of them at a time through the function. The kernel's work is
     what the function is given, then its results, and its own work, for each of these rows, and the parts of the sum."""
     f, work = module.function(loop.f)
@@ -87,7 +84,7 @@ class Across:
     sum its parts, and for each sink whose rows go one by one room for W of them.
     """
 
-    def __init__(self, loop: RowLoop, module: Any, name: str) -> None:
+    def __init__(self, loop: Any, module: Any, name: str) -> None:
         if loop.tabled:
             put_arena(module)
         self.loop, self.module, self.name, self.wide = loop, module, name, (wide := module.rows(loop.f))
@@ -122,7 +119,8 @@ class Across:
         w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
                     "  br i1 %g.more, label %pack, label %each", "each:",
                     *(["  call void @arena.begin(ptr %own)"] if loop.f.tabled else []),
-                    f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, i64 {self.s_work})"]
+                    f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, "
+                    f"i64 {self.s_work})"]  # fmt: skip
         if loop.f.tabled:
             w.pass_on("%own", arena)
         w.begin("computed")
@@ -134,8 +132,8 @@ class Across:
             self.sink(k, s, lanes, at, arena)
             lanes = w.byte(lanes, self.wide.bytes(s.results))
         w.lines += ["  br label %unpacked", "unpacked:", "  %h.next = add i64 %h, 1", "  %h.more = icmp slt i64 %h.next, %now",
-                    "  br i1 %h.more, label %unpack, label %done", "done:", f"  %r.next = add i64 %r, {self.groups * W}", "  br label %head",
-                    "end:"]  # fmt: skip
+                    "  br i1 %h.more, label %unpack, label %done", "done:", f"  %r.next = add i64 %r, {self.groups * W}",
+                    "  br label %head", "end:"]  # fmt: skip
         if loop.f.tabled:
             w.lines.append("  call void @arena.free(ptr %own)")
         self.finish(sinks)
@@ -275,7 +273,8 @@ class Across:
         w.mark(arena, DIFFERENT, other)
         n, begin = w.put(f"select i1 {other}, i64 0, i64 {w.product(rows, s.columns)}"), w.word(table, 1, "ptr")
         w.lines += [f"  br label %all{k}", f"all{k}:", f"  %a{k} = phi i64 [0, %{w.block}], [%a{k}.next, %some{k}]",
-                    f"  %a{k}.more = icmp slt i64 %a{k}, {n}", f"  br i1 %a{k}.more, label %some{k}, label %summed{k}", f"some{k}:"]  # fmt: skip
+                    f"  %a{k}.more = icmp slt i64 %a{k}, {n}", f"  br i1 %a{k}.more, label %some{k}, label %summed{k}",
+                    f"some{k}:"]  # fmt: skip
         place = w.product(f"%a{k}", 8)
         w.add_row(w.byte(data, place), w.byte(begin, place), 1)
         w.lines += [f"  %a{k}.next = add i64 %a{k}, 1", f"  br label %all{k}", f"summed{k}:"]
@@ -325,7 +324,8 @@ def packing(W: int, n: int) -> str:
         for j, x in enumerate(exchanged(put, v)[:own]):
             w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
     numbers = ", ".join(f"i64 %k{lane}" for lane in range(W))
-    return "\n".join([f"define internal void @rows.pack.{n}({numbers}, ptr %data, ptr %lanes) noinline nounwind {{", *w.lines, "  ret void", "}"])
+    return "\n".join([f"define internal void @rows.pack.{n}({numbers}, ptr %data, ptr %lanes) noinline nounwind {{", *w.lines,
+                      "  ret void", "}"])  # fmt: skip
 
 
 def unpacking(W: int, m: int) -> str:

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from engine.compiler.autodiff import ADJOINTS, TABLES, TANGENTS, Sparse, active, combined, given_inputs, pull, pushed_through, zero
+from engine.compiler.autodiff import (
+    ADJOINTS,
+    TABLES,
+    TANGENTS,
+    Sparse,
+    active,
+    combined,
+    derivatives,
+    given_inputs,
+    pull,
+    pushed_through,
+    zero,
+)
+from engine.compiler.bodies import columns_of
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.kernels import Call
-from engine.compiler.bodies import columns_of
 from engine.compiler.program import Program, Shape, live, table_shape
 from engine.compiler.rewrite import RULES, inlined
-from engine.compiler.row_loop import RowLoop, Sink, Source
+from engine.compiler.row_ends import Sink, Source
+from engine.compiler.row_loop import RowLoop
 
 
 class Given(NamedTuple):
@@ -221,7 +234,8 @@ def backward(loop: RowLoop, call: Call, now: Given, wanted: set[int], graph: Gra
     made_shapes = [table_shape(columns_of(graph, graph.index(y))) for y in outputs]
     f = Program(*renumbered(graph, outputs, of), shapes, made_shapes, graph.functions, f"back_{loop.f.name}")
     back = RowLoop(f, sources, loop.outside + len(numbers), sinks)
-    made = iter(call(back, [*now.tables, *(t for _, _, t, _ in tables), *(index[i] for i in places), *index, *now.outside, *numbers, *targets]))
+    given_tables = [*now.tables, *(t for _, _, t, _ in tables), *(index[i] for i in places)]
+    made = iter(call(back, [*given_tables, *index, *now.outside, *numbers, *targets]))
     return {i: next(made) for i in into}
 
 
@@ -248,4 +262,6 @@ def spread_out(loop: RowLoop, call: Call, inputs: list[Any], taken: range, m: in
     return call(RowLoop(same, [Source("rows", 0, 1), Source("rows", 1, m)], 0, [Sink("added", m)]), [where, weight, none])[0]
 
 
-TANGENTS[RowLoop], ADJOINTS[RowLoop], TABLES["sum"], TABLES["zeros"] = tangents, adjoints, sum_of, zeros_like
+TANGENTS[RowLoop], ADJOINTS[RowLoop], TABLES["sum"] = tangents, adjoints, sum_of
+
+__all__ = ["derivatives", "zeros_like"]  # those of all programs, now that loops over rows have theirs

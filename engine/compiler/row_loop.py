@@ -1,9 +1,9 @@
 """A function of each row of tables: a loop whose rows stand in the lanes of vectors.
 
-Inputs: for each source a table; tables of numbers of rows; numbers (and tables) from outside, the same for all rows; for each sink that adds
-to a table, that table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the function is one of
-numbers alone; of the last ones what is missing is the last row again, and what comes of that is dropped. What a sum or a table is added up
-from comes in the order of rows, so that bits do not depend on W.
+Inputs: for each source a table; tables of numbers of rows; numbers (and tables) from outside, the same for all rows; for each sink that
+adds to a table, that table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the
+function is one of numbers alone; what is missing of the last ones is the last row again, and what comes of that is dropped. What a sum or a
+table is added up from comes in the order of rows, so that bits do not depend on W.
 
 Within another loop, whose rows stand in the lanes already, rows of a table that all lanes read are taken one by one.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -20,47 +20,11 @@ import numpy as np
 from engine import ops
 from engine.compiler.interp import run as run_program
 from engine.compiler.kernels import Kernel
-from engine.compiler.program import COUNTED, Program, Shape
+from engine.compiler.program import COUNTED, Program
 from engine.compiler.row_code import Across, within
+from engine.compiler.row_ends import Sink, Source
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Source:
-    """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" the loop's
-    table of numbers of that ``index``, or the "numbers" of rows."""
-
-    how: str
-    place: int
-    columns: int
-    index: int = -1
-
-
-@dataclass(frozen=True)
-class Sink:
-    """What becomes of a function's results: "rows" of a table, the "sum" of them, rows of a table that others are "added" to (``several``
-    times a row's number and what is added there), the rows that are "chosen" by a truth before them, or a table that whole "tables" are
-    added to."""
-
-    how: str
-    columns: int
-    several: int = 1
-
-    @property
-    def results(self) -> int:
-        """How many of the function's results it takes."""
-        return 1 if self.how == "tables" else self.several * (self.columns + (self.how in ("added", "chosen")))
-
-    @property
-    def adds(self) -> bool:
-        """Whether it adds to a table that is given."""
-        return self.how in ("added", "tables")
-
-    @property
-    def shapes(self) -> list[Shape]:
-        """What it makes."""
-        return [()] * self.columns if self.how == "sum" else [(COUNTED, self.columns)]
 
 
 class RowLoop(Kernel):
@@ -117,7 +81,7 @@ class RowLoop(Kernel):
         """The function's results (n) each, or n tables."""
         if any(m for m in self.f.given):
             each = [run_program(self.f, [x[r] for x in given[: self.place]] + given[self.place :]) for r in range(n)]
-            return [[y[k] for y in each] if m else np.array([float(np.asarray(y[k]).item()) for y in each]) for k, m in enumerate(self.f.made)]
+            return [[y[k] for y in each] if m else np.array([float(y[k]) for y in each]) for k, m in enumerate(self.f.made)]
         return [np.broadcast_to(np.asarray(y, dtype=float), (n,)) for y in run_program(self.f, given)]
 
     # ------------------------------------------------------------ machine code

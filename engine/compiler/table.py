@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.expr import Expr, Graph
 from engine.compiler.bodies import extracted
+from engine.compiler.expr import Expr, Graph
 from engine.compiler.program import COUNTED, Shape, size
-from engine.compiler.row_loop import RowLoop, Sink, Source
+from engine.compiler.row_ends import Sink, Source
+from engine.compiler.row_loop import RowLoop
 from engine.compiler.stacks import Stack, Unstack
 
 Array = np.ndarray
@@ -68,13 +69,14 @@ class Table:
         if self.count is not None:
             return as_array(self, self.count)[key]
         if not (isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)):
-            raise self.g.refuse("rows of a table by their numbers", "use engine.ops.gather(table, numbers), and table[:, …] for columns")
+            raise self.g.refuse("rows of a table by their numbers", "use engine.ops.gather(table, numbers), and table[:, …] for columns, "
+                                "or give the size a number")  # fmt: skip
         return row_loop(self.g, lambda x: x[key[1:]], [self])
 
     def __len__(self) -> int:
         if self.count is None:
-            raise self.g.refuse("how many rows a table has", "use engine.ops.total(engine.ops.rows(lambda x: 1.0, table)), or give the size "
-                                "a number")  # fmt: skip
+            raise self.g.refuse("how many rows a table has", "use engine.ops.total(engine.ops.rows(lambda x: 1.0, table)), or give the "
+                                "size a number")  # fmt: skip
         return self.count
 
     def __iter__(self) -> Any:
@@ -222,7 +224,8 @@ def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) 
     t = materialised(as_table(g, table))
     index, more = [as_table(g, i) for i in places], [as_table(g, y) for y in given]
     if len(index) != len(more) or any(y.shape != t.shape for y in more):
-        raise g.refuse(f"rows {[y.shape for y in more]} added to a table of rows {t.shape} at {len(index)} places", "expected rows as its own")
+        what = f"rows {[y.shape for y in more]} added to a table of rows {t.shape} at {len(index)} places"
+        raise g.refuse(what, "expected rows as its own, at a place each")
     pairs = [x for pair in zip(index, more, strict=True) for x in pair]
     sink = Sink("added", size(t.shape), len(index))
     return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.shape, count=t.count)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import row_derivatives, table
 from engine.collector import uncollected
-from engine.compiler.autodiff import derivatives
+from engine.compiler import table
 from engine.compiler.bodies import subroutine
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
@@ -29,6 +28,7 @@ from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, is_table, live, size, verify
 from engine.compiler.refusals import TraceError, explained, refuse
 from engine.compiler.rewrite import RULES, folded
+from engine.compiler.row_derivatives import derivatives
 from engine.compiler.solves import Solves
 from engine.compiler.written import as_written
 
@@ -262,7 +262,9 @@ def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callab
             return plain(*arrays)
         if graph is None:
             raise refuse(f"a call of {program.name} without traced values", "call the function itself")
-        given = [table.given(graph, a, is_table(s)) for a, s in itertools.zip_longest(arrays, program.shapes_in, fillvalue=())]
+        if len(arrays) != len(program.shapes_in):
+            raise refuse(f"{program.name} of shapes {[*map(table.shape_of, arrays)]}", f"expected {program.shapes_in}")
+        given = [table.given(graph, a, is_table(s)) for a, s in zip(arrays, program.shapes_in, strict=True)]
         if [shape for _, shape in given] != program.shapes_in:
             raise refuse(f"{program.name} of shapes {[shape for _, shape in given]}", f"expected {program.shapes_in}")
         scalars = [x for own, _ in given for x in own]

@@ -35,7 +35,8 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
             graph = graph_of(*own, now)                                        # what it reads from outside may be traced
         if graph is not None:
             return graph.while_loop(advance, built(leaves), limit, done)
-        leaves, done = [where(done, a, b) if np.shape(a) == np.shape(b) else b for a, b in zip(leaves, own, strict=True)], logical_or(done, now)
+        leaves = [where(done, a, b) if np.shape(a) == np.shape(b) else b for a, b in zip(leaves, own, strict=True)]   # rows come and go
+        done = logical_or(done, now)
     return built(leaves), done
 
 

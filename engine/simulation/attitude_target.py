@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import numbers, shown
-from engine.compiler import autodiff
+from engine.compiler import jacobians
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.compiler.trace import TraceError, pure
 from engine.model import Model
@@ -59,7 +59,7 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
         if q_d.shape != (4,):
             raise SimulationError(f"{text} returned shape {q_d.shape}; expected a unit quaternion (4), or (quaternion, ω, ω̇)")
         looked_at(text, t, q_d)
-        if not any(map(np.any, autodiff.sparsity(derived().program)[1:])):     # a function that says the same at all times
+        if not any(map(np.any, jacobians.sparsity(derived().program)[1:])):     # a function that says the same at all times
             return looked_at(text, t, q_d), None
         with np.errstate(invalid="ignore"):
             traced, w, wdot = derived()(*((0.0, *state) if of_state else state))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import ops
 from engine.checks import Fixed, warn
-from engine.compiler import autodiff
+from engine.compiler import jacobians
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.trace import Shape, calling, name_of, pure, trace
 from engine.dynamics.momentum_conservation import defect
@@ -226,7 +226,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
     def sparsity(self) -> tuple[Array, Array]:
         """Return where A (n, n) and B (n, m) of :attr:`jacobians` are not zero by structure."""
-        A, B = autodiff.sparsity(self.jacobians.program)
+        A, B = jacobians.sparsity(self.jacobians.program)
         return A, B
 
     def wrench_sparsity(self) -> Array:
@@ -251,7 +251,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
                 W = np.concatenate([body._returned("forces", 3, x, u, t), body._returned("moments", 3, x, u, t)])
             return np.concatenate(by_state_and_control(W, x, u), axis=1)
 
-        dense = autodiff.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
+        dense = jacobians.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
         i = body.indices
         columns = [i.position, i.orientation, i.linear_velocity, i.angular_velocity, i.controls]
         return np.array([[dense[rows, c].any() for c in columns] for rows in (slice(0, 3), slice(3, 6))])

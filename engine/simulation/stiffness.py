@@ -20,8 +20,8 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.autodiff import sparsity
 from engine.compiler.interp import interpret
+from engine.compiler.jacobians import sparsity
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
 from engine.integrate import ROS34PW2, FreeBody, Method, Stiff

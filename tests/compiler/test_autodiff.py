@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import TraceError, autodiff, interpret, trace, verify
+from engine.compiler import TraceError, autodiff, interpret, jacobians, trace, verify
 from engine.compiler.expr import Graph
 from engine.compiler.operations import ARITY, OPERATIONS
 from engine.compiler.program import Program, live
@@ -117,7 +117,7 @@ def test_forward_is_reverse(seed):
     J, R = (walked(program, walk) for walk in WALKS)
     x = np.random.default_rng(seed).uniform(-2, 2, (30, 4))
     close(interpret(J, x), interpret(R, x), 1e-13, 30)
-    assert autodiff.sparsity(J)[0].tolist() == autodiff.sparsity(R)[0].tolist()
+    assert jacobians.sparsity(J)[0].tolist() == jacobians.sparsity(R)[0].tolist()
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -134,7 +134,7 @@ def test_derivative_programs_mean_the_same_in_all_lives(seed):
     f = random_function(seed, 40, SMOOTH, ())
     x = np.random.default_rng(seed).uniform(-2, 2, (21, 4))
     for argument in (lambda x: f(x), lambda x: f(x)[0]):                      # forward, and reverse
-        J = autodiff.jacobian(trace(argument, [(4,)]))
+        J = jacobians.jacobian(trace(argument, [(4,)]))
         verify(J)
         results = [loop(J, width)(x) for width in WIDTHS]
         assert all(bits(r) == bits(results[0]) for r in results)
@@ -145,7 +145,7 @@ def test_derivative_programs_mean_the_same_in_all_lives(seed):
 def test_the_chain_rule(seed):
     f, g = (random_function(100 * seed + k, 20, ANALYTIC, ()) for k in range(2))
     inner = lambda x: np.array([*g(x), x[0]])
-    J = {name: autodiff.jacobian(trace(h, [(4,)])) for name, h in [("f", f), ("g", inner), ("f∘g", lambda x: f(inner(x)))]}
+    J = {name: jacobians.jacobian(trace(h, [(4,)])) for name, h in [("f", f), ("g", inner), ("f∘g", lambda x: f(inner(x)))]}
     for x in np.random.default_rng(seed).uniform(-1.5, 1.5, (5, 4)):
         close(interpret(J["f∘g"], x), interpret(J["f"], interpret(trace(inner, [(4,)]), x)) @ interpret(J["g"], x), 1e-13)
 
@@ -153,25 +153,25 @@ def test_the_chain_rule(seed):
 def test_second_derivatives():
     """Rosenbrock's function of three, by hand; and a jacobian of a gradient is that of a jacobian, and symmetric."""
     f = lambda x: sum(100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2 for i in range(2))
-    gradient = autodiff.jacobian(trace(f, [(3,)]))
+    gradient = jacobians.jacobian(trace(f, [(3,)]))
     x = np.array([-1.2, 1.0, 0.7])
     a, b = [x[i + 1] - x[i] ** 2 for i in range(2)]
     close(interpret(gradient, x), [-400 * x[0] * a - 2 * (1 - x[0]), 200 * a - 400 * x[1] * b - 2 * (1 - x[1]), 200 * b])
-    H = autodiff.jacobian(gradient)
+    H = jacobians.jacobian(gradient)
     d = [1200 * x[0] ** 2 - 400 * x[1] + 2, 1200 * x[1] ** 2 - 400 * x[2] + 202, 200]
     close(interpret(H, x), np.diag(d) + np.diag(-400 * x[:2], 1) + np.diag(-400 * x[:2], -1))
-    assert autodiff.sparsity(H)[0].tolist() == [[True, True, False], [True, True, True], [False, True, True]]
+    assert jacobians.sparsity(H)[0].tolist() == [[True, True, False], [True, True, True], [False, True, True]]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_hessians_are_symmetric(seed):
     f = random_function(seed, 30, ANALYTIC, ())
-    H = autodiff.jacobian(autodiff.jacobian(trace(f, [(4,)])))                # of 3 results
-    gradient = autodiff.jacobian(trace(lambda x: f(x)[0], [(4,)]))
+    H = jacobians.jacobian(jacobians.jacobian(trace(f, [(4,)])))                # of 3 results
+    gradient = jacobians.jacobian(trace(lambda x: f(x)[0], [(4,)]))
     for x in np.random.default_rng(seed).uniform(-1, 1, (4, 4)):
         h = interpret(H, x)
         close(h, np.swapaxes(h, 1, 2), 1e-13)
-        close(interpret(autodiff.jacobian(gradient), x), h[0], 1e-13)
+        close(interpret(jacobians.jacobian(gradient), x), h[0], 1e-13)
         close(h[0], differences(lambda x: interpret(gradient, x), x), 1e-9)
 
 
@@ -185,7 +185,7 @@ def test_results_of_every_kind(walk):
     J = walked(trace(f, [(3,)]), walk)
     expected = [[0, 1, 0], [0, 0, 0], [0, 1, 0], [4, 0, 0], [5, 0, 3], [0, 0, 0], [0, 0, 0], [0, 0, 2]]
     assert interpret(J, [2.0, 3.0, 5.0]).tolist() == expected
-    assert autodiff.sparsity(J)[0].tolist() == (np.array(expected) != 0).tolist()
+    assert jacobians.sparsity(J)[0].tolist() == (np.array(expected) != 0).tolist()
 
 
 def test_the_same_node_by_many_ways():
@@ -202,10 +202,10 @@ def test_structural_zeros_cost_nothing():
     n = 12
     chain = lambda x: np.array([x[i] * x[i] * x[(i + 1) % n] for i in range(n)])
     J = walked(trace(chain, [(n,)]), autodiff.forward)
-    assert autodiff.sparsity(J)[0].tolist() == (np.eye(n) + np.roll(np.eye(n), 1, 1) > 0).tolist()
+    assert jacobians.sparsity(J)[0].tolist() == (np.eye(n) + np.roll(np.eye(n), 1, 1) > 0).tolist()
     assert J.count() <= 4 * n
     assert walked(trace(chain, [(n,)]), autodiff.reverse).count() <= 4 * n
-    gradient = autodiff.jacobian(trace(lambda x: functools.reduce(lambda p, y: p * y, x), [(n,)]))
+    gradient = jacobians.jacobian(trace(lambda x: functools.reduce(lambda p, y: p * y, x), [(n,)]))
     assert gradient.count() <= 3 * n                                          # Baur & Strassen: cheap, however many variables
 
 
@@ -215,7 +215,7 @@ def test_jacobian_of_each_argument_and_result():
 
     x, A, s = np.array([1.0, 2.0]), np.array([[1.0, -1.0], [0.5, 3.0]]), 2.0
     program, I = trace(f, [(2,), (2, 2), ()]), np.eye(2)
-    by_x, by_A, by_s = (interpret(autodiff.jacobian(program, k), x, A, s) for k in range(3))
+    by_x, by_A, by_s = (interpret(jacobians.jacobian(program, k), x, A, s) for k in range(3))
     for got, expected in zip((*by_x, *by_A, *by_s), (
         A * s, (A + A.T) @ x, np.zeros((2, 2, 2)),
         np.einsum("ik,l->ikl", I, x) * s, np.outer(x, x), np.einsum("ik,jl->ijkl", I, I) * s,
@@ -240,7 +240,7 @@ def test_a_derivative_by_traced_values_that_are_made_on_the_way():
 
     program, (a, b) = trace(f, [(2,)]), (0.3, 0.7)
     close(interpret(program, [a, b]), [2 * b * np.cos(a), np.sin(a), np.sin(a)])
-    close(interpret(autodiff.jacobian(program), [a, b]), [[-2 * b * np.sin(a), 2 * np.cos(a)], [np.cos(a), 0], [np.cos(a), 0]])
+    close(interpret(jacobians.jacobian(program), [a, b]), [[-2 * b * np.sin(a), 2 * np.cos(a)], [np.cos(a), 0], [np.cos(a), 0]])
 
 
 # ---------------------------------------------------------------- singular points
@@ -249,12 +249,12 @@ def test_a_derivative_by_traced_values_that_are_made_on_the_way():
 def test_a_singular_branch_that_is_not_taken_does_not_matter_forward():
     """sin x/x at 0, and √x of a negative x."""
     f = lambda x: ops.where(ops.equal(x, 0.0), 1.0 - x * x / 6.0, ops.sin(x) / x)
-    J = autodiff.jacobian(trace(f, [()]))
+    J = jacobians.jacobian(trace(f, [()]))
     assert interpret(J, 0.0) == 0.0
     close(interpret(J, 0.7), np.cos(0.7) / 0.7 - np.sin(0.7) / 0.49)
-    J = autodiff.jacobian(trace(lambda x: ops.where(x < 0.0, 3.0 * x, ops.sqrt(x)), [()]))
+    J = jacobians.jacobian(trace(lambda x: ops.where(x < 0.0, 3.0 * x, ops.sqrt(x)), [()]))
     assert [float(interpret(J, x)) for x in (-1.0, 0.25)] == [3.0, 1.0]
-    J = autodiff.jacobian(trace(lambda x: ops.minimum(x, ops.log(x + 2.0) * 1e9), [()]))
+    J = jacobians.jacobian(trace(lambda x: ops.minimum(x, ops.log(x + 2.0) * 1e9), [()]))
     assert interpret(J, 5.0) == 1.0
 
 
@@ -302,8 +302,8 @@ def test_a_call_is_differentiated_as_if_it_were_written_out(walk):
     J, expected = walked(called, walk), walked(inlined, walk)
     close(interpret(J, x), interpret(expected, x), 1e-13, 20)
     close(loop(J, 4)(x), interpret(expected, x), 1e-13, 20)
-    H = autodiff.jacobian(J)
-    close(interpret(H, x), interpret(autodiff.jacobian(expected), x), 1e-12, 20)
+    H = jacobians.jacobian(J)
+    close(interpret(H, x), interpret(jacobians.jacobian(expected), x), 1e-12, 20)
     derivatives = [f for f in J.functions if f.name.startswith("d_")]
     assert len(derivatives) == 1 and len(J.functions) == 2                    # one Jacobian, however many calls
 
@@ -318,10 +318,10 @@ def test_a_call_has_the_zeros_of_its_function():
     by_call = engine.jacobian(lambda x: f(x)[0])
     assert by_call([7.0, 3.0, 4.0]).tolist() == [[3, 7, 0], [0, 0, 2], [0, 0, 0]]
     assert by_call.sparsity(np.zeros(3)).tolist() == [[True, True, False], [False, False, True], [False] * 3]
-    assert not autodiff.sparsity(autodiff.jacobian(trace(lambda x: f(x)[1], [(3,)])))[0].any()
+    assert not jacobians.sparsity(jacobians.jacobian(trace(lambda x: f(x)[1], [(3,)])))[0].any()
     assert autodiff.jacobian_program(trace(lambda x: (x[0] + x[1]) - x[0], [(2,)]))[1] == {0: [(1, 0)]}  # in reverse
     constant = trace(lambda x: (3.0, x < 0.0), [()])
-    assert not autodiff.sparsity(autodiff.jacobian(trace(lambda x: calling(constant)(x)[0] + 1.0, [()])))[0].any()
+    assert not jacobians.sparsity(jacobians.jacobian(trace(lambda x: calling(constant)(x)[0] + 1.0, [()])))[0].any()
 
 
 def heron(a, x):

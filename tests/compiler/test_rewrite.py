@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine import gufunc, jacobian, ops
-from engine.compiler import TraceError, autodiff, interpret, trace, verify
+from engine.compiler import TraceError, autodiff, interpret, jacobians, trace, verify
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.rewrite import RULES
 from tests.compiler.programs import ARITHMETIC, SMOOTH, bits, exact, fractions, random_function
@@ -290,9 +290,9 @@ def test_derivatives_have_infinities_too(f, walk, monkeypatch):
     monkeypatch.setattr(autodiff, "forward", walk)
     monkeypatch.setattr(autodiff, "reverse", walk)
     with np.errstate(all="raise"):
-        J = autodiff.jacobian(trace(f, [()]))
+        J = jacobians.jacobian(trace(f, [()]))
     verify(J)
-    whole = autodiff.jacobian(trace(f, [()], fold=False))                     # folded where the derivative is made, not before
+    whole = jacobians.jacobian(trace(f, [()], fold=False))                     # folded where the derivative is made, not before
     verify(whole)
 
 
@@ -310,7 +310,7 @@ def test_derivatives_by_hand(f, x, slope):
 def test_a_program_of_numbers_alone_folds_when_it_is_differentiated():
     """Traced without folding, it is folded where its derivative is made: also where Python's own arithmetic would refuse."""
     for f in (lambda x: x * (x - x) ** -1, lambda x: x * (0.0 * x - 1.0) ** 0.5, lambda x: x + 1.0 / (0.0 * x)):
-        verify(autodiff.jacobian(trace(f, [()], fold=False)))
+        verify(jacobians.jacobian(trace(f, [()], fold=False)))
 
 
 def test_python_s_own_zero_division_is_the_users():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import autodiff, get_threads, interpret, machine, set_threads, trace, verify
+from engine.compiler import autodiff, get_threads, interpret, jacobians, machine, set_threads, trace, verify
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.operations import OPERATIONS
@@ -355,7 +355,7 @@ def smooth_case(rng: np.random.Generator) -> str:
             J[place] = y
         nodes, outputs = autodiff.live(graph.nodes, [graph.index(y) for y in J.ravel()])
         by_walk.append(interpret(Program(nodes, outputs, [(f.n,)], [(f.m, f.n)], graph.functions, "J"), X[:3]))
-    derivatives = autodiff.jacobian(program)
+    derivatives = jacobians.jacobian(program)
     verify(derivatives)
     J = Gufunc(derivatives, signature_of(derivatives), ["x"])(X[:3])
     scale = 1.0 + np.abs(J).max(axis=(1, 2), keepdims=True)
