@@ -82,12 +82,12 @@ class Graph:
         if rule is not None:
             result = rule(*operands)
             if result is not None:
-                if not self.holds_truth(result):
+                if type(result) is float or not self.holds_truth(result):
                     return result
                 chosen = op in BOOLEAN or (op == "select" and all(map(self.holds_truth, operands[1:])))
                 return result if chosen else self.as_number(result)
         index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
-        if op in CONDITIONAL or not self.truths.isdisjoint(index):
+        if op in CONDITIONAL or (self.truths and not self.truths.isdisjoint(index)):
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
