@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import tempfile
@@ -30,9 +29,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(QUICK):
             item.add_marker("quick")
-
-
-def pytest_collection_finish() -> None:
-    """What is collected stays: Python's collector need not look through thousands of tests again and again."""
-    gc.collect()
-    gc.freeze()
