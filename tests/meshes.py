@@ -21,7 +21,7 @@ def l_shape():
 
 def torus(radius=0.1, tube=0.03):
     """A ring about z."""
-    return creation.torus(radius, tube)
+    return creation.torus(radius, tube, 24, 12)
 
 
 def written(mesh: trimesh.Trimesh, path):

@@ -52,7 +52,7 @@ ROOMS = {
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
-    "docs": ({"checks", "simulation", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
+    "docs": ({"checks", "collector", "simulation", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
     "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
 }

@@ -74,7 +74,7 @@ class Graph:
 
     def make(self, op: str, *operands: Any) -> Any:
         """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""
-        if self.truths and op in AMONG_TRUTHS and all(map(self.holds_truth, operands)):
+        if op in AMONG_TRUTHS and self.truths and self.holds_truth(operands[0]) and all(map(self.holds_truth, operands)):
             if op == "add":
                 raise self.refuse("a sum of truth values, which NumPy makes `or` of two and a count of an array",
                                   "use a | b, or 1.0 * a + 1.0 * b")  # fmt: skip
@@ -83,12 +83,12 @@ class Graph:
         if rule is not None:
             result = rule(*operands)
             if result is not None:
-                if not self.holds_truth(result):
+                if type(result) is float or not self.holds_truth(result):
                     return result
                 chosen = op in BOOLEAN or (op == "select" and all(map(self.holds_truth, operands[1:])))
                 return result if chosen else self.as_number(result)
         index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
-        if op in CONDITIONAL or not self.truths.isdisjoint(index):
+        if op in CONDITIONAL or (self.truths and not self.truths.isdisjoint(index)):
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
@@ -96,7 +96,7 @@ class Graph:
 
     def holds_truth(self, x: Any) -> bool:
         """Return whether a traced scalar, or a number, is a truth value."""
-        return x.i in self.truths if type(x) is Expr else isinstance(x, (bool, np.bool_))
+        return x.i in self.truths if type(x) is Expr else type(x) in TRUTHS
 
     def as_number(self, x: Any) -> Any:
         """Return a truth value as a number."""
@@ -266,6 +266,7 @@ def divided(f: Callable[..., Any], a: Any, b: Any) -> Any:
     return f(a, b) if all(isinstance(x, (*SCALAR, np.ndarray)) for x in (a, b)) else NotImplemented
 
 
+TRUTHS = (bool, np.bool_)
 #: what NumPy makes of operations on truth values alone; of a sum the operands do not tell
 AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": ""}
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)

@@ -73,12 +73,11 @@ def mul(a: Any, b: Any) -> Any:
         if b < 0: return -(a * -float(b))                                      # x·(−c) → −(x·c); NumPy's whole numbers wrap around
         if (x := negated(a)) is not None: return -(x * b)                      # (−x)·c → −(x·c)
         return None
-    if (x := negated(a)) is not None: return -(x * b)                          # (−x)·y → −(x·y)
-    if (y := negated(b)) is not None: return -(a * y)                          # x·(−y) → −(x·y)
-    for x, y in ((a, b), (b, a)):
-        n = node(y)
-        if n[0] == "div" and n[2] == x.i and x.g is y.g:                       # x·(c/x) → c
-            return operand(y, 1)
+    g, n, m = a.g, a.g.nodes[a.i], b.g.nodes[b.i]
+    if n[0] == "neg": return -(Expr(g, n[1]) * b)                              # (−x)·y → −(x·y)
+    if m[0] == "neg": return -(a * Expr(b.g, m[1]))                            # x·(−y) → −(x·y)
+    if m[0] == "div" and m[2] == a.i and g is b.g: return operand(b, 1)        # x·(c/x) → c
+    if n[0] == "div" and n[2] == b.i and g is b.g: return operand(a, 1)        # (c/x)·x → c
     return None
 
 

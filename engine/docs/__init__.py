@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from engine.checks import EngineError, writing
+from engine.collector import uncollected
 
 __all__ = ["DocsError", "build"]
 
@@ -37,7 +38,7 @@ def build(out: str | Path) -> Path:
     with writing(Path(out), DocsError, begun=False):
         Path(out).mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out).close()                                # whether files can be made there
-    with tempfile.TemporaryDirectory() as kept, patch_docutils(PAGES), docutils_namespace():
+    with tempfile.TemporaryDirectory() as kept, patch_docutils(PAGES), docutils_namespace(), uncollected():
         site = Sphinx(PAGES, PAGES, out, kept, "html", {"nitpicky": True}, status=None, warningiserror=True)
         site.build()
     if site.statuscode:

@@ -84,13 +84,15 @@ def conserved(motion, until):
 
 
 def test_grasp(demo, tmp_path):
-    said = demo("grasp", "--no-wheels")
+    """Until the wheels begin, what no arm can take away; then they take it in."""
+    said = demo("grasp")
     motion = engine.load_trajectory(tmp_path / "grasp.h5")
     t, q, force = motion.t, motion.q, motion("contacts.force").reshape(len(motion), 2, 2, 3).sum(axis=2)
     closed = motion("grip.closed") > 0.5
     k, touch = int(closed.argmax()), int(force.any(axis=(1, 2)).argmax())
     assert closed[k:].all() and 15.0 < t[touch] < t[k] == 17.5 and not motion.warnings
-    assert conserved(motion, 50.0)                                             # through touch, grip and brake, to the end
+    begin = int(np.searchsorted(t, 28.0))                                      # when the wheels do
+    assert conserved(motion, 28.0)                                             # through touch, grip and brake
     twists = motion.robot.twists(q[k + 1 :], motion.v[k + 1 :])
     T, a, b = motion.poses()[k + 1 :], motion.model.link_index("servicer/gripper"), motion.model.link_index("target/handle")
     beside = twists[:, b] - np.einsum("tij,tj->ti", se3.Ad(se3.inv(T[:, b]) @ T[:, a]), twists[:, a])
@@ -101,16 +103,14 @@ def test_grasp(demo, tmp_path):
     assert np.abs(np.linalg.norm(force[rests], axis=-1) / pushes - 1.0).max() < 1e-4
     assert np.abs(pushes / (share * depth * 5e4 * 1e6 / (5e4 + 1e6)) - 1.0).max() < 1e-2
     assert numbers(r"press with (\S+) N and (\S+) N", said) == pytest.approx([28.75, 28.75], abs=0.1)
+    joints = np.abs(motion.v[:, 6:13]).max(axis=1)                             # their rates die out as e^(−0.7 t)
+    late = (t >= 20.0) & (t <= 28.0)
+    assert np.abs(joints[late] / joints[begin] / np.exp(0.7 * (28.0 - t[late])) - 1.0).max() < 1e-2
     R = quaternion.to_matrix(q[-1, :4])
     assert np.abs(R @ motion.v[-1, :3] - as_one(motion, -1)).max() < 1e-7 and np.abs(motion.v[-1, 6:13]).max() < 1e-5
-    assert np.degrees(np.linalg.norm(motion.v[-1, :3])) > 0.2                  # the spin that no arm can take away
-
-
-def test_wheels_take_the_spin_in(demo, tmp_path):
-    before, left = numbers(r"as one (\S+) deg/s, (\S+) deg/s", demo("grasp", looks=False))
+    assert np.degrees(np.linalg.norm(motion.v[begin, :3])) > 0.2               # the spin that no arm can take away
+    before, left = numbers(r"as one (\S+) deg/s, (\S+) deg/s", said)
     assert left < 0.01 * before
-    motion = engine.load_trajectory(tmp_path / "grasp.h5")
-    assert conserved(motion, 28.0)
     P, held = motion.momentum(), motion("wheels.angular_momentum")[-1]
     L = P[-1, :3] - np.cross(dynamics.center_of_mass(motion.model, motion.q[-1]), P[-1, 3:])
     assert np.abs(held - L).max() < 0.01 * np.linalg.norm(L) and np.abs(P - P[0]).max() < 1e-6 * np.abs(P).max()

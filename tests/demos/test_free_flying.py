@@ -61,11 +61,10 @@ def test_receding(demo):
 
 
 @pytest.mark.filterwarnings("ignore")                                          # Dask's, of the worker that dies
-def test_monte_carlo_alone_again_and_on_a_cluster(demo, tmp_path):
+def test_monte_carlo_alone_and_on_a_cluster(demo, tmp_path):
     said = demo("monte_carlo", "--rollouts", 100)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
     figures = re.findall(r"median.*|SHA-256 \w+", said)
-    assert re.findall(r"median.*|SHA-256 \w+", demo("monte_carlo", "--rollouts", 100, looks=False)) == figures  # the runs are there
     pytest.importorskip("distributed")
     said = demo("cluster", "--rollouts", 100, looks=False)
     assert "killed worker" in said and re.findall(r"median.*|SHA-256 \w+", said) == figures

@@ -27,12 +27,16 @@ def plain(name: str) -> Callable[..., Any]:
     return lambda **arguments: getattr(dynamics, name)(MODEL, **arguments)
 
 
+def compiled(name: str) -> Callable[..., Any]:
+    return lambda **arguments: getattr(ROBOT, name)(**arguments)
+
+
 #: what takes rows of a regressor, and not a model
 OF_ROWS = "base_parameters", "BaseParameters"
 FUNCTIONS = {
     **{f"plain {name}": (plain(name), [*inspect.signature(getattr(dynamics, name)).parameters][1:])
        for name in dynamics.__all__ if callable(getattr(dynamics, name)) and name not in OF_ROWS},
-    **{f"compiled {name}": (getattr(ROBOT, name), [a for a in inspect.signature(getattr(ROBOT, name)).parameters if a != "out"])
+    **{f"compiled {name}": (compiled(name), [*inspect.signature(getattr(engine.Robot, name)).parameters][1:-1])
        for name in dir(engine.Robot) if not name.startswith("_") and name not in ("at", "inverse_kinematics")}}  # fmt: skip
 each = pytest.mark.parametrize("name", FUNCTIONS)
 

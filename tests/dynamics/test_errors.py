@@ -301,14 +301,14 @@ NO_UNIT = {"zero": ([0, 0, 0, 0], "0"), "long": ([1, 1, 0, 0], "1.414"), "short"
 JOINTS = np.zeros(MODEL.nv - 6)
 #: every function of a robot
 EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q), lambda q, f=getattr(ROBOT, name): f(q))
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q), lambda q, name=name: getattr(ROBOT, name)(q))
        for name in ("gravity_forces", "crba", "forward_kinematics", "center_of_mass", "center_of_mass_jacobian", "christoffel",
                     "momentum_matrix", "centroidal_momentum_matrix", "reaction_null_space", "free_floating_inertia", "minv")},
-    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V), lambda q, f=getattr(ROBOT, name): f(q, V))
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V), lambda q, name=name: getattr(ROBOT, name)(q, V))
        for name in ("bias", "twists", "energy", "momentum", "coriolis", "center_of_mass_jacobian_dot", "momentum_matrix_dot",
                     "centroidal_momentum_matrix_dot", "free_floating_bias", "energy_derivatives", "momentum_derivatives",
                     "energy_regressor", "momentum_regressor", "centroidal_momentum", "centroidal_kinetic_energy")},
-    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V, V), lambda q, f=getattr(ROBOT, name): f(q, V, V))
+    **{name: (lambda q, f=getattr(dynamics, name): f(MODEL, q, V, V), lambda q, name=name: getattr(ROBOT, name)(q, V, V))
        for name in ("rnea", "aba", "base_reaction", "rnea_derivatives", "aba_derivatives", "regressor")},
     "jacobian": (lambda q: dynamics.jacobian(MODEL, q, "hand"), lambda q: ROBOT.jacobian(q, "hand")),
     "jacobian_dot": (lambda q: dynamics.jacobian_dot(MODEL, q, V, "hand"), lambda q: ROBOT.jacobian_dot(q, V, "hand")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 Array = np.ndarray
@@ -36,9 +38,10 @@ def stars(n: int) -> tuple[Array, Array]:
     return toward, bright[:, None] * tint
 
 
+@functools.cache
 def pattern(n: int) -> Array:
     """Return the Earth from above, (n, n, 4), uint8: the square root of its albedo, red, green, blue, and how much of it is water;
-    periodic, and always the same."""
+    periodic, and always the same: made once, to be read alone."""
     rng = np.random.default_rng(1968)
     f = np.hypot(np.fft.fftfreq(n)[:, None], np.fft.rfftfreq(n)).astype(np.float32) * n
     f[0, 0] = np.inf
@@ -68,4 +71,6 @@ def pattern(n: int) -> Array:
     water = np.array([0.010, 0.034, 0.080])
     soil = mixed(dry, np.array([0.050, 0.075, 0.040]), np.array([0.190, 0.150, 0.095]))
     albedo = mixed(cloud, mixed(land, water, soil), np.array([0.80, 0.82, 0.84]))
-    return np.round(255 * np.dstack([np.sqrt(albedo), (1.0 - land) * (1.0 - cloud)])).astype(np.uint8)
+    made = np.round(255 * np.dstack([np.sqrt(albedo), (1.0 - land) * (1.0 - cloud)])).astype(np.uint8)
+    made.flags.writeable = False
+    return made
