@@ -22,6 +22,7 @@ from engine.compiler.interp import interpret
 from engine.compiler.program import COUNTED, Program, Shape, is_table, once
 from engine.compiler.refusals import ArgumentError, TraceError
 from engine.compiler.rollout import rollout
+from engine.compiler.table import Table
 from engine.compiler.threads import get_threads, set_threads, spread
 from engine.compiler.trace import calling, name_of, pure, trace
 
@@ -183,9 +184,11 @@ class Gufunc:
             raise ArgumentError(f"{self.name} got 'out'; expected none, as it makes tables of as many rows as there are")
         if kwargs.keys() - {"out"}:  # axes, dtype, casting: NumPy knows
             return self.ufunc(*args, **kwargs)
+        if any(isinstance(x, Table) for x in args):
+            return calling(self.program)(*args)
         arrays = [self.checked(n, x, s) for n, x, s in zip(self.arguments, args, shapes, strict=True)]
         if any(a.dtype == object for a in arrays):
-            return calling(self.program)(*[x if hasattr(x, "g") else a for x, a in zip(args, arrays, strict=True)])
+            return calling(self.program)(*arrays)
         leading = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]
         try:
             batch = leading[0] if len(set(leading)) == 1 else np.broadcast_shapes(*leading)

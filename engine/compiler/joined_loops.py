@@ -17,11 +17,11 @@ from engine.compiler.row_loop import RowLoop
 
 
 def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
-    """Nodes, outputs and functions with loops joined: as they are where none are, else those that the outputs need."""
+    """Nodes, outputs and functions with loops joined: as they are where there are none, else those that the outputs need."""
     loops = {i for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
-    before = {c: reads for c in loops if (reads := swallowed(nodes, outputs, functions, loops, c))}
-    if not before:
+    if not any(isinstance(f, RowLoop) for f in functions):
         return nodes, outputs, functions
+    before = {c: reads for c in loops if (reads := swallowed(nodes, outputs, functions, loops, c))}
     functions = [*functions]
     made: list[Node] = []
     new: list[int] = []
@@ -71,7 +71,7 @@ class Part(NamedTuple):
 def part(loop: RowLoop, given: Sequence[int]) -> Part:
     """A loop with what it is given."""
     index = given[len(loop.sources) : loop.first]
-    read = [(x, index[s.index]) if s.how == "through" else (x,) for s, x in zip(loop.sources, given, strict=False)]
+    read: list[tuple[int, ...]] = [(x, index[s.index]) if s.how == "through" else (x,) for s, x in zip(loop.sources, given, strict=False)]
     return Part(loop, read, given[loop.first : loop.first + loop.outside], given[loop.first + loop.outside :])
 
 
@@ -106,11 +106,13 @@ def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int
         return inlined(p.loop.f, graph, given)
 
     for a, p in parts.items():
-        y = iter(values(p))
-        results[a] = [[next(y) for _ in range(s.columns)] for s in p.loop.sinks]
+        made = iter(values(p))
+        results[a] = [[next(made) for _ in range(s.columns)] for s in p.loop.sinks]
     y = [graph.index(v) for v in values(second)]
     kept, wanted = live(graph.nodes, y)
     f = Program(kept, wanted, [*[()] * n, *outside.values()], [()] * len(y), graph.functions, second.loop.f.name)
     index = list(dict.fromkeys(i for _, (_, *through) in sources for i in through))
     own = [Source(how, places[how, read], m, index.index(read[1]) if how == "through" else -1) for (how, read), m in sources.items()]
-    return RowLoop(f, own, len(outside), second.loop.sinks), [*(read[0] for _, read in sources), *index, *outside, *second.targets]
+    loop = RowLoop(f, own, len(outside), second.loop.sinks)
+    loop.where = next((p.loop.where for p in (second, *parts.values()) if "through" in {s.how for s in p.loop.sources}), second.loop.where)
+    return loop, [*(read[0] for _, read in sources), *index, *outside, *second.targets]

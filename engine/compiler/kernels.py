@@ -25,7 +25,7 @@ class Kernel(Program):
     """A function of n_in numbers with some results."""
 
     native = True
-    tabled = False  # type: ignore[assignment]  # whether it takes memory for tables
+    tabled = False  # whether it takes memory for tables
 
     def __init__(self, n_in: int, n_out: int, name: str, *data: Any) -> None:
         super().__init__([], list(range(n_out)), [()] * n_in, [()] * n_out, (), name)

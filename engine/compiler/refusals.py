@@ -42,6 +42,12 @@ def refuse(what: str, instead: str, known: bool = False) -> TraceError:
     return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known)
 
 
+def users_place() -> str:
+    """Where the user's function is right now, as errors begin; nothing if it is nowhere."""
+    user = users((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1)))
+    return f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
+
+
 def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False) -> TraceError:
     """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition."""
     frames = list(frames)

@@ -71,8 +71,8 @@ def within(loop: Any, module: Any, name: str) -> int:
                 "summed:", "  %r.next = add i64 %r, %now", "  br label %head", "fold:"]  # fmt: skip
     nan = splat("double", module.width, literal(float("nan")))
     for c in range(m):
-        x = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(ops.PARTS)]
-        w.lines.append(f"  store {D} {put(f'select i1 {same}, {D} {folded(w, x, D)}, {D} {nan}')}, ptr {w.byte('%out.g', c * one)}")
+        each = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(ops.PARTS)]
+        w.lines.append(f"  store {D} {put(f'select i1 {same}, {D} {folded(w, each, D)}, {D} {nan}')}, ptr {w.byte('%out.g', c * one)}")
     module.text.append(over_groups(name, [*w.lines, "  br label %done"]))
     return GROUPS * (loop.f.n_in + m + work) + ops.PARTS * m
 
@@ -319,9 +319,9 @@ def packing(W: int, n: int) -> str:
             continue
         q = [w.byte(x, 8 * c) for x in p]
         mask = f"<{', '.join(f'i1 {str(j < own).lower()}' for j in range(W))}>"
-        v = [put(f"load {D}, ptr {x}, align 8" if own == W else
+        rows = [put(f"load {D}, ptr {x}, align 8" if own == W else
                  f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
-        for j, x in enumerate(exchanged(put, v)[:own]):
+        for j, x in enumerate(exchanged(put, rows)[:own]):
             w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
     numbers = ", ".join(f"i64 %k{lane}" for lane in range(W))
     return "\n".join([f"define internal void @rows.pack.{n}({numbers}, ptr %data, ptr %lanes) noinline nounwind {{", *w.lines,

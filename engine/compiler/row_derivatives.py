@@ -35,7 +35,7 @@ class Given(NamedTuple):
     """What a loop is given."""
 
     tables: list[Any]
-    index: list[Any]
+    numbers: list[Any]
     outside: list[Any]
     targets: list[Any]
 
@@ -93,9 +93,9 @@ def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]
     x = given_inputs(graph, pushed)
     own, moved = inlined(loop.f, graph, x[: loop.f.n_in]), dict(zip((k for k, _ in entries), inlined(pushed, graph, x), strict=True))
     y = [moved.get(k, 0.0) for k in range(len(own))]
-    for s, taken, _ in results_of(loop):                                       # numbers of rows and truths do not move
-        for j in range(s.several if s.how in ("added", "chosen") else 0):
-            y[taken[j * (s.columns + 1)]] = own[taken[j * (s.columns + 1)]]
+    for sink, taken, _ in results_of(loop):                                    # numbers of rows and truths do not move
+        for j in range(sink.several if sink.how in ("added", "chosen") else 0):
+            y[taken[j * (sink.columns + 1)]] = own[taken[j * (sink.columns + 1)]]
     more = [(s, t) for s, t in zip(loop.sources, along.tables, strict=True) if s.how != "numbers" and not zero(t)]
     # inputs of the new function: columns of sources, of their tangents, what is outside, and its tangents
     of, k = list(range(loop.place)), loop.place
@@ -110,10 +110,10 @@ def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]
     of += [*(loop.place + j for j in outside), *(place[loop.place + j] for j in moving)]
     f = Program(*renumbered(graph, y, of), [pushed.shapes_in[i] for i in of], loop.f.shapes_out, graph.functions, f"along_{loop.f.name}")
     targets = []
-    for t, d, s in zip(now.targets, along.targets, [s for s in loop.sinks if s.how in ("added", "tables")], strict=True):
-        targets.append(zeros_like(call, s.columns, t) if zero(d) else d)
+    for t, d, sink in zip(now.targets, along.targets, [s for s in loop.sinks if s.adds], strict=True):
+        targets.append(zeros_like(call, sink.columns, t) if zero(d) else d)
     made = RowLoop(f, sources, loop.outside + len(moving), loop.sinks)
-    return call(made, [*now.tables, *(t for _, t in more), *now.index, *now.outside, *(along.outside[j] for j in moving), *targets])
+    return call(made, [*now.tables, *(t for _, t in more), *now.numbers, *now.outside, *(along.outside[j] for j in moving), *targets])
 
 
 def renumbered(graph: Graph, y: list[Any], of: list[int]) -> tuple[list[Any], list[int]]:
@@ -132,7 +132,7 @@ def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], w
     x = given_inputs(graph, loop.f)
     y = [graph.index(v) for v in inlined(loop.f, graph, x)]
     # the weights of the function's results are further inputs: of tables, or the same for all rows
-    tables, index, numbers, found = list[tuple[str, int, Any, int]](), list(now.index), list[Any](), dict[int, Any]()
+    tables, index, numbers, found = list[tuple[str, int, Any, int]](), list(now.numbers), list[Any](), dict[int, Any]()
     adjoint: dict[int, Sparse] = {}
     fresh: list[tuple[Expr, int, int]] = []                                    # input, which table or number it is of, and its column
 

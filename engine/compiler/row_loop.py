@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
 from engine.compiler.interp import run as run_program
 from engine.compiler.kernels import Kernel
 from engine.compiler.program import COUNTED, Program
@@ -30,6 +31,8 @@ Array = np.ndarray
 class RowLoop(Kernel):
     """``f`` of each row of the sources, and of so many numbers from outside, whose results go to the sinks."""
 
+    where = ""  # the user's line, as errors begin
+
     def __init__(self, f: Program, sources: Sequence[Source], outside: int, sinks: Sequence[Sink]) -> None:
         self.f, self.sources, self.outside, self.sinks = f, tuple(sources), outside, tuple(sinks)
         self.place = f.n_in - outside                                          # of what comes from outside, among f's inputs
@@ -41,7 +44,7 @@ class RowLoop(Kernel):
         super().__init__(len(read) + outside + len(targets), len(made), "row_loop")
         self.shapes_in, self.shapes_out = [*read, *captured, *targets], made
         self.first = len(read)                                                 # of what comes from outside, among the inputs
-        spec = [astuple(x) for x in (*self.sources, *self.sinks)]
+        spec = [*map(astuple, self.sources), *map(astuple, self.sinks)]
         self.digest = hashlib.sha256(repr(("row_loop", spec, outside, f.key)).encode()).hexdigest()
 
     @property
@@ -57,7 +60,14 @@ class RowLoop(Kernel):
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """All rows at once, or one after another where there are tables from outside."""
-        given, index, n = [None] * self.f.n_in, inputs[len(self.sources) : self.first], self.rows(inputs)
+        try:
+            return self.results_of(inputs)
+        except (IndexError, EngineError) as error:
+            raise type(error)(f"{self.where}{error}" if str(error).startswith("row") else str(error)) from None
+
+    def results_of(self, inputs: list[Any]) -> list[Any]:
+        n, index = self.rows(inputs), inputs[len(self.sources) : self.first]
+        given: list[Any] = [None] * self.f.n_in
         for s, x in zip(self.sources, inputs, strict=False):
             if s.how == "through":
                 x = x[ops.whole(index[s.index][:, 0], len(x))]
@@ -67,10 +77,9 @@ class RowLoop(Kernel):
             results = self.results(given, n)
         targets = iter(inputs[self.first + self.outside :])
         made: list[Any] = []
-        for s in self.sinks:
-            own, results = results[: s.results], results[s.results :]
-            target = next(targets) if s.adds else None
-            made += [sum(own[0], target)] if s.how == "tables" else sunk(s, np.stack(own, axis=-1) if own else np.empty((n, 0)), target)
+        for sink in self.sinks:
+            own, results = results[: sink.results], results[sink.results :]
+            made += sunk(sink, own, next(targets) if sink.adds else None)
         return made
 
     def rows(self, inputs: list[Any]) -> int:
@@ -91,8 +100,11 @@ class RowLoop(Kernel):
         return within(self, module, name) if module.width > 1 else Across(self, module, name).emit()
 
 
-def sunk(s: Sink, y: Array, target: Array | None) -> list[Any]:
-    """What a sink makes of a function's results (n, …), on floats."""
+def sunk(s: Sink, results: list[Any], target: Any) -> list[Any]:
+    """What a sink makes of a function's results, (n) each or tables, on floats."""
+    if s.how == "tables":
+        return [sum(results[0], target)]
+    y: Array = np.stack(results, axis=-1)
     if s.how == "sum":
         return list(ops.total(y))
     if s.how == "chosen":

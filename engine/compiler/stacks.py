@@ -15,7 +15,7 @@ from engine.compiler.program import COUNTED
 class Stack(Kernel):
     """A table of n rows of m numbers each."""
 
-    tabled = True  # type: ignore[assignment]
+    tabled = True
 
     def __init__(self, n: int, m: int) -> None:
         self.n, self.m = n, m

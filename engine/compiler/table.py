@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine import ops
 from engine.compiler.bodies import extracted
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.program import COUNTED, Shape, size
+from engine.compiler.refusals import users_place
 from engine.compiler.row_ends import Sink, Source
 from engine.compiler.row_loop import RowLoop
 from engine.compiler.stacks import Stack, Unstack
@@ -25,7 +27,7 @@ Array = np.ndarray
 FEW = 4
 
 
-class Table:
+class Table(NDArrayOperatorsMixin):
     """A traced table, (n, *shape), or rows of one by their numbers, or the numbers of its rows.
 
     Attributes
@@ -96,27 +98,14 @@ class Table:
         raise self.g.refuse("a decision on a table", "use engine.ops.where in a function of its rows")
 
 
-def arithmetic(ufunc: np.ufunc, reflected: bool) -> Callable[..., Any]:
-    """A method of tables."""
-    return lambda a, b: ufunc(b, a) if reflected else ufunc(a, b)
-
-
-for _name, _ufunc in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power}.items():
-    setattr(Table, f"__{_name}__", arithmetic(_ufunc, False))
-    setattr(Table, f"__r{_name}__", arithmetic(_ufunc, True))
-for _name, _ufunc in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}.items():
-    setattr(Table, f"__{_name}__", arithmetic(_ufunc, False))
-Table.__neg__ = lambda a: np.negative(a)  # type: ignore[attr-defined]
-
-
 # ------------------------------------------------------------ tables and arrays
 
 
 def given_table(g: Graph, k: int, shape: Sequence[int]) -> Table:
     """Input k of a graph, the handle of a table (COUNTED, …)."""
-    handle = g.input(k)
-    g.tables[handle.i] = size(shape[1:])
-    return Table(g, handle, shape[1:])
+    handle, row = g.input(k), tuple(shape[1:])
+    g.tables[handle.i] = size(row)
+    return Table(g, handle, row)
 
 
 def as_table(g: Graph, x: Any) -> Table:
@@ -164,6 +153,7 @@ def materialised(t: Table) -> Table:
 
 def known(tables: Sequence[Any]) -> int | None:
     """How many rows the tables have, if that is known."""
+    tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
     counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
     return ops.common(counts) if counts else None
 
@@ -200,6 +190,7 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
     body.name = "row"
     shapes = [a.shape for a in arrays]
     loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
+    loop.where = users_place()
     return several, shapes, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
 
 
@@ -212,7 +203,7 @@ def row_numbers(g: Graph, table: Any) -> Table:
 def gathered(g: Graph, table: Any, index: Any) -> Table:
     """:func:`engine.ops.gather`: nothing is moved before it is read."""
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
-        return np.asarray(table)[ops.whole(index, len(table))]  # type: ignore[no-any-return]
+        return np.asarray(table)[ops.whole(index, len(table))]
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
     if i.shape:
         raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.shape))})", "expected (n)")

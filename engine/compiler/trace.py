@@ -144,7 +144,7 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, na
 
 def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], named: bool) -> Program:
     """Return the program that ``fn`` makes in an empty graph."""
-    arguments, k = [], 0
+    arguments, k = list[Any](), 0
     for shape in shapes:
         if is_table(shape):
             arguments.append(table.given_table(graph, k, shape))

@@ -14,7 +14,8 @@ from gymnasium.vector.utils import batch_space
 
 from engine.checks import one_of, shown, warn, whole
 from engine.compiler import machine
-from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
+from engine.compiler.gufunc import rollout_ufunc
+from engine.compiler.threads import get_threads, spread
 from engine.gymnasium.task import EnvError, Task
 from engine.simulation import SimulationWarning, Simulator
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.compiler import machine
-from engine.compiler.gufunc import get_threads, rollout_ufunc, spread
+from engine.compiler.gufunc import rollout_ufunc
+from engine.compiler.threads import get_threads, spread
 from engine.compiler.trace import Program, trace
 from engine.model import StateError
 from engine.simulation.component import Interrupted, SimulationError

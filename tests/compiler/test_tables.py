@@ -1,0 +1,285 @@
+"""Tables: loops over as many rows as there are, the same plain, interpreted and compiled, with any number of rows in the lanes."""
+
+import pickle
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ArgumentError, EngineError, TraceError, ops
+from engine.compiler import interpret, machine, trace, verify
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.program import COUNTED, Program
+from engine.compiler.row_loop import RowLoop
+from tests.compiler.programs import WIDTHS, bits
+
+
+def gravity(x, m):
+    """A loop within a loop."""
+    def row(a, b):
+        return b * ops.total(ops.rows(lambda c, d: d * ((c - a) @ (c - a)) * (c - a), x, m))
+
+    return ops.rows(row, x, m)
+
+
+def springs(x, m, i, j):
+    """Rows by their numbers, and rows added to others at two places each."""
+    def pull(a, b, k):
+        f = k * (b - a) * ((b - a) @ (b - a))
+        return f, -f
+
+    f, g = ops.rows(pull, ops.gather(x, i), ops.gather(x, j), ops.gather(m, j))
+    return ops.add_at(2.0 * x, (i, j), (f, g))
+
+
+def some(x, m):
+    """Rows that are chosen, sums, numbers of rows, and columns."""
+    kept = ops.chosen(x, m > 0.0)
+    return kept, ops.total(kept * kept), ops.total(ops.row_numbers(m) * m), x[:, 0]
+
+
+class State(NamedTuple):
+    u: object
+    t: object
+
+
+def heat(u, passes):
+    """A table, and a number, from pass to pass."""
+    last = ops.total(ops.rows(lambda x: 1.0, u)) - 1.0
+    left, right = ops.maximum(ops.row_numbers(u) - 1.0, 0.0), ops.minimum(ops.row_numbers(u) + 1.0, last)
+
+    def step(s):
+        new = ops.rows(lambda a, b, c: b + 0.25 * (a - 2.0 * b + c), ops.gather(s.u, left), s.u, ops.gather(s.u, right))
+        return State(new, s.t + 1.0), s.t + 1.0 >= passes
+
+    done, _ = ops.while_loop(step, State(u, 0.0), 20)
+    return done.u, done.t
+
+
+def halves(x):
+    """Fewer rows in each pass, in a dictionary, and a branch with a table."""
+    def step(s):
+        return {"x": ops.chosen(s["x"], s["x"] > s["n"]), "n": s["n"] + 1.0}, s["n"] > 2.0
+
+    s, _ = ops.while_loop(step, {"x": x, "n": 0.0}, 9)
+    return ops.when(ops.total(s["x"]) > 40.0, lambda: (s["x"], s["n"]), (2.0 * s["x"], 0.0))
+
+
+def whole_numbers(rng, *shape):
+    """Small whole numbers: sums and products of a few are exact, whatever is fused."""
+    return rng.integers(-3, 4, shape).astype(float)
+
+
+def given(f, n):
+    rng = np.random.default_rng(n)
+    x, m = whole_numbers(rng, n, 3), whole_numbers(rng, n)
+    i, j = (rng.integers(0, max(n, 1), 2 * n).astype(float) for _ in range(2))
+    return {gravity: (x, m), springs: (x, m, i, j), some: (x, m), heat: (m, 4.0), halves: (rng.integers(0, 6, n).astype(float),)}[f]
+
+
+SIGNATURES = {gravity: "(n,3),(n)->(n,3)", springs: "(n,3),(n),(k),(k)->(n,3)", some: "(n,3),(n)->(k,3),(3),(),(n)",
+              heat: "(n),()->(n),()", halves: "(n)->(k),()"}  # fmt: skip
+COUNTS = (0, 1, 2, 3, 7, 8, 9, 33)
+
+
+def at_width(f, width, monkeypatch):
+    """f compiled with so many rows in the lanes."""
+    monkeypatch.setattr(machine, "rows", lambda: width)
+    made = engine.gufunc(f, SIGNATURES[f])
+    verify(made.program)
+    program = Program(made.program.nodes, made.program.outputs, made.program.shapes_in, made.program.shapes_out, made.program.functions)
+    program.__dict__["key"] = f"{made.program.key}, {width} rows"
+    return Gufunc(program, SIGNATURES[f], made.arguments)
+
+
+def all_bits(results):
+    return [(np.shape(r), bits(r)) for r in (results if isinstance(results, tuple) else (results,))]
+
+
+@pytest.mark.parametrize("f", SIGNATURES, ids=lambda f: f.__name__)
+def test_plain_interpreted_and_compiled_are_the_same(f, monkeypatch):
+    """To the bit, of numbers with which no sum is rounded, for each number of rows and of lanes."""
+    made = {w: at_width(f, w, monkeypatch) for w in WIDTHS}
+    for n in COUNTS:
+        x = given(f, n)
+        expected = all_bits(f(*x))
+        assert all_bits(interpret(made[1].program, *x)) == expected
+        for w, g in made.items():
+            assert all_bits(g(*x)) == expected, (n, w)
+
+
+@pytest.mark.parametrize("f", [gravity, springs, some], ids=lambda f: f.__name__)
+def test_bits_do_not_depend_on_how_many_rows_go_together(f, monkeypatch):
+    x = [0.1 * a + 0.37 if a.ndim == 2 else a for a in given(f, 61)]
+    found = [all_bits(at_width(f, w, monkeypatch)(*x)) for w in WIDTHS]
+    assert found[1:] == found[:-1]
+
+
+def test_the_program_does_not_depend_on_how_many_rows_there_are():
+    """And loops that follow one another are one: what the first makes is not stored."""
+    loops = {f: [g for g in engine.gufunc(f, SIGNATURES[f]).program.functions if isinstance(g, RowLoop)] for f in (gravity, springs)}
+    assert [len(found) for found in loops.values()] == [1, 2]                  # springs': 2 x, and all the rest
+    few, many = (trace(lambda x, m: gravity(x, m), [(n, 3), (n,)]) for n in (10, 20))
+    assert sum(node[0] == "call" for node in few.nodes) == sum(node[0] == "call" for node in many.nodes) == 4
+
+
+def test_forces_between_pairs_add_up_to_nothing():
+    """Newton's third law, exactly: each force is added here and taken away there."""
+    rng = np.random.default_rng(1)
+    x, i, j = whole_numbers(rng, 50, 3), rng.integers(0, 50, 200), rng.integers(0, 50, 200)
+    made = engine.gufunc(springs, SIGNATURES[springs])(x, np.ones(50), i, j)
+    assert (made - 2.0 * x).sum(axis=0).tolist() == [0.0, 0.0, 0.0]
+
+
+# ------------------------------------------------------------ derivatives
+
+
+def energy(x, m, g):
+    """Of a loop within a loop."""
+    return ops.total(ops.rows(lambda a, b: ops.total(ops.rows(lambda c, d: g * b * d * ((a - c) @ (a - c)), x, m)), x, m))
+
+
+def strain(x, i, j, k):
+    return ops.total(ops.rows(lambda a, b: 0.5 * k * ((a - b) @ (a - b)) ** 2, ops.gather(x, i), ops.gather(x, j)))
+
+
+def mixed(x, i, j, k):
+    """Through rows that are added to, and chosen."""
+    f, g = ops.rows(lambda a, b: (k * a * b, b - a), ops.gather(x, i), ops.gather(x, j))
+    a = ops.add_at(x * x, (i, j), (f, g))
+    c = ops.chosen(a, x[:, 0] > 0.0)
+    return ops.total(a * a) @ np.ones(3) + ops.total(c * c) @ np.array([1.0, 2.0, 3.0])
+
+
+POINTS = whole_numbers(np.random.default_rng(5), 9, 3)
+DERIVED = {
+    energy: ("(n,3),(n),()->()", (POINTS, np.arange(1.0, 10.0), 2.0), {"n": 9}),
+    strain: ("(n,3),(k),(k),()->()", (POINTS, np.arange(8.0), np.arange(1.0, 9.0), 2.0), {"n": 9, "k": 8}),
+    mixed: ("(n,3),(k),(k),()->()", (POINTS, np.arange(8.0), np.arange(1.0, 9.0), 2.0), {"n": 9, "k": 8}),
+}
+
+
+def polynomial_slope(f, x, argument):
+    """Of a polynomial of degree six at most, in whole numbers: differences that are exact but for the last bits."""
+    y = np.array(x[argument], dtype=float)
+    weights = np.array([45.0, -9.0, 1.0]) / 60.0
+    found = np.zeros(y.shape)
+    for k in np.ndindex(y.shape):
+        for step, w in enumerate(weights, 1):
+            for sign in (1.0, -1.0):
+                z = y.copy()
+                z[k] += sign * step
+                found[k] += sign * w * f(*x[:argument], z[()], *x[argument + 1 :])
+    return found
+
+
+@pytest.mark.parametrize(("f", "argument"), [(energy, 0), (energy, 1), (energy, 2), (strain, 0), (strain, 3), (mixed, 0), (mixed, 3)])
+def test_derivatives(f, argument):
+    """Backward and forward, of any number of rows and of a known one, against differences that are exact for polynomials."""
+    signature, x, sizes = DERIVED[f]
+    if f is mixed:                                                             # who is chosen must not change with a step
+        x = (np.where(x[0] == 0.0, 9.0, 10.0 * x[0]), *x[1:])
+    expected = polynomial_slope(f, x, argument)
+    bound = 1e3 * np.finfo(float).eps * max(abs(float(f(*x))), np.abs(expected).max())
+    for known in ({}, sizes):
+        G = engine.gradient(f, signature, argument, **known)
+        verify(G.program)
+        for found in (G(*x), interpret(G.program, *x)):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+    forward = engine.jacobian(lambda *y: ops.array([f(*y)] * 30), signature.replace("->()", "->(30)"), argument, **sizes)
+    np.testing.assert_allclose(forward(*x)[0], expected, rtol=0, atol=bound)
+
+
+def test_a_gradient_of_what_does_not_depend_on_a_table_is_zero():
+    assert engine.gradient(lambda x, s: s * s, "(n,2),()->()", 0)(np.ones((3, 2)), 2.0).tolist() == [[0.0, 0.0]] * 3
+
+
+# ------------------------------------------------------------ calls
+
+
+def test_calls_take_what_other_compiled_functions_take():
+    """Lists, whole numbers, batches, rows of arrays; and are pickled."""
+    f = engine.gufunc(lambda a, s: ops.rows(lambda x: s * x @ x, a), "(n,2,2),()->(n,2,2)")
+    A = np.arange(12).reshape(3, 2, 2)
+    assert f(A.tolist(), 2).tolist() == (2 * A @ A).tolist()
+    assert f(np.stack([A, A + 1]), [1.0, 2.0]).tolist() == np.stack([A @ A, 2 * (A + 1) @ (A + 1)]).tolist()
+    assert pickle.loads(pickle.dumps(engine.gufunc(heat, SIGNATURES[heat])))(np.ones(3), 2.0)[1] == 2.0
+    g = engine.gufunc(lambda a: f(a, 3.0) + a, "(n,2,2)->(n,2,2)")             # one within another
+    assert g(A).tolist() == (3 * A @ A + A).tolist()
+
+
+def test_shared_functions_take_structures():
+    def scaled(p):
+        return {"all": p["x"] * p["by"][0], "sum": ops.total(p["x"]) + p["by"][1]}
+
+    f = engine.gufunc(lambda x: ops.shared(scaled, {"x": x, "by": (2.0 * x[0], x[1])})["all"], "(3)->(3)")
+    assert f([1.0, 2.0, 3.0]).tolist() == [2.0, 4.0, 6.0]
+    g = engine.gufunc(lambda x, s: ops.shared(scaled, {"x": x, "by": (s, s)})["sum"], "(n),()->()")
+    assert g([1.0, 2.0, 3.0], 5.0) == 11.0
+
+
+@pytest.mark.parametrize(("f", "signature", "x", "error", "text"), [
+    (lambda x, i: ops.gather(x, i) + 0.0, "(n),(k)->(k)", ([1.0, 2.0], [0, 2]), IndexError, "row 2 of a table of 2 rows; expected 0 … 1"),
+    (lambda x, i: ops.gather(x, i) + 0.0, "(n),(k)->(k)", ([1.0, 2.0], [0.5]), IndexError, "row 0.5 of a table; expected whole numbers"),
+    (lambda x, i: ops.gather(x, i) + 0.0, "(n),(k)->(k)", ([], [0]), IndexError, "row 0 of a table of 0 rows"),
+    (lambda x, i: ops.add_at(x, i, i), "(n),(k)->(n)", ([1.0, 2.0], [-1]), IndexError, "row -1 of a table of 2 rows"),
+    (lambda x, y: ops.rows(lambda a, b: a * b, x, y), "(n),(k)->(n)", ([1.0, 2.0], [1.0]), EngineError,
+     "rows got tables of 2, 1 rows; expected as many in each"),
+])  # fmt: skip
+def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
+    """Plain, and compiled with the line."""
+    with pytest.raises(error, match=re.escape(text)):
+        f(*map(np.array, x))
+    with pytest.raises(error, match=re.escape(text)) as caught:
+        engine.gufunc(f, signature)(*x)
+    assert str(caught.value).startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize(("f", "text"), [
+    (lambda x: x[0], "use engine.ops.gather(table, numbers), and table[:, …] for columns, or give the size a number"),
+    (lambda x: len(x) * 1.0, "how many rows a table has"),
+    (lambda x: sum(x), "a table's rows one by one"),
+    (lambda x: 1.0 if x else 0.0, "a decision on a table"),
+    (lambda x: np.add.reduce(x), "np.add.reduce of a table"),
+    (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "expected a table of rows ()"),
+    (lambda x: ops.rows(lambda y: y, x, 1.0), "a number for a table"),
+    (lambda x: ops.add_at(x, x, ops.rows(lambda y: ops.array([y, y]), x)), "expected rows as its own"),
+])  # fmt: skip
+def test_what_cannot_be_traced_is_said_at_the_line(f, text):
+    with pytest.raises(TraceError, match=re.escape(text)) as caught:
+        engine.gufunc(f, "(n)->(n)")
+    assert str(caught.value).startswith(f"{__file__}:")
+
+
+def test_tables_of_other_sizes_are_refused():
+    f = engine.gufunc(gravity, SIGNATURES[gravity])
+    with pytest.raises(ArgumentError, match=re.escape("x has shape (4, 2); expected (..., n, 3)")):
+        f(np.ones((4, 2)), np.ones(4))
+    with pytest.raises(EngineError, match="expected as many in each"):
+        f(np.ones((4, 3)), np.ones(3))
+    with pytest.raises(ArgumentError, match="got 'out'"):
+        f(np.ones((4, 3)), np.ones(4), out=np.ones((4, 3)))
+    with pytest.raises(ArgumentError, match=r"the size 'n' of .* is not given"):
+        engine.jacobian(gravity, SIGNATURES[gravity])
+    kept = engine.gufunc(lambda x: ops.chosen(x, x > 0.0), "(n)->(k)")
+    with pytest.raises(ArgumentError, match="different numbers of rows; expected as many in each row of a batch"):
+        kept([[1.0, -1.0], [1.0, 1.0]])
+
+
+def test_the_verifier_knows_tables_from_numbers():
+    program = trace(lambda x, s: ops.rows(lambda y: s * y, x), [(COUNTED, 2), ()])
+    verify(program)
+    call = next(i for i, node in enumerate(program.nodes) if node[0] == "call")
+    wrong = [("call", 0, 1, 0) if i == call else node for i, node in enumerate(program.nodes)]
+    with pytest.raises(AssertionError, match="passes x m2; expected m2 x"):
+        verify(Program(wrong, program.outputs, program.shapes_in, program.shapes_out, program.functions))
+    with pytest.raises(AssertionError, match="no m3"):
+        verify(Program(program.nodes, program.outputs, program.shapes_in, [(COUNTED, 3)], program.functions))
+
+
+def test_loops_of_many_passes_need_no_more_memory():
+    """10⁵ passes over a thousand rows would be 0.8 GB, were they kept."""
+    f = engine.gufunc(lambda x: ops.while_loop(lambda y: (0.5 * y + 1.0, False), x, 10**5)[0], "(n)->(n)")
+    assert np.abs(f(np.zeros(1000)) - 2.0).max() == 0.0
