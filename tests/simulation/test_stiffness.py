@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_trapezoid, solve_ivp
 
 import engine
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import JointSpring
 from engine.simulation.general_actuator import GeneralActuator
 from engine.spatial import inertia
@@ -225,3 +226,16 @@ def test_limits_hold_in_solve_and_in_what_is_linearized():
 def test_an_oscillation_that_steps_damp_away_is_named():
     with pytest.warns(engine.SimulationWarning, match=r"oscillates at 1\.\d+e\+03 rad/s by the forces at 'hinge', which .* damp"):
         engine.Simulator(rod(), dt=2e-3, forces=[JointSpring("hinge", 1e4)], **AWAY)
+
+
+def test_a_force_across_the_motion_leaves_nothing_for_impulses_to_meet():
+    """A wheel's ω × h has slopes off the diagonal alone, and does no work: friction after the flight takes what it takes, to the step."""
+    ball, I = engine.Builder("ball"), 0.4 * 2.0 * 0.3**2
+    ball.add_link("base"), ball.add_link("ball", inertia=inertia.sphere(2.0, 0.3))
+    ball.add_joint("j", "spherical", "base", "ball", friction=0.02)
+    wheel = ReactionWheels("ball", [[0, 0, 1]], initial=[0.1])
+    simulator = engine.Simulator(ball.model(), actuators=[wheel], joint_dynamics="implicit", **AWAY)
+    run = simulator.run([1.0, 0, 0, 0], [0.5, 0.0, 0.0], 0.2)
+    energy, speeds = 0.5 * I * (run.v**2).sum(axis=1), np.abs(run.v).sum(axis=1)
+    assert "wheels" in simulator.plant.stiffness.names and not simulator.plant.stiffness.entries
+    np.testing.assert_allclose(energy[0] - energy, 0.02 * cumulative_trapezoid(speeds, run.t, initial=0.0), rtol=0, atol=0.02 * 1e-3)
