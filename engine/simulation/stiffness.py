@@ -206,7 +206,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
     the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
 
-    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median.
+    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median. Rates
+    are those at the parameters' nominal values; what is forced counts where parameters that are zero are one, too.
     """
     model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
@@ -217,8 +218,11 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
-    found = slopes_of(plant, names, moving, states, compiled)
-    if not found[..., :-1].any():
+    slopes, p = slopes_of(plant, names, moving, states, compiled), plant.parameters.join(plant.values)
+    found = slopes(p)
+    others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p))
+    there = (found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)
+    if not there.any():
         return None
     K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
 
@@ -231,10 +235,11 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
     parts = {name: (K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for name, (k, d) in parts.items() if name in asked or dt * fastest(k, d) > PART * RESOLVED
-                      or (forced and (k.any() or d.any())))  # fmt: skip
+    stiff = frozenset(name for c, (name, (k, d)) in enumerate(parts.items()) if name in asked or dt * fastest(k, d) > PART * RESOLVED
+                      or (forced and there[:, c].any()))  # fmt: skip
     warn_of_fast(model, dt, moving, W, all_K, all_D)
-    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
+    wholes = [x.sum(axis=1)[..., part] for x in (found, others) for part in (slice(0, n), slice(n, -1))]
+    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
     return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
@@ -274,8 +279,8 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     return SAMPLES[model]
 
 
-def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:
-    """Return ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
+def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Callable[[Array], Array]:
+    """Return a function of parameters p: ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
     nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
 
     def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
@@ -285,15 +290,20 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
 
         return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
 
-    z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
-    given = np.zeros(nv), z, m, p, np.zeros(2 * n + 1)
-    with np.errstate(all="ignore"):
-        if compiled:
-            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * n + 1,)]
-            found = interpret(trace(slopes, shapes), 0.0, np.array(states), *given)
-        else:
-            found = np.array([slopes(0.0, q, *given) for q in states])
-    return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+    z, m, d = plant.initial_states()[: plant.flown], plant.initial_memories(), np.zeros(2 * n + 1)
+    shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, (plant.parameters.n,), d.shape]
+    program = trace(slopes, shapes) if compiled else None
+
+    def at(p: Array) -> Array:
+        given = np.zeros(nv), z, m, p, d
+        with np.errstate(all="ignore"):
+            if program is not None:
+                found = interpret(program, 0.0, np.array(states), *given)
+            else:
+                found = np.array([slopes(0.0, q, *given) for q in states])
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    return at
 
 
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
@@ -308,7 +318,7 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
     joints = joints_of(model, moving, fastest, PART * RESOLVED / dt)
-    return f"{', '.join(sorted(names))}, up to {whole:.3g}/s" + (f" at {joints}" if joints else "")
+    return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
 
 
 def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:

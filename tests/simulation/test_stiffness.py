@@ -76,6 +76,16 @@ def test_a_strong_servo_on_a_light_rod_rests_at_its_target():
     assert abs(run.q[-1, 0] - 0.1) < 1e-6 and abs(run.v[-1, 0]) < 1e-6
 
 
+def test_what_is_asked_to_be_implicit_is_so_at_parameters_that_are_zero_nominally():
+    """A damping of 100/h is none at first: the rod stops as one that is built with it, 1/1e5 of a rad on."""
+    c = 1e5 * model_inertia(rod())
+    asked = engine.Simulator(rod(), parameters={"damping.hinge": 0.0}, joint_dynamics="implicit", **AWAY)
+    runs = [asked.run([0.0], [1.0], 0.02, parameters={"damping.hinge": c}),
+            engine.Simulator(rod(damping=c), joint_dynamics="implicit", **AWAY).run([0.0], [1.0], 0.02)]  # fmt: skip
+    assert asked.method.name == "ros34pw2" and np.abs(runs[0].q - runs[1].q).max() < 1e-15
+    assert abs(runs[0].q[-1, 0] - 1e-5) < 1e-6
+
+
 # ---------------------------------------------------------------- the user's own
 
 
