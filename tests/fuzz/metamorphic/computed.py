@@ -18,8 +18,8 @@ from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import PointForce
 from engine.spatial import inertia, se3
 from tests.code.programs import FLAGS, FMA, reported
-from tests.fuzz.metamorphic.random_scenes import EASY, random_scene
 from tests.fuzz.metamorphic.descriptions import as_it_is
+from tests.fuzz.metamorphic.random_scenes import EASY, random_scene
 from tests.fuzz.metamorphic.scene import Scene
 from tests.fuzz.metamorphic.seen import Unjudged, judged, look, run, same_flight, same_motion
 from tests.trees import random_inertia, random_placement
@@ -239,7 +239,8 @@ def each_tree_alone(rng: Rng, folder: Path) -> None:
                     q={n: x for n, x in scene.q.items() if n in names}, v={n: x for n, x in scene.v.items() if n in names},
                     forces=tuple(filter(own, scene.forces)), actuators=tuple(filter(own, scene.actuators)),
                     drives={n: d for n, d in scene.drives.items() if n in names})  # fmt: skip
-    same_motion(alone, scene, as_it_is, rng, truncated=not same_flight(alone.simulator(), scene.simulator()))
+    simulators = alone.simulator(), scene.simulator()
+    same_motion(alone, scene, as_it_is, rng, not same_flight(*simulators), simulators)
 
 
 LAWS = (taken_apart, resumed, rows_alone, as_c, three_lives, as_parameters, each_tree_alone)

@@ -208,18 +208,19 @@ def halved(scene: Scene, q: Array, v: Array, names: list[str]) -> Seen:
 def same_flight(one: engine.Simulator, other: engine.Simulator) -> bool:
     """Whether two simulators, the first of a part of the other's scene, fly by the same method, with the same forces in its Jacobian: what
     is stiff in one tree makes all fly by a method for that."""
-    flown = [(s.method.name, s.plant.stiffness) for s in (one, other)]
-    (name, stiff), (others_name, others_stiff) = flown
+    (name, stiff), (others_name, others_stiff) = ((s.method.name, s.plant.stiffness) for s in (one, other))
     if stiff is None or others_stiff is None:
         return name == others_name and stiff is others_stiff
     own = {c.name for c in one.components}
     return stiff.names == others_stiff.names & own and stiff.symmetric == others_stiff.symmetric
 
 
-def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False) -> None:
+def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False,
+                simulators: tuple[engine.Simulator, engine.Simulator] | None = None) -> None:  # fmt: skip
     """Refuse another scene whose motion, seen by ``view``, is not that of the first one."""
-    first = judged(scene, rng, truncated)
-    seen = run(other.simulator(), other, other.configurations(), other.velocities(), first.names)
+    one, two = simulators or (scene.simulator(), other.simulator())
+    first = judged(scene, rng, truncated, one)
+    seen = run(two, other, other.configurations(), other.velocities(), first.names)
     if truncated:
         there = halved(other, other.configurations(), other.velocities(), first.names)
         erred = farthest(view(there), view(seen))
