@@ -1,5 +1,7 @@
 """Friction, damping, stops and speed limits as impulses after flight: laws, other routes, printed and MuJoCo's numbers."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -266,6 +268,22 @@ def test_a_joint_s_own_effort_is_held_by_its_stops():
 def test_explicit_losses_that_are_too_stiff_are_warned_of():
     with pytest.warns(engine.SimulationWarning, match="damping and friction of joint 'slide' are too stiff for explicit steps of 0.1 s"):
         engine.Simulator(slider(friction=1000.0), dt=0.1, joint_dynamics="explicit")
+
+
+@pytest.mark.parametrize(("integrator", "limit"), [("semi_implicit_euler", 2.0), ("ralston2", 2.0), ("cg3", 2.51), ("cg4", 2.31)])
+def test_where_losses_are_too_stiff_is_where_the_method_says(integrator, limit):
+    """v̇ = −c w v: beyond where a method's polynomial is one it grows, and is warned of; below it dies out, as it does by ros34pw2."""
+
+    def damped(share, integrator=integrator):
+        return engine.Simulator(slider(1.0, damping=share * limit / 0.1), 0.1, integrator, joint_dynamics="explicit", **AWAY)
+
+    with pytest.warns(engine.SimulationWarning, match="too stiff for explicit steps"):
+        beyond = damped(1.05)
+    below, stiff = damped(0.95), damped(1.05, "ros34pw2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", engine.SimulationWarning)              # of what runs away, and chatters
+        left = [abs(simulator.run([0.0], [1.0], 10.0).v[-1, 0]) for simulator in (beyond, below, stiff)]
+    assert left[0] > 1.0 > left[1] and left[2] < 1e-9
 
 
 def test_where_nothing_acts_not_a_bit_moves():
