@@ -59,18 +59,19 @@ class Slopes(NamedTuple):
 class Stiffness:
     """The derivatives of some components' forces.
 
-    Beside constraints, and in what impulses meet, slopes that are not symmetric count by their diagonal.
+    Beside constraints, and in what impulses meet, slopes that are not symmetric count by their diagonal, or, where they are at rest, by
+    their symmetric part.
 
     Parameters
     ----------
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
-    symmetric : whether K and D are
+    symmetric : whether K and D are at rest; always : and in motion
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, words: str) -> None:
-        self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, words: str) -> None:
+        self.plant, self.names, self.moving, self.symmetric, self.always, self.words = plant, names, moving, symmetric, always, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
@@ -114,19 +115,20 @@ class Stiffness:
     @property
     def factor(self) -> type[ops.LDL] | type[ops.LU]:
         """How M + s (D + s K) is factored: beside constraints by what is symmetric."""
-        return ops.LDL if self.symmetric or self.plant.constraints is not None else ops.LU
+        return ops.LDL if self.always or self.plant.constraints is not None else ops.LU
 
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
         K, D, rate = self.at(t, q, v, z, m, p, modes)
-        if self.factor is ops.LDL and not self.symmetric:
-            K, D = own_part(K), own_part(D)
+        if self.factor is ops.LDL and not self.always:
+            K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
         A = self.inertia(q, p) + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
 
-    def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None) -> Stiff:
-        """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, and the Jacobian
-        of what constraints hold, if there are any."""
+    def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None,
+              pushed: Callable[..., Array] | None) -> Stiff:  # fmt: skip
+        """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, the Jacobian of
+        what constraints hold, if there are any, and what of z is momentum that stiff forces change, if any is (:meth:`Plant.pushed`)."""
         nq, nv = self.plant.model.nq, self.plant.model.nv
 
         def stiff(t: Any, x: Array, s: Any) -> Callable[[Array, Any], Array]:
@@ -140,9 +142,11 @@ class Stiffness:
                 return A.solve(f[::-1])[::-1] if loops is None else loops.accelerations(f, np.zeros(len(loops.J)))[0]  # (1)
 
             def solved(r: Array, w: Any) -> Array:
-                a, b = r[:nv], r[nv : 2 * nv]
+                a, b, z = r[:nv], r[nv : 2 * nv], r[2 * nv :]
                 k = b + changed(a, b, w)
-                return np.concatenate([a + s * k, k, r[2 * nv :]])
+                moves = a + s * k
+                z = z if pushed is None else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
+                return np.concatenate([moves, k, z])
 
             return solved
 
@@ -214,13 +218,13 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
         asked |= {c.name for c in plant.components if c.command is not None}
-    moving = np.array([j for b in model.bodies if asked or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
+    moving = np.array([j for b in model.bodies if asked or forced or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
-    slopes, p = slopes_of(plant, names, moving, states, compiled), plant.parameters.join(plant.values)
-    found = slopes(p)
-    others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p))
+    slopes, p = slopes_of(plant, names, moving, compiled), plant.parameters.join(plant.values)
+    found = slopes(p, states)
+    others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p), states)
     there = (found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)
     if not there.any():
         return None
@@ -238,9 +242,16 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     stiff = frozenset(name for c, (name, (k, d)) in enumerate(parts.items()) if name in asked or dt * fastest(k, d) > PART * RESOLVED
                       or (forced and there[:, c].any()))  # fmt: skip
     warn_of_fast(model, dt, moving, W, all_K, all_D)
-    wholes = [x.sum(axis=1)[..., part] for x in (found, others) for part in (slice(0, n), slice(n, -1))]
-    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
-    return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    anywhere, v = moved(model, states)
+    at_rest = symmetric(found, n) and symmetric(others, n) and symmetric(slopes(p, anywhere), n)
+    always = at_rest and symmetric(slopes(p, anywhere, v), n)
+    return Stiffness(plant, stiff, moving, at_rest, always, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+
+
+def symmetric(found: Array, n: int) -> bool:
+    """Return whether the sums of components' slopes (states, components, n, 2 n + 1) are symmetric, but for rounding."""
+    wholes = [found.sum(axis=1)[..., part] for part in (slice(0, n), slice(n, -1))]
+    return all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
 
 
 def constant(x: Array) -> bool:
@@ -279,8 +290,15 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     return SAMPLES[model]
 
 
-def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Callable[[Array], Array]:
-    """Return a function of parameters p: ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
+def moved(model: Model, states: list[Array]) -> tuple[list[Array], Array]:
+    """Return configurations (nq) in which what floats is anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
+    rng = np.random.default_rng(1)
+    return [model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states], rng.standard_normal(model.nv)
+
+
+def slopes_of(plant: Any, names: list[str], moving: Array, compiled: bool) -> Callable[..., Array]:
+    """Return a function of parameters p, some configurations, and v: ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1);
+    zero where it is no number."""
     nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
 
     def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
@@ -294,8 +312,8 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
     shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, (plant.parameters.n,), d.shape]
     program = trace(slopes, shapes) if compiled else None
 
-    def at(p: Array) -> Array:
-        given = np.zeros(nv), z, m, p, d
+    def at(p: Array, states: list[Array], v: Array | None = None) -> Array:
+        given = np.zeros(nv) if v is None else v, z, m, p, d
         with np.errstate(all="ignore"):
             if program is not None:
                 found = interpret(program, 0.0, np.array(states), *given)

@@ -131,6 +131,30 @@ def test_forces_on_links_are_implicit_too():
     assert abs(ends[0] - ends[2]) < 1e-4 and abs(ends[1] - ends[2]) < 0.2 * abs(ends[0] - ends[2]) + 1e-9
 
 
+@pytest.mark.parametrize("given", [{}, {"conserve_momentum": False}, {"joint_dynamics": "implicit"}])
+def test_a_tether_on_what_floats_holds_it_and_does_not_turn_it(given):
+    """To 10 kg, 4e7 N/m and 4e5 N·s/m are 4e4/s in steps of 10 ms: it hangs m g/k deep, and turns as freely as without; so does its joint.
+
+    K is symmetric at rest where it hangs, and nowhere else: mirrored, it would turn the body. Its momentum changes with its velocity.
+    """
+    body = engine.Builder("body")
+    body.add_link("body", inertia=inertia.box(9.0, (0.4, 0.5, 0.6))), body.add_link("flap", inertia=inertia.box(1.0, (0.1, 0.2, 0.3)))
+    body.add_joint("hinge", "revolute", "body", "flap", axis=[0, 1, 0])
+    model = body.model(floating_base=True)
+
+    def tether(t, q, v, pose, twist):
+        T, V = pose("body"), twist("body")
+        f = T[:3, :3].T @ (-4e7 * T[:3, 3]) - 4e5 * V[3:]
+        return {"body": np.concatenate([np.zeros(3), f])}
+
+    q, v = np.array([1.0, 0, 0, 0, 1e-3, 0, 0, 0]), np.array([0.1, 0.2, 0.3, 0, 0, 0, 0.4])
+    force = tether if "joint_dynamics" in given else engine.Law(tether, stiff=True)
+    simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, -9.81), forces=[force], **given)
+    run, free = simulator.run(q, v, 1.0), engine.Simulator(model, dt=1e-3, **AWAY).run(q, v, 1.0)
+    np.testing.assert_allclose(run.q[-1, 4:7], [0, 0, -98.1 / 4e7], rtol=0, atol=5e-9)
+    np.testing.assert_allclose(run.v[-1, [0, 1, 2, 6]], free.v[-1, [0, 1, 2, 6]], rtol=0, atol=1e-8)
+
+
 # ---------------------------------------------------------------- limits, stops, contacts
 
 
