@@ -291,7 +291,7 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
 
 
 def moved(model: Model, states: list[Array]) -> tuple[list[Array], Array]:
-    """Return configurations (nq) in which what floats is anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
+    """Return configurations (nq) with what floats anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
     rng = np.random.default_rng(1)
     return [model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states], rng.standard_normal(model.nv)
 
