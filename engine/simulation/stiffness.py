@@ -24,6 +24,7 @@ from engine.compiler.autodiff import sparsity
 from engine.compiler.interp import interpret
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
+from engine.contact import configurations
 from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
 from engine.model import Model
 from engine.simulation.actuators import Drive
@@ -280,8 +281,8 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
     if model in SAMPLES:
         return SAMPLES[model]
-    rng, neutral = np.random.default_rng(0), model.neutral()
-    found = [neutral, *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+    neutral = model.neutral()
+    found = [neutral, *configurations(model, SOME)]
     for b in model.bodies:
         if b.kind.floats:
             for q in found:

@@ -286,6 +286,23 @@ def test_where_losses_are_too_stiff_is_where_the_method_says(integrator, limit):
     assert left[0] > 1.0 > left[1] and left[2] < 1e-9
 
 
+def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
+    """By how stiff a stop is for a step its impulse is damped: joints declared in another order, and beside another tree, move alike."""
+
+    def rows(names):
+        builder = engine.Builder("arms")
+        builder.add_link("base")
+        for k, name in ((k, name) for name in names for k in range(2)):
+            builder.add_link(f"{name}{k}", inertia=inertia.from_mass(1.0, [0.3, 0.1, 0.0], 0.01 * np.eye(3)))
+            above, axis = (f"{name}{k - 1}" if k else "base"), {"a": [0, 1.0, 0.2], "b": [0.3, 0, 1.0], "c": [1.0, 1.0, 0]}[name]
+            builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", axis=axis, limits=engine.Limits(lower=-1.0 - k))
+        return {row.joint: row.agility for row in rows_of(builder.model())}
+
+    first = rows("abc")
+    for other in (rows("cab"), rows("b")):
+        assert max(abs(x / first[name] - 1.0) for name, x in other.items()) < 1e-12
+
+
 def test_where_nothing_acts_not_a_bit_moves():
     model, laws, _, q, free = rubbing(0)
     laws = JointLaws([r._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for r in laws.rows], 1e-5, laws.stiffness, 1.0)
