@@ -12,7 +12,7 @@ from engine import dynamics, ops
 from engine.compiler import interpret, trace
 from engine.contact import JointLaws, corrected, minimum, rows_of, velocity_after
 from engine.simulation.forces import stop_stiffness
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED
 from tests.trees import random_tree
 
@@ -292,10 +292,11 @@ def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
     def rows(names):
         builder = engine.Builder("arms")
         builder.add_link("base")
-        for k, name in ((k, name) for name in names for k in range(2)):
-            builder.add_link(f"{name}{k}", inertia=inertia.from_mass(1.0, [0.3, 0.1, 0.0], 0.01 * np.eye(3)))
-            above, axis = (f"{name}{k - 1}" if k else "base"), {"a": [0, 1.0, 0.2], "b": [0.3, 0, 1.0], "c": [1.0, 1.0, 0]}[name]
-            builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", axis=axis, limits=engine.Limits(lower=-1.0 - k))
+        for k, name in ((k, name) for name in names for k in range(3)):
+            builder.add_link(f"{name}{k}", inertia=inertia.from_mass(1.0, [0.1, 0.05, 0.0], np.diag([0.01, 0.02, 0.025])))
+            above, axis = (f"{name}{k - 1}" if k else "base"), [[0, 1.0, 0.2], [0.3, 0, 1.0], [1.0, 1.0, 0]][k]
+            builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", se3.pose(np.eye(3), [0.3, 0.1, 0.0]), axis=axis,
+                              limits=engine.Limits(lower=-3.0))  # fmt: skip
         return {row.joint: row.agility for row in rows_of(builder.model())}
 
     first = rows("abc")
