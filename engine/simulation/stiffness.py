@@ -219,7 +219,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
         asked |= {c.name for c in plant.components if c.command is not None}
-    moving = np.array([j for b in model.bodies if asked or forced or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
+    bodies = [b for b in model.bodies if not b.mimics and (asked or forced or not b.kind.floats)]
+    moving = np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
@@ -327,7 +328,7 @@ def slopes_of(plant: Any, names: list[str], moving: Array, compiled: bool) -> Ca
 
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
     """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
-    owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
+    owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
     return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
 
 

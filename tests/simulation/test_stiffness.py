@@ -86,6 +86,20 @@ def test_what_is_asked_to_be_implicit_is_so_at_parameters_that_are_zero_nominall
     assert abs(runs[0].q[-1, 0] - 1e-5) < 1e-6
 
 
+def test_a_joint_that_follows_another_counts_once():
+    """Two rods on one coordinate, sprung at one: √(k/2I), and what friction meets of h (D + h K) is there once, plain and compiled."""
+    pair = engine.Builder("pair")
+    pair.add_link("base")
+    for name, mimic in (("a", None), ("b", engine.Mimic("a"))):
+        pair.add_link(name, inertia=inertia.sphere(2.5, 1.0))
+        pair.add_joint(name, "revolute", "base", name, axis=[0, 1, 0], mimic=mimic, friction=0.1)
+    given = {"dt": 1e-2, "forces": [JointSpring("a", 200.0, rest=1.0)], "joint_dynamics": "implicit", **AWAY}
+    simulator = engine.Simulator(pair.model(), **given)
+    assert "up to 10/s" in repr(simulator) and simulator.plant.stiffness.always and len(simulator.plant.stiffness.moving) == 1
+    runs = [s.run([0.0], [0.0], 0.02) for s in (simulator, engine.Simulator(pair.model(), compiled=False, **given))]
+    assert np.abs(runs[0].v - runs[1].v).max() < 1e-12
+
+
 # ---------------------------------------------------------------- the user's own
 
 
