@@ -221,7 +221,7 @@ def each_tree_alone(rng: Rng, folder: Path) -> None:
     links = scene.tree(root)
     joints = tuple(joint for joint in scene.joints if joint.child in links)
     names = {joint.name for joint in joints}
-    if len(scene.roots) < 2 or any(joint.mimic and joint.mimic.source not in names for joint in joints):
+    if len(scene.roots) < 2 or any(j.mimic and (j.mimic.source in names) != (j.name in names) for j in scene.joints):
         raise Unjudged("one tree")
     if scene.contacts is not None and scene.contacts.ground is None:
         scene = replace(scene, contacts=None)
