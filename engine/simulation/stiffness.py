@@ -146,7 +146,7 @@ class Stiffness:
                 a, b, z = r[:nv], r[nv : 2 * nv], r[2 * nv :]
                 k = b + changed(a, b, w)
                 moves = a + s * k
-                z = z if pushed is None else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
+                z = z if pushed is None or not len(z) else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
                 return np.concatenate([moves, k, z])
 
             return solved
