@@ -172,6 +172,7 @@ def test_stumpff_functions_of_extremes():
 
 def test_array_of_scalars():
     np.testing.assert_array_equal(ops.array([1.0, 2.0]), [1.0, 2.0])
+    assert ops.array([]).shape == (0,) and ops.array([[], []]).shape == (2, 0)
     np.testing.assert_array_equal(ops.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [[1, 2], [3, 4], [5, 6]])
     a = np.ones((2, 2))
     assert ops.array(a) is a

@@ -30,6 +30,7 @@ class Rows(Protocol):
     """A constraint on a model."""
 
     n: int
+    units: list[str]
 
     def residual(self, q: Array, held: Held) -> Array:
         """Return φ(q) (n)."""
@@ -56,7 +57,7 @@ class Closure:
     def __init__(self, model: Model, constraint: Between) -> None:
         self.model, self.constraint = model, constraint
         self.rows = [*constraint.rows]
-        self.n = len(self.rows)
+        self.n, self.units = len(self.rows), ["rad" if k < 3 else "m" for k in self.rows]
         (self.a, T_a), (self.b, T_b) = (carrier(model, link) for link in (constraint.link_a, constraint.link_b))
         if self.a == self.b:
             raise ConstraintError(f"{constraint.title}: the links are welded together already; expected two that move against one another")
@@ -181,6 +182,7 @@ class Gear:
     def __init__(self, model: Model, constraint: Coupling) -> None:
         self.constraint, self.nv = constraint, model.nv
         self.first, self.second = (joint(model, constraint.title, name) for name in (constraint.joint1, constraint.joint2))
+        self.units = ["m" if self.first.kind.name == "prismatic" else "rad"]
         if not self.jacobian(np.zeros(0), {}).any():
             raise ConstraintError(f"{constraint.title}: '{constraint.joint1}' follows '{constraint.joint2}' already; expected others")
 
@@ -198,7 +200,7 @@ class Gear:
 
     def gap(self, q: Array) -> tuple[float, float]:
         open_by = abs(float(self.residual(q, {})[0]))
-        return (open_by, 0.0) if self.first.kind.name == "prismatic" else (0.0, open_by)
+        return (open_by, 0.0) if self.units == ["m"] else (0.0, open_by)
 
 
 class Loops:
@@ -206,7 +208,7 @@ class Loops:
 
     Attributes
     ----------
-    n : number of rows; labels : a name for each
+    n : number of rows; labels, units : a name for each, and whether it is in m or rad
     parts : the constraints on the model, and their slices of the rows
     grips : the names of those that close and open
     """
@@ -215,13 +217,14 @@ class Loops:
         self.model, self.constraints = model, tuple(constraints)
         self.parts: list[tuple[Rows, slice]] = []
         self.grips: dict[str, Closure] = {}
-        self.n, labels = 0, list[str]()
+        self.n, labels, self.units = 0, list[str](), list[str]()
         for c in self.constraints:
             if not isinstance(c, (Between, Coupling)):
                 raise ConstraintError(f"a constraint is {c!r}; expected engine.Hinge, Ball, Weld, Distance, Slider, Coupling or Grip")
             rows = Gear(model, c) if isinstance(c, Coupling) else (Rod if isinstance(c, Distance) else Closure)(model, c)
             self.parts.append((rows, slice(self.n, self.n + rows.n)))
             self.n += rows.n
+            self.units += rows.units
             labels += [c.title] if isinstance(c, (Coupling, Distance)) else [f"{c.title}.{ROWS[k]}" for k in c.rows]
             if isinstance(c, Grip):
                 if c.name in self.grips:

@@ -37,7 +37,7 @@ PROXIMAL = 1e-13
 TURNS = 2
 #: the same where forces are shown: eigenvalues that are smaller count as none
 CUT = 1e-8
-#: a pivot of Λ, of the largest entry on its diagonal, below which loops are redundant, or nearly so
+#: a pivot of Λ, of the largest entry on its diagonal in the same unit, below which loops are redundant, or nearly so
 WEAK = 1e-3
 
 
@@ -47,12 +47,11 @@ class Schur:
     Attributes
     ----------
     inertia : M (nv, nv), or given as its factors
-    J : (n, nv)
-    weak : whether loops are redundant, or nearly: what J does not allow is then found from small differences
+    J : (n, nv); units : of its rows
     """
 
-    def __init__(self, M: Array | ops.LDL, J: Array) -> None:
-        self.J = J
+    def __init__(self, M: Array | ops.LDL, J: Array, units: Sequence[str] = ()) -> None:
+        self.J, self.units = J, units or ("",) * len(J)
         self.inertia = M if isinstance(M, ops.LDL) else ops.LDL(M[::-1, ::-1])
         self.Y = self.inertia.forward(J.T[::-1])
         n, D = len(J), self.inertia.reciprocal
@@ -63,10 +62,6 @@ class Schur:
         self.L = np.array(upper).reshape(n, n)
         self.cut = CUT / PROXIMAL * self.mu
         self.proximal = ops.LDL(shifted(self.L, self.mu))
-        self.weak: Any = False
-        for e, reciprocal in zip(np.diag(self.L), self.proximal.reciprocal, strict=True):
-            small = ops.logical_and(e > 0.0, reciprocal * (WEAK * size) > 1.0)  # but for a row of zeros, as an open grip's
-            self.weak = ops.logical_or(self.weak, small)
 
     def solve(self, r: Array) -> Array:
         """Return a λ (n) with Λ λ = r."""
@@ -81,6 +76,16 @@ class Schur:
         for _ in range(3):
             idle = self.larger.solve(self.cut * idle)                                                       # (3)
         return multipliers - idle
+
+    @functools.cached_property
+    def weak(self) -> Any:
+        """Whether loops are redundant, or nearly, in whatever units: what J does not allow is then found from small differences."""
+        diagonal, weak = np.diag(self.L), False
+        sizes = {unit: ops.largest([e for e, u in zip(diagonal, self.units, strict=True) if u == unit]) for unit in self.units}
+        for e, reciprocal, unit in zip(diagonal, self.proximal.reciprocal, self.units, strict=True):
+            small = ops.logical_and(e > 0.0, reciprocal * (WEAK * sizes[unit]) > 1.0)  # but for a row of zeros, as an open grip's
+            weak = ops.logical_or(weak, small)
+        return weak
 
     @functools.cached_property
     def larger(self) -> ops.LDL:
@@ -124,7 +129,7 @@ def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
     """Return Λ at q; StateError where a joint moves no mass."""
     M = crba(model, q)
     require_inertia(M[::-1, ::-1], np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
-    return Schur(M, loops.jacobian(q, held))
+    return Schur(M, loops.jacobian(q, held), loops.units)
 
 
 def accelerations(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,

@@ -2,7 +2,7 @@
 
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.correction import corrected, velocity_after
-from engine.contact.joint_laws import JointLaws, Row, rows_of, rows_on
+from engine.contact.joint_laws import JointLaws, Row, configurations, rows_of, rows_on
 from engine.contact.material import ContactError, ContactMaterial, is_material, require_material
 from engine.contact.mobility import inverse_inertia, shape_mobility
 from engine.contact.momenta import momentum_changes
@@ -12,5 +12,5 @@ from engine.contact.together import Together
 from engine.contact.touching import Touching
 
 __all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching",
-           "Unsolved", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes", "number_of_points",
+           "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes", "number_of_points",
            "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip

@@ -94,11 +94,21 @@ def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
 def mobilities(model: Model) -> tuple[Array, Array]:
     """Return diag M⁻¹ (nv) at the neutral configuration, and the largest entries in some configurations."""
     if model not in MOBILITIES:
-        rng = np.random.default_rng(0)
-        some = [model.neutral(), *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+        some = [model.neutral(), *configurations(model, SOME)]
         every = np.array([np.abs(np.diag(np.linalg.pinv(crba(model, q), hermitian=True))) for q in some])
         MOBILITIES[model] = every[0], every.max(axis=0)
     return MOBILITIES[model]
+
+
+def configurations(model: Model, n: int) -> list[Array]:
+    """Return n configurations (nq) within the joints' limits, each joint's coordinates drawn by its name: they are the same in any order of
+    declarations, and whatever other trees there are."""
+    found = [model.neutral() for _ in range(n)]
+    for b in (b for b in model.bodies if b.kind.nq and b.joint.mimic is None):
+        rng = np.random.default_rng([*b.joint.name.encode()])
+        for q in found:
+            q[b.q] = b.kind.random(b.joint, rng)
+    return [model.within_limits(q) for q in found]
 
 
 def rows_on(model: Model, rows: list[Row], values: Iterable[str]) -> list[Row]:

@@ -178,7 +178,7 @@ def array(rows: Any) -> np.ndarray:
     if not isinstance(rows, (list, tuple)):
         return np.asarray(rows)
     flat, shape = list(rows), [len(rows)]
-    while isinstance(flat[0], (list, tuple)):
+    while flat and isinstance(flat[0], (list, tuple)):
         shape.append(len(flat[0]))
         flat = [x for row in flat for x in row]
     if all(type(x) is np.float64 or type(x) is float for x in flat):

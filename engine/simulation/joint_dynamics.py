@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -10,19 +11,23 @@ import numpy as np
 from engine import ops
 from engine.checks import nearest, number, shown, warn
 from engine.contact import JointLaws, Row, rows_of
+from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Model
 from engine.model.parameters import split
 from engine.simulation.component import Component, SimulationError, SimulationWarning
 from engine.simulation.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
 from engine.simulation.forces import SLOW as SMOOTHED
+from engine.spatial.manifold import vector
 
 MODES = ("auto", "implicit", "explicit")
 #: the speed of a joint that counts as rest, rad/s or m/s
 SLOW = 5e-7
 #: a stop k with h² k w above it is stiff for a step of h, where w is what a unit impulse makes move
 STIFF_SPRING = 0.01
-#: h c w, above which explicit methods of order four and five are unstable
-UNSTABLE = 2.7
+#: h c w that are tried for where a method is unstable
+TRIED = np.arange(1.0, 10.0, 0.05)
+#: growth in a step that is rounding
+ROUNDING = 1e-12
 #: of a joint's range, or of a rad or m where that has one end: as deep as its own effort pushes it into a stop at most
 DEEP = 0.01
 #: what a row may have
@@ -57,7 +62,7 @@ def mode_of(given: Any) -> str | None:
     return "auto" if given is True else str(given)
 
 
-def planned(model: Model, dt: float, mode: str | None, given: list[Component], parameters: Iterable[str] = ()) -> Plan:
+def planned(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = ()) -> Plan:
     """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; of ``parameters``
     "damping.JOINT" acts in flight, and "friction.JOINT" as an impulse whatever its value, or in flight where all does.
 
@@ -93,7 +98,7 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
         friction[r.j] += r.friction if r.joint in floats else 0.0
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
     for r in rows if mode == "explicit" else ():
-        if dt * r.agility * (r.damping + r.friction / SMOOTHED) > UNSTABLE:
+        if dt * r.agility * (r.damping + r.friction / SMOOTHED) > most_damping(method):
             warn(f"damping and friction of joint '{r.joint}' are too stiff for explicit steps of {dt:g} s, and may drive it; expected "
                  "joint_dynamics='auto', or a smaller dt", SimulationWarning)  # fmt: skip
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
@@ -105,6 +110,21 @@ def planned(model: Model, dt: float, mode: str | None, given: list[Component], p
     after = [r for r in after if r.acts or f"friction.{r.joint}" in varied]
     laws = JointLaws(after, SLOW, stiffness, DISSIPATION, varied) if after else None
     return Plan(flown, laws, rows, after)
+
+
+@functools.cache
+def most_damping(method: Method) -> float:
+    """Return the largest h c w at which a method's steps of v̇ = −c w v do not grow, about; of one for a single body, of the simplest.
+
+    >>> from engine.integrate import METHODS
+    >>> [round(most_damping(METHODS[name]), 2) for name in ("semi_implicit_euler", "cg4", "rk4", "implicit_midpoint", "ros34pw2")]
+    [2.0, 2.3, 2.75, inf, inf]
+    """
+    if method.stiff or method.takes is FreeBody:
+        return np.inf if method.stiff else 2.0
+    fall = Mechanical(vector(1), lambda t, q, v: -v)
+    stable = [abs(step(method, fall, 0.0, h, np.array([0.0, 1.0]))[1]) <= 1.0 + ROUNDING for h in TRIED]
+    return np.inf if all(stable) else float(TRIED[stable.index(False) - 1])
 
 
 def stiff(r: Row, dt: float) -> Row:

@@ -246,7 +246,17 @@ class Plant:
         if self.stiffness is None:
             return None
         jacobian = None if self.constraints is None else lambda q: self.jacobian(q, m)
-        return self.stiffness.stiff(lambda t, x, s: by.factored(t, x, s, m, p, modes), jacobian)
+        roots = {j for tree in self.conserved for j in range(self.model.bodies[tree[0]].v.start, self.model.bodies[tree[0]].v.stop)}
+        pushed = functools.partial(self.pushed, p) if roots & {*self.stiffness.moving.tolist()} else None
+        return self.stiffness.stiff(lambda t, x, s: by.factored(t, x, s, m, p, modes), jacobian, pushed)
+
+    def pushed(self, p: Array, q: Array, loads: Array, z: Array, s: Any) -> Array:
+        """Return the change of z, in which momenta change as generalized ``loads`` (nv) say besides, and centres of mass with them by s."""
+        at, model, z = self.states.slices[MOMENTUM], self.model_at(p), z.copy()
+        rows = z[at].reshape(-1, 9)
+        after = [P + momentum_rate(model, tree, q, loads, np.zeros(9)) for tree, P in zip(self.conserved, rows, strict=True)]
+        z[at] = np.ravel([P + momentum_rate(model, tree, q, loads, s * Q) for tree, P, Q in zip(self.conserved, rows, after, strict=True)])
+        return z
 
     # ------------------------------------------------------------ what acts after flight
 

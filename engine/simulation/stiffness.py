@@ -24,6 +24,7 @@ from engine.compiler.interp import interpret
 from engine.compiler.jacobians import sparsity
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
+from engine.contact import configurations
 from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
 from engine.model import Model
 from engine.simulation.actuators import Drive
@@ -59,18 +60,19 @@ class Slopes(NamedTuple):
 class Stiffness:
     """The derivatives of some components' forces.
 
-    Beside constraints, and in what impulses meet, slopes that are not symmetric count by their diagonal.
+    Beside constraints, and in what impulses meet, slopes that are not symmetric count by their diagonal, or, where they are at rest, by
+    their symmetric part.
 
     Parameters
     ----------
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
-    symmetric : whether K and D are
+    symmetric : whether K and D are at rest; always : and in motion
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, words: str) -> None:
-        self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, words: str) -> None:
+        self.plant, self.names, self.moving, self.symmetric, self.always, self.words = plant, names, moving, symmetric, always, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
@@ -114,19 +116,20 @@ class Stiffness:
     @property
     def factor(self) -> type[ops.LDL] | type[ops.LU]:
         """How M + s (D + s K) is factored: beside constraints by what is symmetric."""
-        return ops.LDL if self.symmetric or self.plant.constraints is not None else ops.LU
+        return ops.LDL if self.always or self.plant.constraints is not None else ops.LU
 
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
         K, D, rate = self.at(t, q, v, z, m, p, modes)
-        if self.factor is ops.LDL and not self.symmetric:
-            K, D = own_part(K), own_part(D)
+        if self.factor is ops.LDL and not self.always:
+            K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
         A = self.inertia(q, p) + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
 
-    def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None) -> Stiff:
-        """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, and the Jacobian
-        of what constraints hold, if there are any."""
+    def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None,
+              pushed: Callable[..., Array] | None) -> Stiff:  # fmt: skip
+        """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, the Jacobian of
+        what constraints hold, if there are any, and what of z is momentum that stiff forces change, if any is (:meth:`Plant.pushed`)."""
         nq, nv = self.plant.model.nq, self.plant.model.nv
 
         def stiff(t: Any, x: Array, s: Any) -> Callable[[Array, Any], Array]:
@@ -140,9 +143,11 @@ class Stiffness:
                 return A.solve(f[::-1])[::-1] if loops is None else loops.accelerations(f, np.zeros(len(loops.J)))[0]  # (1)
 
             def solved(r: Array, w: Any) -> Array:
-                a, b = r[:nv], r[nv : 2 * nv]
+                a, b, z = r[:nv], r[nv : 2 * nv], r[2 * nv :]
                 k = b + changed(a, b, w)
-                return np.concatenate([a + s * k, k, r[2 * nv :]])
+                moves = a + s * k
+                z = z if pushed is None or not len(z) else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
+                return np.concatenate([moves, k, z])
 
             return solved
 
@@ -206,19 +211,24 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
     the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
 
-    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median.
+    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median. Rates
+    are those at the parameters' nominal values; what is forced counts where parameters that are zero are one, too.
     """
     model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
         asked |= {c.name for c in plant.components if c.command is not None}
-    moving = np.array([j for b in model.bodies if asked or not b.kind.floats for j in range(b.v.start, b.v.stop)], dtype=int)
+    bodies = [b for b in model.bodies if not b.mimics and (asked or forced or not b.kind.floats)]
+    moving = np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
-    found = slopes_of(plant, names, moving, states, compiled)
-    if not found[..., :-1].any():
+    slopes, p = slopes_of(plant, names, moving, compiled), plant.parameters.join(plant.values)
+    found = slopes(p, states)
+    others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p), states)
+    there = (found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)
+    if not there.any():
         return None
     K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
 
@@ -231,11 +241,19 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
     parts = {name: (K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for name, (k, d) in parts.items() if name in asked or dt * fastest(k, d) > PART * RESOLVED
-                      or (forced and (k.any() or d.any())))  # fmt: skip
+    stiff = frozenset(name for c, (name, (k, d)) in enumerate(parts.items()) if name in asked or dt * fastest(k, d) > PART * RESOLVED
+                      or (forced and there[:, c].any()))  # fmt: skip
     warn_of_fast(model, dt, moving, W, all_K, all_D)
-    symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
-    return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    anywhere, v = moved(model, states)
+    at_rest = symmetric(found, n) and symmetric(others, n) and symmetric(slopes(p, anywhere), n)
+    always = at_rest and symmetric(slopes(p, anywhere, v), n)
+    return Stiffness(plant, stiff, moving, at_rest, always, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+
+
+def symmetric(found: Array, n: int) -> bool:
+    """Return whether the sums of components' slopes (states, components, n, 2 n + 1) are symmetric, but for rounding."""
+    wholes = [found.sum(axis=1)[..., part] for part in (slice(0, n), slice(n, -1))]
+    return all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
 
 
 def constant(x: Array) -> bool:
@@ -264,8 +282,8 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
     if model in SAMPLES:
         return SAMPLES[model]
-    rng, neutral = np.random.default_rng(0), model.neutral()
-    found = [neutral, *(model.within_limits(model.random(rng)[0]) for _ in range(SOME))]
+    neutral = model.neutral()
+    found = [neutral, *configurations(model, SOME)]
     for b in model.bodies:
         if b.kind.floats:
             for q in found:
@@ -274,8 +292,15 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     return SAMPLES[model]
 
 
-def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:
-    """Return ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
+def moved(model: Model, states: list[Array]) -> tuple[list[Array], Array]:
+    """Return configurations (nq) with what floats anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
+    rng = np.random.default_rng(1)
+    return [model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states], rng.standard_normal(model.nv)
+
+
+def slopes_of(plant: Any, names: list[str], moving: Array, compiled: bool) -> Callable[..., Array]:
+    """Return a function of parameters p, some configurations, and v: ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1);
+    zero where it is no number."""
     nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
 
     def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
@@ -285,20 +310,25 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
 
         return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
 
-    z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
-    given = np.zeros(nv), z, m, p, np.zeros(2 * n + 1)
-    with np.errstate(all="ignore"):
-        if compiled:
-            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * n + 1,)]
-            found = interpret(trace(slopes, shapes), 0.0, np.array(states), *given)
-        else:
-            found = np.array([slopes(0.0, q, *given) for q in states])
-    return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+    z, m, d = plant.initial_states()[: plant.flown], plant.initial_memories(), np.zeros(2 * n + 1)
+    shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, (plant.parameters.n,), d.shape]
+    program = trace(slopes, shapes) if compiled else None
+
+    def at(p: Array, states: list[Array], v: Array | None = None) -> Array:
+        given = np.zeros(nv) if v is None else v, z, m, p, d
+        with np.errstate(all="ignore"):
+            if program is not None:
+                found = interpret(program, 0.0, np.array(states), *given)
+            else:
+                found = np.array([slopes(0.0, q, *given) for q in states])
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    return at
 
 
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
     """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
-    owner = {j: b.joint.name for b in model.bodies for j in range(b.v.start, b.v.stop)}
+    owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
     return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
 
 
@@ -308,7 +338,7 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
     joints = joints_of(model, moving, fastest, PART * RESOLVED / dt)
-    return f"{', '.join(sorted(names))}, up to {whole:.3g}/s" + (f" at {joints}" if joints else "")
+    return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
 
 
 def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:

@@ -7,7 +7,8 @@ import pytest
 import engine
 from engine import dynamics
 from engine.constraints import Ball, Coupling, Distance, Hinge, Loops, Slider, Weld, constrained_dynamics, constrained_inverse_dynamics
-from engine.spatial import quaternion, se3
+from engine.constraints.multipliers import schur
+from engine.spatial import inertia, quaternion, se3
 from tests.constraints.mechanisms import four_bars, upright
 from tests.dynamics.oracle_pinocchio import Pinocchio, built
 from tests.numeric import check_lives, derivative
@@ -117,6 +118,18 @@ def test_redundant_loops_that_are_not_quite_closed_contradict_one_another_and_le
     moved = model.integrate(q, rng.standard_normal(model.nv), 1e-9)
     _, apart = constrained_dynamics(model, constraints, moved, v, tau)
     assert np.abs(np.array([beside, apart]) - force).max() < 1e-5 * np.abs(force).max()
+
+
+@pytest.mark.parametrize("length", (0.02, 1.0, 50.0))
+def test_whether_loops_are_redundant_is_no_matter_of_units(length):
+    """What must not shift has r² of the Λ of what must not turn, and is not weak for that; two hinges on one axis are, at any size."""
+    door = engine.Builder("door")
+    door.add_link("wall"), door.add_link("door", inertia=inertia.box(2.0, (length, 0.1 * length, 2.0 * length)))
+    door.add_joint("free", "floating", "wall", "door")
+    model, up = door.model(), np.array([0.0, 0.0, 1.0])
+    hinges = [Hinge("wall", "door", np.zeros(3), x, up, up) for x in (-0.4 * length * up, 0.4 * length * up)]
+    loops = [Loops(model, hinges[:n]) for n in (1, 2)]
+    assert [bool(schur(model, each, model.neutral(), {}).weak) for each in loops] == [False, True]
 
 
 def test_plain_interpreted_and_compiled():

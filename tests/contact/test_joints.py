@@ -1,5 +1,7 @@
 """Friction, damping, stops and speed limits as impulses after flight: laws, other routes, printed and MuJoCo's numbers."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from engine import dynamics, ops
 from engine.compiler import interpret, trace
 from engine.contact import JointLaws, corrected, minimum, rows_of, velocity_after
 from engine.simulation.forces import stop_stiffness
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED
 from tests.trees import random_tree
 
@@ -266,6 +268,40 @@ def test_a_joint_s_own_effort_is_held_by_its_stops():
 def test_explicit_losses_that_are_too_stiff_are_warned_of():
     with pytest.warns(engine.SimulationWarning, match="damping and friction of joint 'slide' are too stiff for explicit steps of 0.1 s"):
         engine.Simulator(slider(friction=1000.0), dt=0.1, joint_dynamics="explicit")
+
+
+@pytest.mark.parametrize(("integrator", "limit"), [("semi_implicit_euler", 2.0), ("ralston2", 2.0), ("cg3", 2.51), ("cg4", 2.31)])
+def test_where_losses_are_too_stiff_is_where_the_method_says(integrator, limit):
+    """v̇ = −c w v: beyond where a method's polynomial is one it grows, and is warned of; below it dies out, as it does by ros34pw2."""
+
+    def damped(share, integrator=integrator):
+        return engine.Simulator(slider(1.0, damping=share * limit / 0.1), 0.1, integrator, joint_dynamics="explicit", **AWAY)
+
+    with pytest.warns(engine.SimulationWarning, match="too stiff for explicit steps"):
+        beyond = damped(1.05)
+    below, stiff = damped(0.95), damped(1.05, "ros34pw2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", engine.SimulationWarning)              # of what runs away, and chatters
+        left = [abs(simulator.run([0.0], [1.0], 10.0).v[-1, 0]) for simulator in (beyond, below, stiff)]
+    assert left[0] > 1.0 > left[1] and left[2] < 1e-9
+
+
+def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
+    """By how stiff a stop is for a step its impulse is damped: joints declared in another order, and beside another tree, move alike."""
+
+    def rows(names):
+        builder = engine.Builder("arms")
+        builder.add_link("base")
+        for k, name in ((k, name) for name in names for k in range(3)):
+            builder.add_link(f"{name}{k}", inertia=inertia.from_mass(1.0, [0.1, 0.05, 0.0], np.diag([0.01, 0.02, 0.025])))
+            above, axis = (f"{name}{k - 1}" if k else "base"), [[0, 1.0, 0.2], [0.3, 0, 1.0], [1.0, 1.0, 0]][k]
+            builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", se3.pose(np.eye(3), [0.3, 0.1, 0.0]), axis=axis,
+                              limits=engine.Limits(lower=-3.0))  # fmt: skip
+        return {row.joint: row.agility for row in rows_of(builder.model())}
+
+    first = rows("abc")
+    for other in (rows("cab"), rows("b")):
+        assert max(abs(x / first[name] - 1.0) for name, x in other.items()) < 1e-12
 
 
 def test_where_nothing_acts_not_a_bit_moves():

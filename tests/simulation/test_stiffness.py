@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_trapezoid, solve_ivp
 
 import engine
+from engine.simulation.actuators import ReactionWheels
 from engine.simulation.forces import JointSpring
 from engine.simulation.general_actuator import GeneralActuator
 from engine.spatial import inertia
@@ -75,6 +76,30 @@ def test_a_strong_servo_on_a_light_rod_rests_at_its_target():
     assert abs(run.q[-1, 0] - 0.1) < 1e-6 and abs(run.v[-1, 0]) < 1e-6
 
 
+def test_what_is_asked_to_be_implicit_is_so_at_parameters_that_are_zero_nominally():
+    """A damping of 100/h is none at first: the rod stops as one that is built with it, 1/1e5 of a rad on."""
+    c = 1e5 * model_inertia(rod())
+    asked = engine.Simulator(rod(), parameters={"damping.hinge": 0.0}, joint_dynamics="implicit", **AWAY)
+    runs = [asked.run([0.0], [1.0], 0.02, parameters={"damping.hinge": c}),
+            engine.Simulator(rod(damping=c), joint_dynamics="implicit", **AWAY).run([0.0], [1.0], 0.02)]  # fmt: skip
+    assert asked.method.name == "ros34pw2" and np.abs(runs[0].q - runs[1].q).max() < 1e-15
+    assert abs(runs[0].q[-1, 0] - 1e-5) < 1e-6
+
+
+def test_a_joint_that_follows_another_counts_once():
+    """Two rods on one coordinate, sprung at one: √(k/2I), and what friction meets of h (D + h K) is there once, plain and compiled."""
+    pair = engine.Builder("pair")
+    pair.add_link("base")
+    for name, mimic in (("a", None), ("b", engine.Mimic("a"))):
+        pair.add_link(name, inertia=inertia.sphere(2.5, 1.0))
+        pair.add_joint(name, "revolute", "base", name, axis=[0, 1, 0], mimic=mimic, friction=0.1)
+    given = {"dt": 1e-2, "forces": [JointSpring("a", 200.0, rest=1.0)], "joint_dynamics": "implicit", **AWAY}
+    simulator = engine.Simulator(pair.model(), **given)
+    assert "up to 10/s" in repr(simulator) and simulator.plant.stiffness.always and len(simulator.plant.stiffness.moving) == 1
+    runs = [s.run([0.0], [0.0], 0.02) for s in (simulator, engine.Simulator(pair.model(), compiled=False, **given))]
+    assert np.abs(runs[0].v - runs[1].v).max() < 1e-12
+
+
 # ---------------------------------------------------------------- the user's own
 
 
@@ -118,6 +143,30 @@ def test_forces_on_links_are_implicit_too():
 
     ends = [engine.Simulator(model, dt=dt, forces=[rope], **AWAY).run([0.0], [0.0], 0.1).q[-1, 0] for dt in (2e-3, 1e-3, 2e-5)]
     assert abs(ends[0] - ends[2]) < 1e-4 and abs(ends[1] - ends[2]) < 0.2 * abs(ends[0] - ends[2]) + 1e-9
+
+
+@pytest.mark.parametrize("given", [{}, {"conserve_momentum": False}, {"joint_dynamics": "implicit"}])
+def test_a_tether_on_what_floats_holds_it_and_does_not_turn_it(given):
+    """To 10 kg, 4e7 N/m and 4e5 N·s/m are 4e4/s in steps of 10 ms: it hangs m g/k deep, and turns as freely as without; so does its joint.
+
+    K is symmetric at rest where it hangs, and nowhere else: mirrored, it would turn the body. Its momentum changes with its velocity.
+    """
+    body = engine.Builder("body")
+    body.add_link("body", inertia=inertia.box(9.0, (0.4, 0.5, 0.6))), body.add_link("flap", inertia=inertia.box(1.0, (0.1, 0.2, 0.3)))
+    body.add_joint("hinge", "revolute", "body", "flap", axis=[0, 1, 0])
+    model = body.model(floating_base=True)
+
+    def tether(t, q, v, pose, twist):
+        T, V = pose("body"), twist("body")
+        f = T[:3, :3].T @ (-4e7 * T[:3, 3]) - 4e5 * V[3:]
+        return {"body": np.concatenate([np.zeros(3), f])}
+
+    q, v = np.array([1.0, 0, 0, 0, 1e-3, 0, 0, 0]), np.array([0.1, 0.2, 0.3, 0, 0, 0, 0.4])
+    force = tether if "joint_dynamics" in given else engine.Law(tether, stiff=True)
+    simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, -9.81), forces=[force], **given)
+    run, free = simulator.run(q, v, 1.0), engine.Simulator(model, dt=1e-3, **AWAY).run(q, v, 1.0)
+    np.testing.assert_allclose(run.q[-1, 4:7], [0, 0, -98.1 / 4e7], rtol=0, atol=5e-9)
+    np.testing.assert_allclose(run.v[-1, [0, 1, 2, 6]], free.v[-1, [0, 1, 2, 6]], rtol=0, atol=1e-8)
 
 
 # ---------------------------------------------------------------- limits, stops, contacts
@@ -225,3 +274,16 @@ def test_limits_hold_in_solve_and_in_what_is_linearized():
 def test_an_oscillation_that_steps_damp_away_is_named():
     with pytest.warns(engine.SimulationWarning, match=r"oscillates at 1\.\d+e\+03 rad/s by the forces at 'hinge', which .* damp"):
         engine.Simulator(rod(), dt=2e-3, forces=[JointSpring("hinge", 1e4)], **AWAY)
+
+
+def test_a_force_across_the_motion_leaves_nothing_for_impulses_to_meet():
+    """A wheel's ω × h has slopes off the diagonal alone, and does no work: friction after the flight takes what it takes, to the step."""
+    ball, I = engine.Builder("ball"), 0.4 * 2.0 * 0.3**2
+    ball.add_link("base"), ball.add_link("ball", inertia=inertia.sphere(2.0, 0.3))
+    ball.add_joint("j", "spherical", "base", "ball", friction=0.02)
+    wheel = ReactionWheels("ball", [[0, 0, 1]], initial=[0.1])
+    simulator = engine.Simulator(ball.model(), actuators=[wheel], joint_dynamics="implicit", **AWAY)
+    run = simulator.run([1.0, 0, 0, 0], [0.5, 0.0, 0.0], 0.2)
+    energy, speeds = 0.5 * I * (run.v**2).sum(axis=1), np.abs(run.v).sum(axis=1)
+    assert "wheels" in simulator.plant.stiffness.names and not simulator.plant.stiffness.entries
+    np.testing.assert_allclose(energy[0] - energy, 0.02 * cumulative_trapezoid(speeds, run.t, initial=0.0), rtol=0, atol=0.02 * 1e-3)

@@ -130,6 +130,8 @@ def copies(scene: Scene, rng: np.random.Generator) -> tuple[Array, Array]:
     place, velocity, acceleration = np.array([rounding(scene, q, v) for q, v in zip(qs, vs, strict=True)]).T
     dv = ((ulps + found) * (velocity + t * acceleration) + rest)[:, None]      # impulses take what flight adds, and stop what moves
     dq = ulps * place[:, None] + t * dv
+    if (dq > VAGUE).any():                                                     # turns by so much move places by as much of their size
+        raise Unjudged("too vague")
     to_q, to_v = [qs], [vs]
     for _ in range(COPIES):
         to_q.append(model.manifold.plus(qs, dq * rng.uniform(-1, 1, vs.shape)))
@@ -203,10 +205,22 @@ def halved(scene: Scene, q: Array, v: Array, names: list[str]) -> Seen:
     return run(finer.simulator(), finer, q, v, names)
 
 
-def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False) -> None:
+def same_flight(one: engine.Simulator, other: engine.Simulator) -> bool:
+    """Whether two simulators, the first of a part of the other's scene, fly by the same method, with the same forces in its Jacobian: what
+    is stiff in one tree makes all fly by a method for that."""
+    (name, stiff), (others_name, others_stiff) = ((s.method.name, s.plant.stiffness) for s in (one, other))
+    if stiff is None or others_stiff is None:
+        return name == others_name and stiff is others_stiff
+    own = {c.name for c in one.components}
+    return stiff.names == others_stiff.names & own and stiff.symmetric == others_stiff.symmetric
+
+
+def same_motion(scene: Scene, other: Scene, view: View, rng: np.random.Generator, truncated: bool = False,
+                simulators: tuple[engine.Simulator, engine.Simulator] | None = None) -> None:  # fmt: skip
     """Refuse another scene whose motion, seen by ``view``, is not that of the first one."""
-    first = judged(scene, rng, truncated)
-    seen = run(other.simulator(), other, other.configurations(), other.velocities(), first.names)
+    one, two = simulators or (scene.simulator(), other.simulator())
+    first = judged(scene, rng, truncated, one)
+    seen = run(two, other, other.configurations(), other.velocities(), first.names)
     if truncated:
         there = halved(other, other.configurations(), other.velocities(), first.names)
         erred = farthest(view(there), view(seen))
