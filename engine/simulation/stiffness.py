@@ -75,6 +75,7 @@ class Stiffness:
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
         self.begun: Callable[..., tuple[Array, ...]] = self.factored
+        self.steep = any(c.steepness for c in plant.components if c.name in names)
         self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
         self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
 
@@ -218,9 +219,10 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return None
     n, (states, inverses) = len(moving), samples(model)
     found = slopes_of(plant, names, moving, states, compiled)
-    if not found[..., :-1].any():
+    K, D, W = -found[..., :n], -found[..., n:-1] + limits(plant, names, moving), [w[np.ix_(moving, moving)] for w in inverses]
+
+    if not K.any() and not D.any():
         return None
-    K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
 
     def fastest(K: Array, D: Array) -> float:
         rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
@@ -294,6 +296,15 @@ def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], 
         else:
             found = np.array([slopes(0.0, q, *given) for q in states])
     return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def limits(plant: Any, names: list[str], moving: Array) -> Array:
+    """Return −∂τ/∂v (components, n, n) of some velocities where limits of forces are reached that fall with them, as motors' do."""
+    at, D = {int(j): k for k, j in enumerate(moving)}, np.zeros((len(names), len(moving), len(moving)))
+    for c in plant.components:
+        for j, steepness in c.steepness.items() if c.name in names else ():
+            D[names.index(c.name), at[j], at[j]] = steepness
+    return D
 
 
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
