@@ -36,8 +36,8 @@ class Impulses:
 
     What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), the
     generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
-    as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again; and where constraints hold, the generalized
-    force (nv) of all that acts, which they resist.
+    as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again; and where constraints hold, the
+    generalized force (nv) of all that acts, which they resist.
     """
 
     def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...], way: float = EVENLY) -> None:
