@@ -35,8 +35,10 @@ from engine.simulation.layout import Layout
 Array = np.ndarray
 #: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
 RESOLVED = 1.0
-#: of that: components that alone are slower are left to the explicit part
-PART = 0.1
+#: of that: components that alone are slower are left to the explicit part; of those that are much faster than that, the order would suffer
+PART = 0.003
+#: of that: joints that are named
+NAMED = 0.1
 #: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
 FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
@@ -318,7 +320,7 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     w = np.array([np.diag(x) for x in W])
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
-    joints = joints_of(model, moving, fastest, PART * RESOLVED / dt)
+    joints = joints_of(model, moving, fastest, NAMED * RESOLVED / dt)
     return f"{', '.join(sorted(names))}, up to {whole:.3g}/s" + (f" at {joints}" if joints else "")
 
 
