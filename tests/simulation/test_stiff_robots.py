@@ -19,6 +19,10 @@ def above(height):
     return se3.pose(np.eye(3), [0.0, 0.0, height])
 
 
+def within(angle, effort):
+    return {"lower": -angle, "upper": angle, "effort": effort}
+
+
 def servo(joint, kp, kv, **given):
     return GeneralActuator({joint: 1.0}, gain=(kp, 0.0, 0.0), bias=(0.0, -kp, -kv), name=f"servo of {joint}", **given)
 
@@ -30,7 +34,7 @@ def chain(masses, lengths, floating=False, limits=None, base=1.0):
     for k, (mass, length) in enumerate(zip(masses, lengths, strict=True)):
         b.add_link(f"rod{k}", inertia=inertia.recentered(inertia.box(mass, (0.2 * length, 0.2 * length, length)), [0.0, 0.0, 0.5 * length]))
         b.add_joint(f"j{k}", "revolute", f"rod{k - 1}" if k else "base", f"rod{k}", axis=[0, 1, 0] if k else [1, 0, 0],
-                    placement=above(lengths[k - 1] if k else 0.05), limits=engine.Limits(*limits[k][:2], effort=limits[k][2]) if limits else engine.Limits())  # fmt: skip
+                    placement=above(lengths[k - 1] if k else 0.05), limits=engine.Limits(**(limits[k] if limits else {})))  # fmt: skip
     return b.model(floating_base=floating)
 
 
@@ -68,7 +72,7 @@ def test_an_arm_with_servos_is_of_order_three():
 
 def test_momentum_of_a_floating_hand_stays_to_rounding():
     """Its finger ends at its stop, and its servo presses it there."""
-    hand = chain((0.02, 0.01), (0.05, 0.04), True, limits=((-1.0, 1.0, 5.0), (-0.1, 0.1, 5.0)), base=0.2)
+    hand = chain((0.02, 0.01), (0.05, 0.04), True, limits=(within(1.0, 5.0), within(0.1, 5.0)), base=0.2)
     servos, targets = [servo(f"j{k}", 1.0, 0.05) for k in (0, 1)], {"servo of j0": 0.3, "servo of j1": 0.4}
     simulator = engine.Simulator(hand, dt=2e-3, actuators=servos, controller=lambda t, q, v: targets, **AWAY)
     run = simulator.run(hand.neutral(), np.array([0.3, -0.2, 0.1, 0.05, 0.0, -0.1, 0.0, 0.0]), 1.0)
@@ -96,8 +100,8 @@ def test_a_finger_presses_a_box_as_hard_at_any_step(kv):
     model, material = gripper(), engine.ContactMaterial(stiffness=2e5, dissipation=1.0)
     contacts = engine.Contacts(pairs=[("base", "finger")], material=material)
     for dt in (4e-3, 1e-3):
-        run = engine.Simulator(model, dt=dt, actuators=[servo("slide", 2000.0, kv)], controller=lambda t, q, v: {"servo of slide": 0.0}, contacts=contacts,
-                               **AWAY).run([0.03], [0.0], 0.6)  # fmt: skip
+        run = engine.Simulator(model, dt=dt, actuators=[servo("slide", 2000.0, kv)], controller=lambda t, q, v: {"servo of slide": 0.0},
+                               contacts=contacts, **AWAY).run([0.03], [0.0], 0.6)  # fmt: skip
         end = len(run.t) * 9 // 10
         np.testing.assert_allclose(0.01 - run.q[-1, 0], depth, rtol=1e-9)
         np.testing.assert_allclose(run.signals["contacts.force"][-1].sum(axis=0), [0.0, 0.0, 1e5 * depth], rtol=1e-9, atol=1e-12)
@@ -106,8 +110,8 @@ def test_a_finger_presses_a_box_as_hard_at_any_step(kv):
 
 def test_an_arm_at_its_stops_rests():
     """Its servos press it there, with its weight and the stops' forces about as large."""
-    arm = chain((2.0, 0.5, 0.1), (0.3, 0.3, 0.2), limits=((-2.0, 2.0, 900.0), (-1.0, 1.0, 900.0), (-0.5, 0.5, 200.0)))
-    servos, targets = [servo(f"j{k}", 2000.0, 100.0) for k in range(3)], {"servo of j0": 0.3, "servo of j1": 1.4, "servo of j2": 0.9}
+    arm = chain((2.0, 0.5, 0.1), (0.3, 0.3, 0.2), limits=(within(2.0, 900.0), within(1.0, 900.0), within(0.5, 200.0)))
+    servos, targets = [servo(f"j{k}", 2000.0, 100.0) for k in range(3)], {f"servo of j{k}": x for k, x in enumerate((0.3, 1.4, 0.9))}
     ends = []
     for dt in (4e-3, 1e-3):
         run = engine.Simulator(arm, dt=dt, actuators=servos, controller=lambda t, q, v: targets).run(np.zeros(3), np.zeros(3), 2.0)
@@ -138,7 +142,7 @@ def test_axes_that_come_in_line_are_named():
         b.add_link(f"neck{k}", inertia=heavy if k == 2 else np.zeros((6, 6)))
         b.add_joint(f"n{k}", "revolute", f"neck{k - 1}" if k else "base", f"neck{k}", axis=axis, damping=1.0)
     simulator = engine.Simulator(b.model())
-    with pytest.raises(engine.SimulationError, match="the axes of 'n1', 'n2' come to where they together move about no inertia: 'neck1', 'neck2' have"):
+    with pytest.raises(engine.SimulationError, match=r"the axes of 'n1', 'n2' come to where .* no inertia: 'neck1', 'neck2' have none"):
         simulator.run([0.1, 0.0, 0.0], [0.1, 0.2, 0.3], 0.1)
 
 
