@@ -58,7 +58,8 @@ class Impulses:
               jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
         ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv) what impulses meet."""
-        joints, resisted = self.joints and self.joints.step(h, before, q, free, self.way), model.nv if jacobian else 0
+        joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
+        resisted = model.nv if jacobian else 0
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
