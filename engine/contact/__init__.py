@@ -2,6 +2,7 @@
 
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.correction import corrected, velocity_after
+from engine.contact.hunt_crossley import AT_ONCE, EVENLY
 from engine.contact.joint_laws import JointLaws, Row, configurations, rows_of, rows_on
 from engine.contact.material import ContactError, ContactMaterial, is_material, require_material
 from engine.contact.mobility import inverse_inertia, shape_mobility
@@ -11,6 +12,6 @@ from engine.contact.pairs import Pair, Placed, number_of_points
 from engine.contact.together import Together
 from engine.contact.touching import Touching
 
-__all__ = ["ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together", "Touching",
-           "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes", "number_of_points",
-           "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip
+__all__ = ["AT_ONCE", "EVENLY", "ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row",
+           "Together", "Touching", "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum",
+           "momentum_changes", "number_of_points", "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
 from engine.contact.point_law import kept_energy, velocity
@@ -57,11 +58,13 @@ class ContactLaws:
         """Of each point (points) half of how thick the thinner of its two shapes is, m."""
         return np.array([p.size for p in self.pairs for _ in range(p.points)])
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, keep: frozenset[int] = frozenset()) -> Touching:
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, keep: frozenset[int] = frozenset(),
+             way: float = EVENLY) -> Touching:  # fmt: skip
         """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
-        been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`)."""
+        been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so
+        far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction)
+        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.constraints import Schur
+from engine.contact.hunt_crossley import EVENLY
 from engine.contact.newton import Law, Unsolved, minimum
 from engine.model import Model
 
@@ -73,11 +74,12 @@ def in_words(law: Law, v: Array, left: Array, constraints: Schur | None) -> str:
             f"{', '.join(acting) or 'nothing'}; expected a smaller dt, or gentler forces")
 
 
-def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle: Callable[[Array, Array], Array], still: Array) -> Array:
+def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle: Callable[[Array, Array], Array], still: Array,
+              way: float = EVENLY) -> Array:  # fmt: skip
     """Return ``settle(q, v)`` of q (nq) and v (nv) at the end of a step of h whose flight ends at q and ``free`` (nv), and whose impulses
     leave ``after`` (nv).
 
-    The impulses act evenly over the step, so that q goes on by half of what they change of v, times h. Where nothing changes, it is
-    ``still``, to the bit.
+    The impulses act evenly over the step, so that q goes on by half of what they change of v, times h, or ``way`` instead of a half. Where
+    nothing changes, it is ``still``, to the bit.
     """
-    return ops.when(ops.largest(after - free) > 0.0, lambda: settle(model.manifold.plus(q, 0.5 * h * (after - free)), after), still)
+    return ops.when(ops.largest(after - free) > 0.0, lambda: settle(model.manifold.plus(q, way * h * (after - free)), after), still)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.contact.hunt_crossley import lasts, normal_impulse, weight
+from engine.contact.hunt_crossley import EVENLY, lasts, normal_impulse, weight
 from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
 from engine.model import Model
@@ -131,6 +131,7 @@ class Rub(NamedTuple):
     x: Any                                                      # x after flight
     stiffness: float
     dissipation: float
+    way: float                                                  # how far impulses move it within the step: c of normal_impulse
 
     def dry(self, u: Any) -> tuple[Any, Any]:
         """Coulomb's γ = −h f u/max(|u|, s), with the speed s that counts as rest."""
@@ -141,13 +142,13 @@ class Rub(NamedTuple):
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
         k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.agility)
         gap = -into * (self.x - end)
-        push, slope = normal_impulse(k, self.dissipation, self.h, s, gap, -into * self.before, -into * self.free, -into * u)
+        push, slope = normal_impulse(k, self.dissipation, self.h, s, self.way, gap, -into * self.before, -into * self.free, -into * u)
         return -into * push, slope
 
     def lasting_stop(self, u: Any, end: float, into: float) -> Any:
         """What of a stop's impulse lasts: zero where it is left within the next step."""
         gap = -into * (self.x - end)
-        return ops.where(lasts(self.h, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
+        return ops.where(lasts(self.h, self.way, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
 
     def governor(self, u: Any) -> tuple[Any, Any]:
         """γ = −h c (u − u_max) beyond a speed limit: what is beyond decays in about the time 1/(c w)."""
@@ -211,12 +212,13 @@ class JointLaws:
                 for r in rows_on(model, self.rows, values)]  # fmt: skip
         return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
 
-    def step(self, h: Any, before: Array, q: Array, free: Array) -> Rubbing:
-        """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv)."""
+    def step(self, h: Any, before: Array, q: Array, free: Array, way: float = EVENLY) -> Rubbing:
+        """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv), and in which
+        impulses go so far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         rubs = []
         for r in self.rows:
             rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, self.stiffness(r),
-                            self.dissipation))  # fmt: skip
+                            self.dissipation, way))  # fmt: skip
         return Rubbing(rubs, self.slow, len(free))
 
 

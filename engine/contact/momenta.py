@@ -25,15 +25,16 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     """Return what the impulses of contacts (n, 3) of every pair change of the trees' momenta (trees, 9), with the velocities ``free`` (nv),
     in the law's axes, before them.
 
-    An impulse f acts on both trees at one place, and at the middle of the step: when x was at x − h/2 ẋ and the centre of mass at
-    c − h/2 p/m. A tree of the mass m then goes on by h/2 f/m::
+    An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
+    (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::
 
-        p ← p + f,   l ← l + (x − c + h/2 (p/m − ẋ)) × f,   c ← c + h/2 f/m                    (1)
+        p ← p + f,   l ← l + (x − c + a (p/m − ẋ)) × f,   c ← c + a f/m                    (1)
 
     So the sum of all momenta, angular ones about any point among them, stays to rounding. Where the other is the world, ẋ is p/m, as if
     all happened at once.
     """
     changes: list[Any] = [np.zeros(9) for _ in trees]
+    ago = law.way * law.h
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     V = law.axes.twists(free)
     mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
@@ -46,9 +47,9 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue
-            drift = np.zeros(3) if other is None else 0.5 * law.h * (momenta[k][3:6] / mass[k] - path)
+            drift = np.zeros(3) if other is None else ago * (momenta[k][3:6] / mass[k] - path)
             turn = l + ops.cross(law.axes.about - momenta[k][6:] + drift, f)
-            changes[k] = changes[k] + sign * np.concatenate([turn, f, 0.5 * law.h / mass[k] * f])   # (1)
+            changes[k] = changes[k] + sign * np.concatenate([turn, f, ago / mass[k] * f])   # (1)
     return np.array(changes).reshape(len(trees), 9)
 
 

@@ -5,7 +5,7 @@ normal impulse that is known, of the velocity before the step at first, and then
 function. It is regularised: below a speed v_s a contact sticks, and creeps at less.
 
 All points of a pair are asked at once, by functions that are compiled once for each number of points. They take what holds for the pair,
-c (8) of :func:`constants`, and for its points
+c (9) of :func:`constants`, and for its points
 
     rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
         it counts as
@@ -35,12 +35,12 @@ ROW = 11
 UPPER = np.triu_indices(6)
 
 
-def constants(pair: Pair, h: Any, stiction: float) -> Array:
-    """Return c (8): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
-    counts as rest."""
+def constants(pair: Pair, h: Any, stiction: float, way: float) -> Array:
+    """Return c (9): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
+    counts as rest, and how far impulses go of their ``way``."""
     m = pair.material
     return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility,
-                      stiction])  # fmt: skip
+                      stiction, way])  # fmt: skip
 
 
 def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -> Any:
@@ -72,12 +72,12 @@ def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
 
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
     """Return the normal impulse of a point and its slope at a normal velocity."""
-    return normal_impulse(c[0] * row[10], c[1], c[2], row[0], row[1], row[2], row[3], un)
+    return normal_impulse(c[0] * row[10], c[1], c[2], row[0], c[8], row[1], row[2], row[3], un)
 
 
 def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
     """Return what friction there is (2), by a normal impulse and a slip, squared, that are known."""
-    kinetic, static, mobility, stiction = c[4:]
+    kinetic, static, mobility, stiction = c[4:8]
     mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
     return ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
 
@@ -127,7 +127,7 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
         n, un, ut = split(row, W)
         g = pushed(c, row, un)[0] * n - drag(rubs, slow, ut)[0] * ut
         found.append(g)
-        lasting = lasting + ops.where(lasts(c[2], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:10], g), g])
+        lasting = lasting + ops.where(lasts(c[2], c[8], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:10], g), g])
     return np.concatenate([*found, lasting])
 
 

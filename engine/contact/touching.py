@@ -22,7 +22,7 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """A pair of shapes in a step: c (8) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
+    """A pair of shapes in a step: c (9) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
 
     pair: Pair
     near: Any
@@ -42,17 +42,18 @@ class Touching:
     ----------
     before, free : the velocities (nv), in those axes, before the step and after its flight
     slow : the speed that counts as rest, m/s
+    way : how far impulses go of theirs within the step: c of :func:`~engine.contact.hunt_crossley.normal_impulse`
     """
 
     def __init__(self, axes: WorldAxes, pairs: list[Pair], found: Nearness, began: Began, h: Any, before: Array, free: Array,
-                 slow: float) -> None:  # fmt: skip
-        self.axes, self.h, self.slow = axes, h, slow
+                 slow: float, way: float) -> None:  # fmt: skip
+        self.axes, self.h, self.slow, self.way = axes, h, slow, way
         self.patches: list[Patch] = []
         self.friction: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
         for pair, near in zip(pairs, found.near, strict=True):
-            c, n = point_law.constants(pair, h, slow), pair.points
+            c, n = point_law.constants(pair, h, slow, way), pair.points
 
             def begin(pair: Pair = pair, c: Array = c) -> Array:
                 seen = look(pair, found.poses, axes.about, began)

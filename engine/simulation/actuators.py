@@ -55,6 +55,7 @@ class Motor(Component):
                        error=SimulationError)  # fmt: skip
         if np.isfinite(self.no_load_speed) and not np.isfinite(self.limit):
             raise SimulationError(f"{self.name}: a no_load_speed without an effort, from which torque falls; expected effort=…")
+        self.steepness = {self.j: self.limit / self.no_load_speed} if np.isfinite(self.no_load_speed) else {}
 
     @property
     def armature(self) -> float:
@@ -69,13 +70,9 @@ class Motor(Component):
         wanted = 0.0 if command is None else command
         torque, saturated, beyond = wanted, 0.0, np.zeros(0)
         if np.isfinite(self.limit):
-            top: Any = self.limit
-            low: Any = -self.limit
-            if np.isfinite(self.no_load_speed):
-                w = s.v[self.j] / self.no_load_speed
-                top = self.limit * ops.minimum(ops.maximum(1.0 - w, 0.0), 1.0)
-                low = -self.limit * ops.minimum(ops.maximum(1.0 + w, 0.0), 1.0)
-            (torque,), beyond = s.bounded(self.name, ops.array([wanted]), ops.array([low]), ops.array([top]))
+            w, end = s.v[self.j] / self.no_load_speed, np.array([self.limit])
+            lines = ops.array([-self.limit * (1.0 + w), self.limit * (1.0 - w)])[:, None] if self.steepness else None
+            (torque,), beyond = s.bounded(self.name, ops.array([wanted]), -end, end, lines)
             saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
         tau: list[Any] = [0.0] * s.model.nv
         tau[self.j] = torque

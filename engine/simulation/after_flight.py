@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics, ops
-from engine.contact import Unsolved
+from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.dynamics.crba import solve_from_leaves
 from engine.model import Model
 from engine.simulation.component import Context
+from engine.simulation.impulses import Impulses
 from engine.simulation.plant import LASTING, MOMENTUM, Plant
 
 Array = np.ndarray
@@ -25,22 +26,32 @@ class AfterFlight:
     """
 
     def __init__(self, plant: Plant) -> None:
-        self.plant = plant
+        self.plant, self.way = plant, EVENLY if plant.stiffness is None else AT_ONCE
+
+    def impulses(self, model: Model, values: Mapping[str, Any]) -> Impulses:
+        """Return the plant's impulses, with parameters in place of their numbers."""
+        assert self.plant.impulses is not None
+        return self.plant.impulses.of(model, values, self.way)
 
     def met(self, model: Model, q: Array, p: Array, resistance: Sequence[Array]) -> Array:
         """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
         return dynamics.crba(model, q) if self.plant.stiffness is None else self.plant.stiffness.met(q, p, *resistance)
 
+    def meeting(self, q0: Array, q: Array) -> Array:
+        """Return where the inertia that impulses meet is looked at, and what constraints hold, in a step from q0 whose flight ends at q:
+        beside what is stiff where the flight has its own, so that what lasts is taken off and found anew as one."""
+        return q if self.plant.stiffness is None else q0
+
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array,
               *resistance: Array) -> Array:  # fmt: skip
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         plant = self.plant
-        assert plant.impulses is not None
         model = plant.model_at(p)
-        impulses = plant.impulses.of(model, plant.parameters.split(p))
-        jacobian = None if plant.constraints is None else lambda q: plant.jacobian(q, m)
+        impulses = self.impulses(model, plant.parameters.split(p))
+        at = self.meeting(q0, q)
+        jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
-            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda q: self.met(model, q, p, resistance))
+            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda: self.met(model, at, p, resistance))
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -50,15 +61,15 @@ class AfterFlight:
         """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would
         be without the force."""
         plant = self.plant
-        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
+        model, nq, nv, way = plant.model_at(p), plant.model.nq, plant.model.nv, self.way
 
         def relieving(t: Any, h: Any, before: Array) -> Callable[[Array, Array], Array]:
-            return functools.partial(relieved, h, by.resistance(t, h, before, m, p, modes))
+            return functools.partial(relieved, h, before[:nq], by.resistance(t, h, before, m, p, modes))
 
-        def relieved(h: Any, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
+        def relieved(h: Any, q0: Array, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force]))
-            a = by.yielding(q, force, m, p, *resistance)
-            to, v = model.manifold.plus(q, (-0.5 * h * h) * a), v - h * a
+            a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
+            to, v = model.manifold.plus(q, (-way * h * h) * a), v - h * a
             if plant.conserved:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
@@ -82,8 +93,7 @@ class AfterFlight:
         """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead."""
         plant = self.plant
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
-        assert plant.impulses is not None
-        impulses = plant.impulses.of(model, plant.parameters.split(p))
+        impulses = self.impulses(model, plant.parameters.split(p))
 
         def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
             idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts)])
@@ -111,7 +121,7 @@ class AfterFlight:
             return False
         values, nq, nv = plant.parameters.split(p), plant.model.nq, plant.model.nv
         model = plant.model_at(p)
-        return plant.impulses.of(model, values).passing(x[:nq], x[nq : nq + nv], h)
+        return self.impulses(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
     def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array,
                  p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
@@ -135,9 +145,9 @@ class AfterFlight:
             vdot = stiff(s.t, x, h)(np.concatenate([s.v, vdot]), h)[plant.model.nv :]
         lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if plant.lasts else np.zeros(plant.model.nv)
         vdot = vdot - lasting
-        v = s.v + 0.5 * h * vdot
+        v = s.v + self.way * h * vdot
         q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        impulses = plant.impulses.of(s.model, s.parameters)
+        impulses = self.impulses(s.model, s.parameters)
         changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p, *resistance), h, s.q, s.v, q, free)
         push = None
         if plant.constraints is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,7 +75,25 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
 #: an argument beyond it has run away
 WILD = 1e100
 #: the mode of a limited force that is within its limits what it asks for
-AS_IT_IS = 2.0
+AS_IT_IS = 9.0
+
+
+def between(x: Any, low: Any, top: Any) -> Any:
+    """Return x, or the end that it is beyond."""
+    return ops.minimum(ops.maximum(x, low), top)
+
+
+def onward(modes: Array, found: Array) -> Array:
+    """Return the modes of limited forces (see :meth:`Context.bounded`) to try after some of which the step ends where others are found: not
+    those at once that are not next to them. Of a force that falls with the speed at the end, no two are then tried in turn for ever.
+
+    >>> onward(np.array([0.0, 0.0, 1.0, 3.0, 2.0]), np.array([1.0, 3.0, -1.0, 0.0, 3.0]))
+    array([1., 2., 0., 2., 3.])
+    """
+    leaves = ops.logical_and(ops.less(2.5, abs(modes)), ops.less(0.5, abs(found - modes)))
+    skips = ops.logical_and(ops.less(abs(modes), 1.5), ops.less(2.5, abs(found)))
+    line = ops.where(ops.less(ops.where(leaves, modes, found), 0.0), -2.0, 2.0)
+    return ops.where(ops.logical_or(leaves, skips), line, ops.where(ops.less(modes * found, -0.5), 0.0, found))
 
 
 class States(dict[str, Any]):
@@ -110,19 +129,27 @@ class Context:
         self.armature, self.states, self.modes = model.armature, states, modes or {}
         self._jacobians: dict[str, Array] = {}
 
-    def bounded(self, name: str, x: Array, low: Array, top: Array) -> tuple[Array, Array]:
+    def bounded(self, name: str, x: Array, low: Array, top: Array, lines: Array | None = None) -> tuple[Array, Array]:
         """Return the forces x (n) of a component within low and top (n), and where they are beyond: 1 above, −1 below, else 0.
 
-        Where modes are given they say which forces are at their ends (1, −1), and which are x, whatever x is (0): in a step that is
-        implicit it is the end of the step that decides; or that it is x that does (AS_IT_IS).
+        Where ``lines`` (2, n) are given, along which both ends fall to zero with a speed in their own direction, what is beyond is at its
+        end (±1), on the line (±2), or at zero (±3).
+
+        Where modes are given they say which forces are at their ends, and which are x, whatever x is (0): in a step that is implicit it is
+        the end of the step that decides; or that it is x that does (AS_IT_IS).
         """
-        beyond = ops.where(ops.less(top, x), 1.0, ops.where(ops.less(x, low), -1.0, 0.0))
-        within = ops.minimum(ops.maximum(x, low), top)
+        (down, up), none = (low, top) if lines is None else lines, 0.0 * x
+        highest, least = (top, low) if lines is None else (between(up, none, top), between(down, low, none))
+        above, below = (1.0, -1.0) if lines is None else (ops.where(ops.less(top, up), 1.0, ops.where(ops.less(up, none), 3.0, 2.0)),
+                                                          ops.where(ops.less(down, low), -1.0, ops.where(ops.less(none, down), -3.0, -2.0)))
+        beyond = ops.where(ops.less(highest, x), above, ops.where(ops.less(x, least), below, 0.0))
+        within = between(x, least, highest)
         if name not in self.modes:
             return within, beyond
-        mode = self.modes[name]
-        said = ops.where(ops.less(0.5, mode), top, ops.where(ops.less(mode, -0.5), low, x))
-        return ops.where(ops.less(1.5, mode), within, said), beyond
+        mode, said = self.modes[name], x
+        for k, (lower, upper) in enumerate([(low, top)] if lines is None else [(low, top), (down, up), (none, none)]):
+            said = ops.where(ops.less(k + 0.5, mode), upper, ops.where(ops.less(mode, -k - 0.5), lower, said))
+        return ops.where(ops.less(AS_IT_IS - 0.5, mode), within, said), beyond
 
     @functools.cached_property
     def poses(self) -> Array:
@@ -209,6 +236,7 @@ class Component:
     state : initial continuous state (n); memory : initial memory (m)
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
+    steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     """
 
     name: str = ""
@@ -216,6 +244,7 @@ class Component:
     memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
     bounds: int = 0
+    steepness: Mapping[int, float] = types.MappingProxyType({})
 
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""

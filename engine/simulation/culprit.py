@@ -7,14 +7,44 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
+from engine.model import Model
 from engine.simulation.actuators import Drive
 from engine.simulation.component import WILD, Component, Context, Effect
+from engine.simulation.joint_dynamics import listed
 from engine.simulation.law import Ticking
 from engine.simulation.plant import Plant
+from engine.spatial import inertia
 
 Array = np.ndarray
 #: of what a velocity or a state is, or of 1: a change in one step that no method follows
 MOST = 1.0
+
+
+#: of the inertias that joints move, each alone: as little as some move together is about none
+LITTLE = 1e-4
+#: of the largest: a part in a direction that counts
+PART = 0.3
+#: of the largest entry of an inertia: a moment about the centre of mass that is none
+POINT = 1e-12
+
+
+def weightless(model: Model, states: list[Array]) -> str:
+    """Return in words which joints together move about no inertia in one of some configurations (nq), and which of what they move has none
+    about its centre of mass; nothing where all move some."""
+    least, words = LITTLE, ""
+    for q in states:
+        M = dynamics.crba(model, q)
+        if not np.isfinite(M).all() or (np.diag(M) <= 0.0).any():
+            continue
+        size = np.sqrt(np.diag(M))
+        values, vectors = np.linalg.eigh(M / np.outer(size, size))
+        if values[0] < least:
+            least, part = values[0], np.abs(vectors[:, 0])
+            bodies = [b for b in model.bodies if part[b.v].max() > PART * part.max()]
+            points = [b.joint.child for b in bodies if inertia.principal_moments(b.inertia)[0] <= POINT * np.abs(b.inertia).max()]
+            own = f": {listed(points)} {'have' if len(points) > 1 else 'has'} none about the centre of mass" if points else ""
+            words = f"the axes of {listed([b.joint.name for b in bodies])} come to where they together move about no inertia{own}"
+    return words
 
 
 class Watched(Plant):

@@ -15,7 +15,7 @@ from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.component import WILD, NotClosed, NotFinite, SimulationWarning
-from engine.simulation.culprit import Watched
+from engine.simulation.culprit import Watched, weightless
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
 
@@ -37,16 +37,20 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         with np.errstate(all="ignore"), contextlib.suppress(Exception):
             for record in [*stop.data, *found.trail][-TRAIL:]:
                 watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
-    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found,
-                    plant.found)  # fmt: skip
+    under = f" under {plant.found}" if plant.found else ""
+    if found and not found.text:
+        last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
+        light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
+        under += f", as {light}" if light else ""
+    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found, under)
 
 
 def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None,
-             strong: str = "") -> str:  # fmt: skip
+             under: str = "") -> str:  # fmt: skip
     """Return in words ``what`` of the first bad record (m) stopped being finite, when, and, where that was looked for and found, why: some
-    function's result, or who is too ``strong`` for a step."""
+    function's result, or ``under`` whom the motion diverges."""
     bad = found or Blame(stop.x, stop.bad, stop.t, stop.steps)
-    why = f": {reason(found, stop, method, turns, strong)}" if found else ""
+    why = f": {reason(found, stop, method, turns, under)}" if found else ""
     return f"{what(bad.bad)} is no longer finite {bad.when} (dt = {dt:g} s){why}"
 
 
@@ -112,7 +116,7 @@ class Blame(NamedTuple):
         return f"at t = {self.t:.6g} s" if self.steps <= 1 else f"by t = {self.t:.6g} s, {self.steps} steps after the record before"
 
 
-def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...], strong: str) -> str:
+def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...], under: str) -> str:
     """Return why a run stopped being finite; ``turns`` is where in a state (n) angular velocities lie."""
     if found.text:
         return found.text
@@ -120,7 +124,7 @@ def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...
         turn = max((float(np.linalg.norm(found.last[i])) for i in turns), default=0.0)
         cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""
         return f"Newton's method did not converge in a step with h|ω| = {stop.dt * turn:.3g}{cut}; expected a smaller dt or gentler forces"
-    return f"the motion diverges{f' under {strong}' * bool(strong)}; expected a smaller dt or gentler forces"
+    return f"the motion diverges{under}; expected a smaller dt or gentler forces"
 
 
 def blame(process: Process, plain: Process, stop: Diverged) -> Blame:

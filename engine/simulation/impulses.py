@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.checks import warn
 from engine.compiler.gufunc import shaped
-from engine.contact import ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
+from engine.contact import EVENLY, ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
@@ -32,36 +32,40 @@ class Impulses:
     Parameters
     ----------
     conserved : the trees whose momentum is a state of its own
+    way : how far impulses go of theirs within a step: EVENLY, or AT_ONCE beside what is stiff
 
     What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), the
     generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
-    as motors that damp, sees those of what is held; :meth:`Plant.relieved` takes it off again; and where constraints hold, the generalized
-    force (nv) of all that acts, which they resist.
+    as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again; and where constraints hold, the
+    generalized force (nv) of all that acts, which they resist.
     """
 
-    def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...]) -> None:
-        self.joints, self.contacts, self.conserved = joints, contacts, conserved
+    def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...], way: float = EVENLY) -> None:
+        self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
 
-    def of(self, model: Model, values: Mapping[str, Any]) -> Impulses:
-        """Return the same of a model with other numbers, with parameters in place of those of joints' losses and surfaces."""
+    def of(self, model: Model, values: Mapping[str, Any], way: float) -> Impulses:
+        """Return the same that go so far of their ``way``, of a model with other numbers, with parameters in place of those of joints'
+        losses and surfaces."""
         if not any(map(stands, values)):
-            return self
-        return Impulses(self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values), self.conserved)
+            return Impulses(self.joints, self.contacts, self.conserved, way)
+        joints, contacts = self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values)
+        return Impulses(joints, contacts, self.conserved, way)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
-              jacobian: Callable[[Array], Array] | None, inertia: Callable[[Array], Array]) -> Array:  # fmt: skip
+              jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
-        ``momenta`` (trees, 9); ``jacobian(q)`` (n, nv) is of the constraints that hold, ``inertia(q)`` (nv, nv) what impulses meet."""
-        joints, resisted = self.joints.step(h, before, q, free) if self.joints else None, model.nv if jacobian else 0
+        ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv) what impulses meet."""
+        joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
+        resisted = model.nv if jacobian else 0
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
 
             def rub() -> Array:
-                v = velocity_after(inertia(q), rubbing, before, free, jacobian and jacobian(q))
+                v = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
                 pushes = [rubbing.impulse(v)[0] / h] if jacobian else []
                 return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
 
@@ -69,14 +73,14 @@ class Impulses:
         contacts, found = self.contacts, self.contacts.nearness(q, free, h)
 
         def push() -> Array:
-            touching = contacts.step(h, q0, before, q, free, found, self.rubbing)
+            touching = contacts.step(h, q0, before, q, free, found, self.rubbing, self.way)
             axes = touching.axes
             law: Law = touching if joints is None else Together([joints, touching])
 
             def corrected() -> Array:
                 flown = axes.seen(free)
-                J = np.array([axes.force(row) for row in jacobian(q)]) if jacobian else None
-                x = velocity_after(axes.inertia(inertia(q)), law, axes.seen(before), flown, J)
+                J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
+                x = velocity_after(axes.inertia(inertia()), law, axes.seen(before), flown, J)
                 (impulses, lasting), v = touching.impulses(x), axes.back(x)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
@@ -93,7 +97,7 @@ class Impulses:
         """Return whether it is plain from q (nq) and v = ``free`` (nv), where the flight of a step of h ends, that nothing acts."""
         if self.contacts is None:
             return False
-        rubs = self.joints.step(h, before, q, free).acts if self.joints else False
+        rubs = self.joints.step(h, before, q, free, self.way).acts if self.joints else False
         return ops.logical_and(self.contacts.distant(q, free, h), ops.logical_not(rubs))
 
     def passing(self, q: Array, v: Array, h: Any) -> Any:
@@ -122,7 +126,7 @@ class Impulses:
             x, v, P, _ = kept(x, v, turned(momenta, x))
             return np.concatenate([x, v, P.ravel()])
 
-        end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]))
+        end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
         return x, v, P.reshape(momenta.shape), lasting
 
@@ -132,7 +136,7 @@ class Impulses:
         v_after, _, forces, _, pushes = self.split(after, len(v))
         signals: dict[str, Any] = {}
         if self.joints:
-            for name, impulse in self.joints.step(h, v, flown, free).parts(v_after).items():
+            for name, impulse in self.joints.step(h, v, flown, free, self.way).parts(v_after).items():
                 signals |= {f"{name}.force": impulse / h, f"{name}.power": (impulse / h) @ (0.5 * (v + v_after))}
         if self.contacts:
             signals |= self.contacts.observed(q, v, forces, h)

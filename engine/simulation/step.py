@@ -14,7 +14,7 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
-from engine.simulation.component import AS_IT_IS, Context, SimulationError
+from engine.simulation.component import AS_IT_IS, Context, SimulationError, onward
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -107,9 +107,10 @@ class Step:
 
     def modes(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
         """Return which of the stiff forces that have limits are at these during a step of h from t and y = (q, v, z): those that are there
-        at its end, by Euler's implicit method, which takes them so; none where all are within their limits at its beginning."""
+        at its end, by Euler's implicit method, which takes them so; none where all are within their limits at its beginning, and these
+        are not steep."""
         plant, lasts = self.plant, self.plant.lasts
-        if not plant.bounds.n:
+        if plant.stiffness is None or not plant.bounds.n:
             return ()
         x = y[: len(y) - lasts]
 
@@ -118,9 +119,12 @@ class Step:
             assert system.stiff is not None
             end = system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h))
             found = self.beyond(t + h, *self.flown(end), m, p)
-            return found, ops.largest(found - modes) < 0.5
+            return onward(modes, found), ops.largest(found - modes) < 0.5
 
-        start, none = self.beyond(t, *self.flown(x), m, p), np.zeros(plant.bounds.n)
+        none = np.zeros(plant.bounds.n)
+        if plant.stiffness.steep:
+            return (ops.while_loop(again, none, MODES)[0],)
+        start = self.beyond(t, *self.flown(x), m, p)
         return (ops.when(ops.largest(start) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
 
     @property

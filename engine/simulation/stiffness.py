@@ -36,8 +36,10 @@ from engine.simulation.layout import Layout
 Array = np.ndarray
 #: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
 RESOLVED = 1.0
-#: of that: components that alone are slower are left to the explicit part
-PART = 0.1
+#: of that: components that alone are slower are left to the explicit part; of those that are much faster than that, the order would suffer
+PART = 0.003
+#: of that: joints that are named
+NAMED = 0.1
 #: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
 FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
@@ -77,6 +79,7 @@ class Stiffness:
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
         self.begun: Callable[..., tuple[Array, ...]] = self.factored
+        self.steep = any(c.steepness for c in plant.components if c.name in names)
         self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
         self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
 
@@ -224,13 +227,13 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
-    slopes, p = slopes_of(plant, names, moving, compiled), plant.parameters.join(plant.values)
+    slopes, p, held = slopes_of(plant, names, moving, compiled), plant.parameters.join(plant.values), limits(plant, names, moving)
     found = slopes(p, states)
     others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p), states)
     there = (found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)
-    if not there.any():
+    K, D, W = -found[..., :n], -found[..., n:-1] + held, [w[np.ix_(moving, moving)] for w in inverses]
+    if not there.any() and not held.any():
         return None
-    K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
 
     def fastest(K: Array, D: Array) -> float:
         rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
@@ -326,6 +329,15 @@ def slopes_of(plant: Any, names: list[str], moving: Array, compiled: bool) -> Ca
     return at
 
 
+def limits(plant: Any, names: list[str], moving: Array) -> Array:
+    """Return −∂τ/∂v (components, n, n) of some velocities where limits of forces are reached that fall with them, as motors' do."""
+    at, D = {int(j): k for k, j in enumerate(moving)}, np.zeros((len(names), len(moving), len(moving)))
+    for c in plant.components:
+        for j, steepness in c.steepness.items() if c.name in names else ():
+            D[names.index(c.name), at[j], at[j]] = steepness
+    return D
+
+
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
     """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
     owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
@@ -337,7 +349,7 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     w = np.array([np.diag(x) for x in W])
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
-    joints = joints_of(model, moving, fastest, PART * RESOLVED / dt)
+    joints = joints_of(model, moving, fastest, NAMED * RESOLVED / dt)
     return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
 
 

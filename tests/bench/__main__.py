@@ -24,6 +24,7 @@ from tests.bench.learning import learning
 from tests.bench.parameters import parameters
 from tests.bench.pictures import pictures
 from tests.bench.policies import policies
+from tests.bench.stiff import stiff
 from tests.bench.web import web
 
 BATCH = 4096
@@ -345,8 +346,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, body, contact, campaigns,
-                                 policies, learning, reach, precision, pictures, web)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, body, contact,
+                                 campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

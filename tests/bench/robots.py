@@ -99,10 +99,11 @@ def chain(n: int) -> engine.Model:
     return arm.model()
 
 
-def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
+def mujoco_model(path: Path, root: str | None, dt: float, servos: tuple[float, float] | None = None) -> mujoco.MjModel:
     """A URDF as a MuJoCo model with a free root link (or the robot as it stands), zero gravity and RK4: the equations of motion alone.
 
     Contacts, limits, friction and mimic joints, which its solver would turn to in every step, are switched off, and so is damping.
+    ``servos`` are position servos of these gains (N·m/rad, N·m·s/rad) on all joints.
     """
     import mujoco
 
@@ -110,12 +111,18 @@ def mujoco_model(path: Path, root: str | None, dt: float) -> mujoco.MjModel:
     opening = re.search(r"<robot[^>]*>", text).group(0)
     free = f'<link name="space"/><joint name="free" type="floating"><parent link="space"/><child link="{root}"/></joint>'
     text = text.replace(opening, f'{opening}<mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>{free if root else ""}', 1)
-    model = mujoco.MjModel.from_xml_string(text)
+    spec = mujoco.MjSpec.from_string(text)
+    for joint in spec.joints if servos else ():
+        if joint.type != mujoco.mjtJoint.mjJNT_FREE:
+            servo = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+            servo.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+            servo.gainprm[0], servo.biasprm[1], servo.biasprm[2] = servos[0], -servos[0], -servos[1]
+    model = spec.compile()
     model.opt.gravity[:] = 0.0
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     model.opt.timestep = dt
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    model.dof_damping[:] = 0.0
+    model.dof_damping[:], model.jnt_actfrclimited[:] = 0.0, 0
     return model
 
 
