@@ -62,7 +62,7 @@ SIMULATION = (
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
-     "totals"),
+     "steep_places", "totals"),
     ("stiffness",), ("plant", "events", "controllers", "trajectory"),
     ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),

@@ -72,6 +72,13 @@ def size(shape: Shape) -> int:
     return math.prod(shape)
 
 
+def result(program: Program, k: int) -> Program:
+    """Return the program of the k-th result alone."""
+    begin = sum(map(size, program.shapes_out[:k]))
+    nodes, outputs = live(program.nodes, program.outputs[begin : begin + size(program.shapes_out[k])])
+    return Program(nodes, outputs, program.shapes_in, [program.shapes_out[k]], program.functions, program.name)
+
+
 def truth_values(nodes: Sequence[Node]) -> set[int]:
     """The nodes that are truth values."""
     found: set[int] = set()

@@ -12,6 +12,7 @@ J_c (k_v − b) = 0. What acts by impulses after the flight meets the same force
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -22,15 +23,17 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.autodiff import sparsity
 from engine.compiler.interp import interpret
+from engine.compiler.program import Program, result
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
 from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
 from engine.model import Model
 from engine.simulation.actuators import Drive
-from engine.simulation.component import SimulationWarning
+from engine.simulation.component import Component, SimulationWarning
 from engine.simulation.joint_dynamics import listed
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
+from engine.simulation.steep_places import FIRST, LINES, ORDINARY, bent, followed, lines
 
 Array = np.ndarray
 #: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
@@ -41,6 +44,8 @@ PART = 0.1
 FOLLOWED, LIGHT = 1.0, 0.2
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 4
+#: times the rate of a law in other places, so that a place of its own counts
+STEEPER = 4.0
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
 NONE = np.zeros(0)
@@ -206,7 +211,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
     the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
 
-    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median.
+    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median, and the
+    fastest of those that laws have in narrow places (:mod:`engine.simulation.steep_places`).
     """
     model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
     names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
@@ -217,10 +223,11 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if not names or not len(moving):
         return None
     n, (states, inverses) = len(moving), samples(model)
-    found = slopes_of(plant, names, moving, states, compiled)
-    if not found[..., :-1].any() and not asked:
+    look, W = Look(plant, names, moving, compiled), [w[np.ix_(moving, moving)] for w in inverses]
+    found, steep = look.slopes(np.array(states), np.zeros((len(states), model.nv))), steep_slopes(plant, dt, look, np.diag(W[0]))
+    if not found[..., :-1].any() and not steep and not asked:
         return None
-    K, D, W = -found[..., :n], -found[..., n:-1], [w[np.ix_(moving, moving)] for w in inverses]
+    K, D = -found[..., :n], -found[..., n:-1]
 
     def fastest(K: Array, D: Array) -> float:
         rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
@@ -228,12 +235,17 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
+    alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
+    for name, x, w in steep:
+        k, d, c = -x[..., :n], -x[..., n:-1], names.index(name)
+        if (there := rate(w, k[c], d[c])) > STEEPER * alone[name]:
+            whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
+            all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
-    parts = {name: (K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for name, (k, d) in parts.items() if name in asked or dt * fastest(k, d) > PART * RESOLVED
-                      or (forced and (k.any() or d.any())))  # fmt: skip
-    warn_of_fast(model, dt, moving, W, all_K, all_D)
+    stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED
+                      or (forced and (K[:, c].any() or D[:, c].any())))  # fmt: skip
+    warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
     symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
     return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
@@ -274,26 +286,87 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     return SAMPLES[model]
 
 
-def slopes_of(plant: Any, names: list[str], moving: Array, states: list[Array], compiled: bool) -> Array:
-    """Return ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1); zero where it is no number."""
-    nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+class Look:
+    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are no numbers.
 
-    def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
-        def stacked(d: Array) -> Array:
-            found = forces(plant, names, moving, t, q, v, z, m, p, d, free)
-            return np.concatenate([found[name][moving] for name in names])
+    Parameters
+    ----------
+    names : of the components
+    moving : the velocities (n of nv) by which, and whose forces, are differentiated
+    """
 
-        return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
+    def __init__(self, plant: Any, names: list[str], moving: Array, compiled: bool) -> None:
+        self.plant, self.names, self.moving, self.compiled = plant, names, moving, compiled
+        self.free = {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+        self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
+        self.still = np.zeros(2 * len(moving) + 1)
 
-    z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
-    given = np.zeros(nv), z, m, p, np.zeros(2 * n + 1)
-    with np.errstate(all="ignore"):
-        if compiled:
-            shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, p.shape, (2 * n + 1,)]
-            found = interpret(trace(slopes, shapes), 0.0, np.array(states), *given)
-        else:
-            found = np.array([slopes(0.0, q, *given) for q in states])
-    return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+    def stacked(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        """Return the forces (components · n) at a state moved by d = (δq, δv, δt), at t = 0."""
+        found = forces(self.plant, self.names, self.moving, 0.0, q, v, z, m, p, d, self.free)
+        return np.concatenate([found[name][self.moving] for name in self.names])
+
+    def both(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> tuple[Array, Array]:
+        """Return the forces, and ∂τ/∂(q, v, t), traced."""
+        tau = self.stacked(q, v, z, m, p, d)
+        return tau, ops.jacobian(lambda _: tau, d)
+
+    @functools.cached_property
+    def programs(self) -> tuple[Program, Program]:
+        """The programs of the forces and of their slopes."""
+        model = self.plant.model
+        program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
+        return result(program, 0), result(program, 1)
+
+    def asked(self, which: int, q: Array, v: Array) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv), traced or on floats."""
+        with np.errstate(all="ignore"):
+            if self.compiled:
+                found = interpret(self.programs[which], q, v, *self.given, self.still)
+            else:
+                fn = (self.stacked, lambda *x: ops.jacobian(lambda d: self.stacked(*x[:-1], d), x[-1]))[which]
+                flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
+                found = np.array([fn(*state, *self.given, self.still) for state in zip(*flat, strict=True)])
+        found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def forces(self, q: Array, v: Array) -> Array:
+        """Return the forces (..., components, n) at states (..., nq) and (..., nv)."""
+        return self.asked(0, q, v)
+
+    def slopes(self, q: Array, v: Array) -> Array:
+        """Return ∂τ/∂(q, v, t) (..., components, n, 2 n + 1)."""
+        return self.asked(1, q, v)
+
+
+def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
+    """Return, for each force of the user's that bends, its name, ∂τ/∂(q, v, t) (components, n, 2 n + 1) and M⁻¹ (n, n) where it is
+    steepest without asking for more than it ordinarily does, or than makes a velocity of 1 in a step, of what it changes velocities by, w
+    (n)."""
+    model, n, at, found = plant.model, len(w), lines(plant.model), []
+    own = [k for k, name in enumerate(look.names) if any(c.name == name and written(plant, c) for c in plant.components)]
+    bends = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
+    for k in (k for k in own if bends[k]):
+        s, sizes, ordinary = followed(lambda s, k=k: look.forces(*at(s))[..., k, :], w)  # type: ignore[misc]
+        q, v = (x.reshape(3 * LINES, -1) for x in at(s))
+        slopes = look.slopes(q, v)
+        K, D = np.abs(slopes[:, k, :, :n]).max(axis=-1), np.abs(slopes[:, k, :, n:-1]).max(axis=-1)
+        fastest = np.maximum(D * w, np.sqrt(K * w)).max(axis=-1)
+        fastest[sizes.ravel() > max(ORDINARY * ordinary, 1.0 / dt)] = 0.0
+        i = int(fastest.argmax())
+        inverse = np.linalg.pinv(dynamics.crba(model, q[i]), hermitian=True)[np.ix_(look.moving, look.moving)]
+        found.append((look.names[k], slopes[i], inverse))
+    return found
+
+
+def written(plant: Any, c: Component) -> bool:
+    """Return whether the force of a component is of the user's making, and flown."""
+
+    def flown(law: Any) -> bool:
+        return not law.called.ticks and law.called.law.stiff is not False
+
+    steered = c.command is not None and plant.controller is not None and flown(plant.controller)
+    return steered or (flown(c) if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
 
 
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
