@@ -27,6 +27,7 @@ from engine.compiler.program import Program, result
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
 from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
+from engine.integrate.rosenbrock import W3
 from engine.model import Model
 from engine.simulation.actuators import Drive
 from engine.simulation.component import Component, SimulationWarning
@@ -49,6 +50,8 @@ STEEPER = 4.0
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
 NONE = np.zeros(0)
+#: γ of the method's diagonal
+GAMMA = W3.diagonal
 #: what was found of models
 SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
@@ -71,11 +74,12 @@ class Stiffness:
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
     symmetric : whether K and D are
+    narrow : whether forces are steep in narrow places, into which a step may lead
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, words: str) -> None:
-        self.plant, self.names, self.moving, self.symmetric, self.words = plant, names, moving, symmetric, words
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, narrow: bool, words: str) -> None:
+        self.plant, self.names, self.moving, self.symmetric, self.narrow, self.words = plant, names, moving, symmetric, narrow, words
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
@@ -123,11 +127,19 @@ class Stiffness:
 
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
-        K, D, rate = self.at(t, q, v, z, m, p, modes)
+        (K, D, rate), M = self.at(t, q, v, z, m, p, modes), self.inertia(q, p)
+        if self.narrow:
+            K, D = self.ahead(M, K, D, s, self.at(t, self.plant.model.manifold.plus(q, s / GAMMA * v), v, z, m, p, modes))
         if self.factor is ops.LDL and not self.symmetric:
             K, D = own_part(K), own_part(D)
-        A = self.inertia(q, p) + s * (D + s * K)
+        A = M + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
+
+    def ahead(self, M: Array, K: Array, D: Array, s: Any, there: Slopes) -> tuple[Array, Array]:
+        """Return K and D, or those where the velocity leads to in a step, whichever are steeper: a wall is met by what it is inside."""
+        here, then = (np.diag(X) @ (1.0 / np.diag(M)) for X in (D + s * K, there.D + s * there.K))
+        steeper = ops.less(here, then)
+        return ops.where(steeper, there.K, K), ops.where(steeper, there.D, D)
 
     def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None) -> Stiff:
         """Return what a linearly implicit method asks of the system x = (q, v, z): ``begun(t, x, s)`` is :meth:`factored`, and the Jacobian
@@ -234,11 +246,14 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
+    narrow = False
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
     alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     for name, x, w in steep:
         k, d, c = -x[..., :n], -x[..., n:-1], names.index(name)
-        if (there := rate(w, k[c], d[c])) > STEEPER * alone[name]:
+        there = rate(w, k[c], d[c])
+        narrow = narrow or there > STEEPER * min(rate(*x) for x in zip(W, K[:, c], D[:, c], strict=False))
+        if there > STEEPER * alone[name]:
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
             all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
@@ -247,7 +262,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
                       or (forced and (K[:, c].any() or D[:, c].any())))  # fmt: skip
     warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
     symmetric = all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in (all_K, all_D))
-    return Stiffness(plant, stiff, moving, symmetric, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    return Stiffness(plant, stiff, moving, symmetric, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
 def constant(x: Array) -> bool:
@@ -311,6 +326,10 @@ class Look:
         tau = self.stacked(q, v, z, m, p, d)
         return tau, ops.jacobian(lambda _: tau, d)
 
+    def differences(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        """Return ∂τ/∂(q, v, t) on floats."""
+        return ops.jacobian(lambda d: self.stacked(q, v, z, m, p, d), d)
+
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
         """The programs of the forces and of their slopes."""
@@ -324,7 +343,7 @@ class Look:
             if self.compiled:
                 found = interpret(self.programs[which], q, v, *self.given, self.still)
             else:
-                fn = (self.stacked, lambda *x: ops.jacobian(lambda d: self.stacked(*x[:-1], d), x[-1]))[which]
+                fn = (self.stacked, self.differences)[which]
                 flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
                 found = np.array([fn(*state, *self.given, self.still) for state in zip(*flat, strict=True)])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
@@ -345,7 +364,7 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
     (n)."""
     model, n, at, found = plant.model, len(w), lines(plant.model), []
     own = [k for k, name in enumerate(look.names) if any(c.name == name and written(plant, c) for c in plant.components)]
-    bends = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
+    bends: Any = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
     for k in (k for k in own if bends[k]):
         s, sizes, ordinary = followed(lambda s, k=k: look.forces(*at(s))[..., k, :], w)  # type: ignore[misc]
         q, v = (x.reshape(3 * LINES, -1) for x in at(s))
