@@ -30,7 +30,7 @@ from engine.simulation.impulses import Impulses
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
-from engine.simulation.stiffness import Stiffness
+from engine.simulation.stiffness import Look, Stiffness
 
 Array = np.ndarray
 #: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
@@ -66,6 +66,7 @@ class Plant:
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
         self.stiffness: Stiffness | None = None                                # of what is found to be stiff
+        self.look: Look | None = None                                          # at the slopes by which that was found
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "

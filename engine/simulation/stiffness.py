@@ -236,6 +236,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return None
     n, (states, inverses) = len(moving), samples(model)
     look, W = Look(plant, names, moving, compiled), [w[np.ix_(moving, moving)] for w in inverses]
+    plant.look = look
     found, steep = look.slopes(np.array(states), np.zeros((len(states), model.nv))), steep_slopes(plant, dt, look, np.diag(W[0]))
     if not found[..., :-1].any() and not steep and not asked:
         return None
@@ -337,15 +338,16 @@ class Look:
         program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
         return result(program, 0), result(program, 1)
 
-    def asked(self, which: int, q: Array, v: Array) -> Array:
-        """Return what one of them says at states (..., nq) and (..., nv), traced or on floats."""
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv), with parameters as they are or p, traced or on floats."""
+        given = (*self.given[:2], self.given[2] if p is None else p, self.still)
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], q, v, *self.given, self.still)
+                found = interpret(self.programs[which], q, v, *given)
             else:
                 fn = (self.stacked, self.differences)[which]
                 flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
-                found = np.array([fn(*state, *self.given, self.still) for state in zip(*flat, strict=True)])
+                found = np.array([fn(*state, *given) for state in zip(*flat, strict=True)])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
         return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -353,9 +355,9 @@ class Look:
         """Return the forces (..., components, n) at states (..., nq) and (..., nv)."""
         return self.asked(0, q, v)
 
-    def slopes(self, q: Array, v: Array) -> Array:
+    def slopes(self, q: Array, v: Array, p: Array | None = None) -> Array:
         """Return ∂τ/∂(q, v, t) (..., components, n, 2 n + 1)."""
-        return self.asked(1, q, v)
+        return self.asked(1, q, v, p)
 
 
 def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
