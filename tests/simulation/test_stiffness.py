@@ -243,6 +243,17 @@ def test_a_negative_damping_drives_a_joint_and_is_told():
         np.testing.assert_allclose(run.v[-1], np.exp(0.1), rtol=1e-9)
 
 
+def test_a_spring_without_mass_behind_it_is_refused_by_its_joint():
+    arm = engine.Builder("arm")
+    arm.add_link("base"), arm.add_link("rod", inertia=inertia.sphere(1.0, 0.1)), arm.add_link("tip")
+    arm.add_joint("hinge", "revolute", "base", "rod"), arm.add_joint("wrist", "revolute", "rod", "tip")
+    with pytest.raises(engine.EngineError, match="joint 'wrist' moves no mass: .* expected a link with inertia at or after the joint"):
+        engine.Simulator(arm.model(), forces=[JointSpring("wrist", 100.0)], **AWAY)
+    for make in (lambda: JointSpring("hinge", np.nan), lambda: GeneralActuator({"hinge": 1.0}, gain=(np.nan, 0.0, 0.0))):
+        with pytest.raises(engine.SimulationError, match="stiffness is nan; expected zero or more|gain holds NaN or infinity"):
+            engine.Simulator(rod(), forces=[make()], **AWAY)
+
+
 def test_a_law_that_is_no_number_or_has_no_slopes_is_named_with_its_place():
     def no_gain(t, q, v):
         return np.nan * (0.1 - q) - 200.0 * v
