@@ -58,6 +58,7 @@ class Unresolved:
     def __init__(self, plant: Any, method: Method, dt: float, compiled: bool) -> None:
         self.plant, self.method, self.dt = plant, method, dt
         self.largest = {name: np.abs(x) for name, x in plant.values.items()}
+        plant.look = plant.look if plant.values else None                      # nothing else will ask it
         warn_of_fast_states(plant, method, dt, compiled)
 
     def warn_of(self, given: Mapping[str, Array]) -> None:
