@@ -62,9 +62,9 @@ SIMULATION = (
     ("checks", "parameters", "forces", "controller", "robot", "doubts",
      "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
-     "totals"),
-    ("stiffness",), ("plant", "events", "controllers", "trajectory"),
-    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts"), ("step", "body_trajectory"),
+     "steep_places", "totals"),
+    ("stiffness",), ("assessment",), ("plant", "events", "controllers", "trajectory"),
+    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "unresolved"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip

@@ -105,6 +105,13 @@ def columns(shapes: Sequence[Shape]) -> list[int]:
     return [n for s in shapes for n in ([math.prod(s[1:])] if is_table(s) else [0] * size(s))]
 
 
+def result(program: Program, k: int) -> Program:
+    """Return the program of the k-th result alone."""
+    begin = sum(map(size, program.shapes_out[:k]))
+    nodes, outputs = live(program.nodes, program.outputs[begin : begin + size(program.shapes_out[k])])
+    return Program(nodes, outputs, program.shapes_in, [program.shapes_out[k]], program.functions, program.name)
+
+
 def truth_values(nodes: Sequence[Node]) -> set[int]:
     """The nodes that are truth values."""
     found: set[int] = set()

@@ -347,9 +347,9 @@ def below_zero(e: Any, joint: Joint) -> Iterator[tuple[Any, str]]:
     """Yield what of a moving joint is below zero and means nothing there: its element, and the value with what follows."""
     if joint.kind == "fixed":
         return
-    for which, x in (("damping", joint.damping), ("friction", joint.friction)):
+    for which, x, then in (("damping", joint.damping, "drives the joint by it"), ("friction", joint.friction, "refuses it")):
         if x < 0:
-            yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator refuses it, or takes joint_dynamics=None)"
+            yield e.find("dynamics"), f"{which} is {x:g}; expected zero or more (a Simulator {then}, or takes joint_dynamics=None)"
     for which in BOUNDS:
         if (x := getattr(joint.limits, which)) < 0:
             yield e.find("limit"), f"the {which} limit is {x:g}; expected a positive number (none is enforced)"

@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine import ops
 from engine.checks import warn
 from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.component import WILD, NotClosed, NotFinite, SimulationWarning
 from engine.simulation.culprit import Watched, weightless
+from engine.simulation.law import Ticking
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
+from engine.simulation.stiffness import forces
 
 Array = np.ndarray
 #: steps that are taken again at once
@@ -37,12 +40,40 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         with np.errstate(all="ignore"), contextlib.suppress(Exception):
             for record in [*stop.data, *found.trail][-TRAIL:]:
                 watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
+    if found and (text := without_slopes(step, found.last, stop)):
+        found = found._replace(text=text)
     under = f" under {plant.found}" if plant.found else ""
     if found and not found.text:
         last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
         light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
         under += f", as {light}" if light else ""
     return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found, under)
+
+
+def without_slopes(step: Step, x: Array, stop: Diverged) -> str:
+    """Return in words whose slopes, which a stiff flight takes, are no numbers at a state x (n) though its forces are; "" if nobody's."""
+    plant, a, stiffness = step.plant, step.layout.split(x), step.plant.stiffness
+    if stiffness is None:
+        return ""
+    moving, given = stiffness.moving, (a["q"], a["v"], a["state"][: plant.flown], a["memory"], stop.p)
+    still, modes = np.zeros(2 * len(moving) + 1), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+
+    def force(name: str, d: Array) -> Array:
+        return forces(plant, [name], moving, np.float64(stop.begin), *given, d, modes)[name][moving]
+
+    def finite(fn: Callable[[Array], Array]) -> bool:
+        with np.errstate(all="ignore"), contextlib.suppress(NotFinite):
+            return bool(np.isfinite(fn(still)).all())
+        return False
+
+    for c in (c for c in plant.components if c.name in stiffness.names):
+        own = functools.partial(force, c.name)
+        if finite(own) and not finite(functools.partial(ops.jacobian, own)):
+            law = c if isinstance(c, Ticking) else plant.controller if c.command is not None else None
+            at = ", ".join(f"{name} = {np.array2string(a[name], precision=6, threshold=20)}" for name in ("q", "v"))
+            return (f"{c.name if law is None else law.called.name} has no slopes at {at}, which a flight that is implicit takes; expected "
+                    "a law that is smooth around there, or Law(…, stiff=False)")  # fmt: skip
+    return ""
 
 
 def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None,

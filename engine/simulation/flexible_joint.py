@@ -31,8 +31,8 @@ class FlexibleJoint(Motor):
     ----------
     joint : its joint, with one coordinate
     rotor : inertia of the rotor about the axis, kg·m²
-    gear : turns of the rotor per turn of the joint, n
     stiffness, damping : k, N·m/rad, and d, N·m·s/rad, at the joint
+    gear : turns of the rotor per turn of the joint, n
     backlash : b, rad: half of the play
     friction : dry friction of the rotor's bearing, N·m at the joint
     effort : as of a Motor
@@ -58,7 +58,7 @@ class FlexibleJoint(Motor):
     81.649658093
     """
 
-    def __init__(self, joint: str, rotor: float, gear: float = 1.0, stiffness: float = 1e4, damping: float = 0.0, backlash: float = 0.0,
+    def __init__(self, joint: str, rotor: float, stiffness: float, gear: float = 1.0, damping: float = 0.0, backlash: float = 0.0,
                  friction: float = 0.0, effort: float | None = None, name: str = "") -> None:  # fmt: skip
         super().__init__(joint, gear, rotor, effort, name=name or f"drive of {joint}")
         self.stiffness, self.damping, self.backlash, self.friction = stiffness, damping, backlash, friction

@@ -39,7 +39,7 @@ class JointFriction(Component):
     def bind(self, model: Model, dt: float) -> None:
         own = {"damping": np.diag(dynamics.damping_matrix(model)), "friction": sum(dry_friction(model).values(), np.zeros(model.nv))}
         given = {"damping": self.damping, "friction": self.friction}
-        checked = {n: checked_vector(model, f"{self.name}: {n}", own[n] if x is None else x) for n, x in given.items()}
+        checked = {n: checked_vector(model, f"{self.name}: {n}", x) if x is not None else own[n] for n, x in given.items()}
         self.losses = {n: checked[n] for n, x in given.items() if x is not None}
         number(f"{self.name}: slow", self.slow, "a number above 0", above=0.0, error=SimulationError)
 

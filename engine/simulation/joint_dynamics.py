@@ -68,11 +68,11 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
 
     Raises
     ------
-    SimulationError : a joint's damping or friction is below zero, or a parameter, and nothing reads it
+    SimulationError : a joint's friction is below zero, or a parameter, and nothing reads it
 
     Warns
     -----
-    SimulationWarning : losses are asked to be explicit for which dt is too long
+    SimulationWarning : losses are asked to be explicit for which dt is too long; a damping is below zero, and drives its joint
     """
     varied = frozenset(name for name in parameters if name.startswith(("damping.", "friction.")))
     own = [c for c in given if isinstance(c, JointFriction)]
@@ -83,8 +83,10 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
     if mode is None:
         return Plan([], None, [], [])
     for j in (b.joint for b in model.bodies):
-        for what, x in (("damping", j.damping), ("friction", j.friction)):
-            number(f"joint '{j.name}': {what}", x, "zero or more, or joint_dynamics=None", least=0.0, error=SimulationError)
+        number(f"joint '{j.name}': friction", j.friction, "zero or more, or joint_dynamics=None", least=0.0, error=SimulationError)
+        if number(f"joint '{j.name}': damping", j.damping, "a finite number", error=SimulationError) < 0.0 and not own:
+            warn(f"joint '{j.name}' has a damping of {j.damping:g}, which drives it, and is integrated as it is; expected zero or more, or "
+                 "joint_dynamics=None", SimulationWarning)  # fmt: skip
     rubs, ends = not own, not any(isinstance(c, JointStops) for c in given)
     varied = varied if rubs else frozenset()
     rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
@@ -105,7 +107,7 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
     if mode == "explicit" and (varied or any(r.damping or r.friction for r in rows)):
         flown.insert(0, JointFriction())
     elif (damps := any(name.startswith("damping.") for name in varied)) or damping.any() or friction.any():
-        flown.insert(0, JointFriction(None if damps else damping, friction))
+        flown.insert(0, JointFriction(None if damps or damping.min() < 0.0 else damping, friction))
     varied = frozenset() if mode == "explicit" else frozenset(name for name in varied if name.startswith("friction."))
     after = [r for r in after if r.acts or f"friction.{r.joint}" in varied]
     laws = JointLaws(after, SLOW, stiffness, DISSIPATION, varied) if after else None

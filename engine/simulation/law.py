@@ -43,8 +43,8 @@ class Law:
         (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
-    stiff : whether a linearly implicit flight takes its derivatives by q, v and t along; None: where steps of dt do not resolve it
-        (:mod:`engine.simulation.stiffness`)
+    stiff : whether a linearly implicit flight takes its derivatives by q, v and t along; None: where steps of dt do not resolve it, in
+        some configurations or where it is steepest (:mod:`engine.simulation.stiffness`)
 
     With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
     ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and

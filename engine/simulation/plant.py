@@ -22,6 +22,7 @@ from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
+from engine.simulation.assessment import Look
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
 from engine.simulation.constraints import Constraints, Gripper
 from engine.simulation.controller import Controller
@@ -66,6 +67,7 @@ class Plant:
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
         self.stiffness: Stiffness | None = None                                # of what is found to be stiff
+        self.look: Look | None = None                                          # at the slopes by which that was found
         uniform = np.asarray(parameters.get("gravity", gravity)).tolist()
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "

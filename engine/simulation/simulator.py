@@ -25,6 +25,7 @@ from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive
 from engine.simulation.assembly import assembled, require_acting, with_rotors
+from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
@@ -46,9 +47,9 @@ from engine.simulation.run import Diverged, Failures, collected, times
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
-from engine.simulation.stiffness import flight
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
+from engine.simulation.unresolved import Unresolved
 
 Array = NDArray[np.float64]
 #: what acts on a robot: a function of what it asks for, or a component
@@ -134,10 +135,10 @@ class Simulator(Fixed):
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
         self.joint_dynamics = joints.words(self.plant.stiffness)
+        self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
         if not issubclass(self.plant.kind, self.method.takes):
-            single = len(model.bodies) == 1 and ("has constraints" if exact else "has further states")
-            many = single or f"moves by {len(model.bodies)} joints"
+            many = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
@@ -152,10 +153,8 @@ class Simulator(Fixed):
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components of machine code read besides their arguments, now."""
-        if not self.compiled:
-            return {}
         functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
-        return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)])
+        return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)]) if self.compiled else {}
 
     @property
     def _given(self) -> list[Component]:
@@ -202,6 +201,7 @@ class Simulator(Fixed):
         """Return values (..., *shape) of some parameters, checked."""
         given = checked_values(self.parameters, parameters)
         require_rigid(self.model, self.conserved, given)
+        self._unresolved.warn_of(given)
         return given
 
     def _start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
@@ -209,9 +209,9 @@ class Simulator(Fixed):
         self._kept.require_unchanged()
         q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
         values = self.parameters | self.values_of(parameters)
-        leading = [q0.shape[:-1], v0.shape[:-1], *[x.shape[: x.ndim - np.ndim(self.parameters[n])] for n, x in values.items()]]
         try:
-            batch = np.broadcast_shapes(*leading)
+            batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1],
+                                        *[x.shape[: x.ndim - np.ndim(self.parameters[n])] for n, x in values.items()])  # fmt: skip
         except ValueError:
             shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None

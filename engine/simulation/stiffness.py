@@ -12,43 +12,23 @@ J_c (k_v − b) = 0. What acts by impulses after the flight meets the same force
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import warn
-from engine.compiler.interp import interpret
 from engine.compiler.jacobians import sparsity
 from engine.compiler.trace import calling, trace
 from engine.constraints import Schur
-from engine.contact import configurations
-from engine.integrate import ROS34PW2, FreeBody, Method, Stiff
-from engine.model import Model
-from engine.simulation.actuators import Drive
-from engine.simulation.component import SimulationWarning
-from engine.simulation.joint_dynamics import listed
-from engine.simulation.law import Ticking
+from engine.integrate import Stiff
+from engine.integrate.rosenbrock import W3
 from engine.simulation.layout import Layout
 
 Array = np.ndarray
-#: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
-RESOLVED = 1.0
-#: of that: components that alone are slower are left to the explicit part; of those that are much faster than that, the order would suffer
-PART = 0.003
-#: of that: joints that are named
-NAMED = 0.1
-#: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
-FOLLOWED, LIGHT = 1.0, 0.2
-#: configurations, within the joints' limits, that are looked at besides the neutral one
-SOME = 4
-#: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
-SYMMETRIC = 1e-9
 NONE = np.zeros(0)
-#: what was found of models
-SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
+#: γ of the method's diagonal
+GAMMA = W3.diagonal
 
 
 class Slopes(NamedTuple):
@@ -70,11 +50,13 @@ class Stiffness:
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
     symmetric : whether K and D are at rest; always : and in motion
+    narrow : whether forces are steep in narrow places, into which a step may lead
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, words: str) -> None:
-        self.plant, self.names, self.moving, self.symmetric, self.always, self.words = plant, names, moving, symmetric, always, words
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, narrow: bool, words: str) -> None:
+        self.plant, self.names, self.moving, self.words = plant, names, moving, words
+        self.symmetric, self.always, self.narrow = symmetric, always, narrow
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
@@ -123,11 +105,19 @@ class Stiffness:
 
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
-        K, D, rate = self.at(t, q, v, z, m, p, modes)
+        (K, D, rate), M = self.at(t, q, v, z, m, p, modes), self.inertia(q, p)
+        if self.narrow:
+            K, D = self.ahead(M, K, D, s, self.at(t, self.plant.model.manifold.plus(q, s / GAMMA * v), v, z, m, p, modes))
         if self.factor is ops.LDL and not self.always:
             K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
-        A = self.inertia(q, p) + s * (D + s * K)
+        A = M + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
+
+    def ahead(self, M: Array, K: Array, D: Array, s: Any, there: Slopes) -> tuple[Array, Array]:
+        """Return K and D, or those where the velocity leads to in a step, whichever are steeper: a wall is met by what it is inside."""
+        here, then = (np.diag(X) @ (1.0 / np.diag(M)) for X in (D + s * K, there.D + s * there.K))
+        steeper = ops.less(here, then)
+        return ops.where(steeper, there.K, K), ops.where(steeper, there.D, D)
 
     def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None,
               pushed: Callable[..., Array] | None) -> Stiff:  # fmt: skip
@@ -195,178 +185,3 @@ def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v:
     whole[...], whole[:, moving] = 0.0, d[:-1].reshape(2, n)
     effects = plant.effects(plant.in_flight(t + d[-1], plant.model.manifold.plus(q, whole[0]), v + whole[1], z, p, modes), m, at)
     return {name: e.force(at) for name, e in effects.items() if name in names}
-
-
-# ---------------------------------------------------------------- whether
-
-
-def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool) -> tuple[Method, Stiffness | None]:
-    """Return the method that a plant is flown by in steps of dt, and what of it is stiff: as given, or ROS34PW2 in place of an explicit one
-    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit"."""
-    explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
-    if not explicit and not method.stiff:
-        return method, None
-    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
-    return (method, None) if stiffness is None else (ROS34PW2, stiffness)
-
-
-def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
-    """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
-    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
-
-    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median. Rates
-    are those at the parameters' nominal values; what is forced counts where parameters that are zero are one, too.
-    """
-    model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
-    names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
-    asked = {c.name for c in laws if c.called.law.stiff}
-    if plant.controller is not None and plant.controller.name in asked:
-        asked |= {c.name for c in plant.components if c.command is not None}
-    bodies = [b for b in model.bodies if not b.mimics and (asked or forced or not b.kind.floats)]
-    moving = np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
-    if not names or not len(moving):
-        return None
-    n, (states, inverses) = len(moving), samples(model)
-    slopes, p, held = slopes_of(plant, names, moving, compiled), plant.parameters.join(plant.values), limits(plant, names, moving)
-    found = slopes(p, states)
-    others = found if p.all() or not forced else slopes(np.where(p == 0.0, 1.0, p), states)
-    there = (found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)
-    K, D, W = -found[..., :n], -found[..., n:-1] + held, [w[np.ix_(moving, moving)] for w in inverses]
-    if not there.any() and not held.any():
-        return None
-
-    def fastest(K: Array, D: Array) -> float:
-        rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
-        return max(rates) if constant(K) and constant(D) else float(np.median(rates))
-
-    all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
-    whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
-    if dt * whole <= RESOLVED and not forced and not asked:
-        return None
-    parts = {name: (K[:, c], D[:, c]) for c, name in enumerate(names)}
-    stiff = frozenset(name for c, (name, (k, d)) in enumerate(parts.items()) if name in asked or dt * fastest(k, d) > PART * RESOLVED
-                      or (forced and there[:, c].any()))  # fmt: skip
-    warn_of_fast(model, dt, moving, W, all_K, all_D)
-    anywhere, v = moved(model, states)
-    at_rest = symmetric(found, n) and symmetric(others, n) and symmetric(slopes(p, anywhere), n)
-    always = at_rest and symmetric(slopes(p, anywhere, v), n)
-    return Stiffness(plant, stiff, moving, at_rest, always, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
-
-
-def symmetric(found: Array, n: int) -> bool:
-    """Return whether the sums of components' slopes (states, components, n, 2 n + 1) are symmetric, but for rounding."""
-    wholes = [found.sum(axis=1)[..., part] for part in (slice(0, n), slice(n, -1))]
-    return all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
-
-
-def constant(x: Array) -> bool:
-    """Return whether slopes (states, n, n) are the same in all states, but for rounding."""
-    return bool(np.abs(x - x[0]).max() <= SYMMETRIC * np.abs(x).max())
-
-
-def rate(W: Array, K: Array, D: Array) -> float:
-    """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s; zero where that grows about as fast: then it is nothing that returns to rest."""
-    part = np.flatnonzero(K.any(axis=0) | K.any(axis=1) | D.any(axis=0) | D.any(axis=1))
-    if not len(part):
-        return 0.0
-    of = np.ix_(part, part)
-    rates = np.linalg.eigvals(first_order(W[of], K[of], D[of]))
-    size = float(np.abs(rates).max())
-    return 0.0 if rates.real.max() > LIGHT * size else size
-
-
-def first_order(W: Array, K: Array, D: Array) -> Array:
-    """Return the matrix A (2 n, 2 n) of ẏ = A y with y = (x, ẋ) and ẍ = −W (K x + D ẋ)."""
-    n = len(W)
-    return np.block([[np.zeros((n, n)), np.eye(n)], [-W @ K, -W @ D]])
-
-
-def samples(model: Model) -> tuple[list[Array], list[Array]]:
-    """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
-    if model in SAMPLES:
-        return SAMPLES[model]
-    neutral = model.neutral()
-    found = [neutral, *configurations(model, SOME)]
-    for b in model.bodies:
-        if b.kind.floats:
-            for q in found:
-                q[b.q] = neutral[b.q]
-    SAMPLES[model] = found, [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
-    return SAMPLES[model]
-
-
-def moved(model: Model, states: list[Array]) -> tuple[list[Array], Array]:
-    """Return configurations (nq) with what floats anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
-    rng = np.random.default_rng(1)
-    return [model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states], rng.standard_normal(model.nv)
-
-
-def slopes_of(plant: Any, names: list[str], moving: Array, compiled: bool) -> Callable[..., Array]:
-    """Return a function of parameters p, some configurations, and v: ∂τ/∂(q, v, t) of some velocities (states, components, n, 2 n + 1);
-    zero where it is no number."""
-    nv, n, free = plant.model.nv, len(moving), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
-
-    def slopes(t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
-        def stacked(d: Array) -> Array:
-            found = forces(plant, names, moving, t, q, v, z, m, p, d, free)
-            return np.concatenate([found[name][moving] for name in names])
-
-        return ops.jacobian(stacked, d).reshape(len(names), n, 2 * n + 1)
-
-    z, m, d = plant.initial_states()[: plant.flown], plant.initial_memories(), np.zeros(2 * n + 1)
-    shapes = [(), (plant.model.nq,), (nv,), z.shape, m.shape, (plant.parameters.n,), d.shape]
-    program = trace(slopes, shapes) if compiled else None
-
-    def at(p: Array, states: list[Array], v: Array | None = None) -> Array:
-        given = np.zeros(nv) if v is None else v, z, m, p, d
-        with np.errstate(all="ignore"):
-            if program is not None:
-                found = interpret(program, 0.0, np.array(states), *given)
-            else:
-                found = np.array([slopes(0.0, q, *given) for q in states])
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
-
-    return at
-
-
-def limits(plant: Any, names: list[str], moving: Array) -> Array:
-    """Return −∂τ/∂v (components, n, n) of some velocities where limits of forces are reached that fall with them, as motors' do."""
-    at, D = {int(j): k for k, j in enumerate(moving)}, np.zeros((len(names), len(moving), len(moving)))
-    for c in plant.components:
-        for j, steepness in c.steepness.items() if c.name in names else ():
-            D[names.index(c.name), at[j], at[j]] = steepness
-    return D
-
-
-def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
-    """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
-    owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
-    return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
-
-
-def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
-    """Return what is stiff, how fast, and where."""
-    w = np.array([np.diag(x) for x in W])
-    damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
-    fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
-    joints = joints_of(model, moving, fastest, NAMED * RESOLVED / dt)
-    return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
-
-
-def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
-    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
-    n = len(moving)
-    for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
-        rates, shapes = np.linalg.eig(first_order(w, k, d))
-        size = np.abs(rates)
-        grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
-        for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
-                                  (swings, "oscillates", "which steps of {dt:g} s damp away")):
-            if which.any():
-                i = int(np.argmax(np.where(which, size, 0.0)))
-                amplitude = np.abs(shapes[:n, i])
-                where = joints_of(model, moving, amplitude, 0.3 * amplitude.max())
-                warn(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then.format(dt=dt)}; expected a dt of "
-                     f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
-                return
-

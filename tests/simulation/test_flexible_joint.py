@@ -95,11 +95,11 @@ def test_what_is_refused():
     for given, said in (({"backlash": -1e-3}, "backlash is -0.001; expected zero or more"), ({"rotor": 0.0}, "rotor is 0.0"),
                         ({"stiffness": np.nan}, "stiffness is nan"), ({"friction": "low"}, "friction is 'low'")):  # fmt: skip
         with pytest.raises(engine.SimulationError, match=said):
-            engine.FlexibleJoint("elbow", **{"rotor": 0.1, **given})
-    drive, model = engine.FlexibleJoint("elbow", rotor=0.1), arm().model()
+            engine.FlexibleJoint("elbow", **{"rotor": 0.1, "stiffness": 1e4, **given})
+    drive, model = engine.FlexibleJoint("elbow", rotor=0.1, stiffness=1e4), arm().model()
     with pytest.raises(engine.SimulationError, match=r"has no rotor at joint 'elbow'; expected FlexibleJoint\(…\).on\(model\)"):
         engine.Simulator(model, actuators=[drive])
     with pytest.raises(engine.SimulationError, match="has joint 'motor of elbow' already"):
         drive.on(drive.on(model))
     with pytest.raises(engine.EngineError, match="'elbo'"):
-        engine.FlexibleJoint("elbo", rotor=0.1).on(model)
+        engine.FlexibleJoint("elbo", rotor=0.1, stiffness=1e4).on(model)

@@ -562,7 +562,7 @@ def test_forces_that_fail_late_are_named_too():
     assert len(caught.value.trajectory) == 2
 
 
-@pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
+@pytest.mark.filterwarnings("ignore:.*(which nothing does|is stiff with parameter):engine.SimulationWarning")
 def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
     """NaN from where it diverged on, in every array; the others are the same bits as without it."""
     simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v, gain: -gain * v, parameters={"gain": 0.0})
@@ -604,7 +604,7 @@ def test_why_one_rollout_failed_is_in_its_trajectory_and_in_its_file(tmp_path, c
     assert loaded.failed and loaded.reason == str(ended.value) and len(loaded) == len(ended.value.trajectory) >= 4
 
 
-@pytest.mark.filterwarnings("ignore:.*which nothing does:engine.SimulationWarning")
+@pytest.mark.filterwarnings("ignore:.*(which nothing does|is stiff with parameter):engine.SimulationWarning")
 def test_where_all_rollouts_fail_the_run_ends_as_it_should():
     simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v, gain: -gain * v, parameters={"gain": 0.0})
     with pytest.warns(engine.SimulationWarning, match="2 of 2 rollouts"):

@@ -287,3 +287,83 @@ def test_a_force_across_the_motion_leaves_nothing_for_impulses_to_meet():
     energy, speeds = 0.5 * I * (run.v**2).sum(axis=1), np.abs(run.v).sum(axis=1)
     assert "wheels" in simulator.plant.stiffness.names and not simulator.plant.stiffness.entries
     np.testing.assert_allclose(energy[0] - energy, 0.02 * cumulative_trapezoid(speeds, run.t, initial=0.0), rtol=0, atol=0.02 * 1e-3)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_a_negative_damping_drives_a_joint_and_is_told():
+    """v = v₀ exp(0.1 t/I), as an equation with −D v has it."""
+    text = ('<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+            'iyz="0"/></inertial></link><joint name="j" type="continuous"><parent link="a"/><child link="b"/><dynamics damping="-0.1"/>'
+            "</joint></robot>")  # fmt: skip
+    with pytest.warns(engine.EngineWarning, match=r"damping is -0\.1; expected zero or more \(a Simulator drives the joint by it"):
+        model = engine.load_urdf(text)
+    for mode in ("auto", "explicit"):
+        with pytest.warns(engine.SimulationWarning, match=r"joint 'j' has a damping of -0\.1, which drives it, and is integrated as it is"):
+            run = engine.Simulator(model, dt=1e-2, joint_dynamics=mode, **AWAY).run([0.0], [1.0], 1.0)
+        np.testing.assert_allclose(run.v[-1], np.exp(0.1), rtol=1e-9)
+
+
+def test_a_spring_without_mass_behind_it_is_refused_by_its_joint():
+    arm = engine.Builder("arm")
+    arm.add_link("base"), arm.add_link("rod", inertia=inertia.sphere(1.0, 0.1)), arm.add_link("tip")
+    arm.add_joint("hinge", "revolute", "base", "rod"), arm.add_joint("wrist", "revolute", "rod", "tip")
+    with pytest.raises(engine.EngineError, match=r"joint 'wrist' moves no mass: .* expected a link with inertia at or after the joint"):
+        engine.Simulator(arm.model(), forces=[JointSpring("wrist", 100.0)], **AWAY)
+    for make in (lambda: JointSpring("hinge", np.nan), lambda: GeneralActuator({"hinge": 1.0}, gain=(np.nan, 0.0, 0.0))):
+        with pytest.raises(engine.SimulationError, match=r"stiffness is nan; expected zero or more|gain holds NaN or infinity"):
+            engine.Simulator(rod(), forces=[make()], **AWAY)
+
+
+def test_a_law_that_is_no_number_or_has_no_slopes_is_named_with_its_place():
+    def no_gain(t, q, v):
+        return np.nan * (0.1 - q) - 200.0 * v
+
+    def no_slope(t, q, v):
+        return np.arccos(q) - 5000.0 * q - 200.0 * v
+
+    for law, said in ((no_gain, r"no_gain returns NaN or infinity at t = 0 s"),
+                      (no_slope, r"no_slope has no slopes at q = \[1\.\], v = \[0\.\], which a flight that is implicit takes; expected")):
+        with pytest.raises(engine.SimulationError, match=said):
+            engine.Simulator(rod(), dt=2e-3, controller=law, **AWAY).run([1.0], [0.0], 0.1)
+
+
+def test_a_stiff_law_in_plain_python_is_told_with_the_dt_it_wants():
+    """−3 v on 0.004 kg·m², held for 2 ms: 1/λ = I/3."""
+    law = engine.Law(lambda t, q, v: -3.0 * v, period=2e-3, python=True)
+    with pytest.warns(engine.SimulationWarning, match=r"it chatters; expected a smaller dt, to about 0\.0013 s,"):
+        engine.Simulator(rod(), dt=2e-3, controller=law, **AWAY).run([0.0], [100.0], 0.03)
+    simulator = engine.Simulator(rod(), dt=2e-3, controller=pd, compiled=False, **AWAY)
+    assert simulator.method.name == "ros34pw2"                                 # every stage, by differences
+
+
+# ---------------------------------------------------------------- what stays explicit
+
+
+def test_parameters_that_make_it_stiff_are_told_once():
+    simulator = engine.Simulator(rod(), dt=2e-3, parameters={"damping.hinge": 1e-3}, **AWAY)
+    gentle, strong = {"damping.hinge": np.array([0.0, 1e-2])}, {"damping.hinge": np.array([1e-3, 3.0])}
+    simulator.run([0.0], [1e-3], 0.01, parameters=gentle)
+    with pytest.warns(engine.SimulationWarning, match=r"stiff with parameter 'damping\.hinge' of up to 3 \(friction, up to \d+/s at"):
+        simulator.run([0.0], [0.0], 0.01, parameters=strong)
+    simulator.run([0.0], [0.0], 0.01, parameters=strong)
+    steered = engine.Simulator(rod(), dt=2e-3, parameters={"kp": 1.0}, controller=lambda t, q, v, kp: -kp * q - 0.1 * v, **AWAY)
+    with pytest.warns(engine.SimulationWarning, match=r"stiff with parameter 'kp' of up to 500000 \(drive, .* a nominal value as large"):
+        steered.values_of({"kp": 5e5})
+    large = engine.Simulator(rod(), dt=2e-3, parameters={"damping.hinge": 3.0}, **AWAY)
+    assert large.method.name == "ros34pw2"
+    large.values_of({"damping.hinge": 30.0})
+
+
+def test_states_that_are_faster_than_steps_are_told():
+    def smoothed(t, q, v, state):
+        return -state, 2000.0 * (q - state)
+
+    lag = GeneralActuator({"hinge": 1.0}, dynamics="filter", time=1e-3, name="lag")
+    for given, said in (({"controller": engine.Law(smoothed, state=[0.0])}, r"the state of smoothed changes at 2e\+03/s"),
+                        ({"actuators": [lag]}, r"the state of 'lag' changes at 1e\+03/s, which explicit steps of 0\.002 s do not follow; "
+                                               r"expected a dt of 0\.001 s or less")):  # fmt: skip
+        with pytest.warns(engine.SimulationWarning, match=said):
+            engine.Simulator(rod(), dt=2e-3, **given, **AWAY)
+        engine.Simulator(rod(), dt=5e-4, **given, **AWAY)

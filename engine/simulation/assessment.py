@@ -1,0 +1,285 @@
+"""Whether what acts is stiff for steps of some length: its slopes in some configurations, and whether steps resolve them."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.checks import warn
+from engine.compiler.interp import interpret
+from engine.compiler.program import Program, result
+from engine.compiler.trace import trace
+from engine.contact import configurations
+from engine.integrate import ROS34PW2, FreeBody, Method
+from engine.model import Model
+from engine.simulation.actuators import Drive
+from engine.simulation.component import Component, SimulationWarning
+from engine.simulation.joint_dynamics import listed
+from engine.simulation.law import Ticking
+from engine.simulation.steep_places import FIRST, LINES, ORDINARY, bent, followed, lines
+from engine.simulation.stiffness import Stiffness, forces
+
+Array = np.ndarray
+#: of h |λ|, with the fastest rate λ of what acts: as much as explicit methods follow well
+RESOLVED = 1.0
+#: of that: components that alone are slower are left to the explicit part; of those that are much faster than that, the order would suffer
+PART = 0.003
+#: of that: joints that are named
+NAMED = 0.1
+#: of h |λ|: oscillations that are faster lose a tenth of their amplitude in a period, and of |λ|: those that are light die out by no more
+FOLLOWED, LIGHT = 1.0, 0.2
+#: configurations, within the joints' limits, that are looked at besides the neutral one
+SOME = 4
+#: times the rate of a law in other places, so that a place of its own counts
+STEEPER = 4.0
+#: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
+SYMMETRIC = 1e-9
+#: what was found of models
+SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
+
+
+def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool) -> tuple[Method, Stiffness | None]:
+    """Return the method that a plant is flown by in steps of dt, and what of it is stiff: as given, or ROS34PW2 in place of an explicit one
+    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit"."""
+    explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
+    if not explicit and not method.stiff:
+        return method, None
+    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
+    return (method, None) if stiffness is None else (ROS34PW2, stiffness)
+
+
+def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
+    """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
+    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
+
+    Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median, and the
+    fastest of those that laws have in narrow places (:mod:`engine.simulation.steep_places`). Rates are those at the parameters' nominal
+    values; what is forced counts where parameters that are zero are one, too.
+    """
+    model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
+    names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
+    asked = {c.name for c in laws if c.called.law.stiff}
+    if plant.controller is not None and plant.controller.name in asked:
+        asked |= {c.name for c in plant.components if c.command is not None}
+    bodies = [b for b in model.bodies if not b.mimics and (asked or forced or not b.kind.floats)]
+    moving = np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
+    if not names or not len(moving):
+        return None
+    n, (states, inverses) = len(moving), samples(model)
+    look, held, W = Look(plant, names, moving, compiled), limits(plant, names, moving), [w[np.ix_(moving, moving)] for w in inverses]
+    plant.look, p, at_rest = look, plant.parameters.join(plant.values), (np.array(states), np.zeros((len(states), model.nv)))
+    found, steep = look.slopes(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
+    others = found if p.all() or not forced else look.slopes(*at_rest, np.where(p == 0.0, 1.0, p))
+    acts = ((found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
+    if not acts.any() and not held.any() and not steep and not asked:
+        return None
+    K, D = -found[..., :n], -found[..., n:-1] + held
+
+    def fastest(K: Array, D: Array) -> float:
+        rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
+        return max(rates) if constant(K) and constant(D) else float(np.median(rates))
+
+    all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
+    narrow = False
+    whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
+    alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
+    for name, x, w in steep:
+        k, d, c = -x[..., :n], -x[..., n:-1], names.index(name)
+        there = rate(w, k[c], d[c])
+        narrow = narrow or there > STEEPER * min(rate(*x) for x in zip(W, K[:, c], D[:, c], strict=False))
+        if there > STEEPER * alone[name]:
+            whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
+            all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
+    if dt * whole <= RESOLVED and not forced and not asked:
+        return None
+    stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
+    warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
+    anywhere, v = moved(model, states)
+    looked = [found, others, *(x[None] for _, x, _ in steep), look.slopes(anywhere, at_rest[1])]
+    even = all(symmetric(x, n) for x in looked)
+    always = even and symmetric(look.slopes(anywhere, np.tile(v, (len(states), 1))), n)
+    return Stiffness(plant, stiff, moving, even, always, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+
+
+def symmetric(found: Array, n: int) -> bool:
+    """Return whether the sums of components' slopes (states, components, n, 2 n + 1) are symmetric, but for rounding."""
+    wholes = [found.sum(axis=1)[..., part] for part in (slice(0, n), slice(n, -1))]
+    return all((np.abs(x - np.swapaxes(x, -1, -2)) <= SYMMETRIC * np.abs(x).max()).all() for x in wholes)
+
+
+def constant(x: Array) -> bool:
+    """Return whether slopes (states, n, n) are the same in all states, but for rounding."""
+    return bool(np.abs(x - x[0]).max() <= SYMMETRIC * np.abs(x).max())
+
+
+def rate(W: Array, K: Array, D: Array) -> float:
+    """Return the largest |λ| of ẍ = −W (K x + D ẋ), 1/s; zero where that grows about as fast: then it is nothing that returns to rest."""
+    part = np.flatnonzero(K.any(axis=0) | K.any(axis=1) | D.any(axis=0) | D.any(axis=1))
+    if not len(part):
+        return 0.0
+    of = np.ix_(part, part)
+    rates = np.linalg.eigvals(first_order(W[of], K[of], D[of]))
+    size = float(np.abs(rates).max())
+    return 0.0 if rates.real.max() > LIGHT * size else size
+
+
+def first_order(W: Array, K: Array, D: Array) -> Array:
+    """Return the matrix A (2 n, 2 n) of ẏ = A y with y = (x, ẋ) and ẍ = −W (K x + D ẋ)."""
+    n = len(W)
+    return np.block([[np.zeros((n, n)), np.eye(n)], [-W @ K, -W @ D]])
+
+
+def samples(model: Model) -> tuple[list[Array], list[Array]]:
+    """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
+    if model in SAMPLES:
+        return SAMPLES[model]
+    neutral = model.neutral()
+    found = [neutral, *configurations(model, SOME)]
+    for b in model.bodies:
+        if b.kind.floats:
+            for q in found:
+                q[b.q] = neutral[b.q]
+    SAMPLES[model] = found, [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
+    return SAMPLES[model]
+
+
+def moved(model: Model, states: list[Array]) -> tuple[Array, Array]:
+    """Return configurations (nq) with what floats anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
+    rng = np.random.default_rng(1)
+    return np.array([model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states]), rng.standard_normal(model.nv)
+
+
+class Look:
+    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are no numbers.
+
+    Parameters
+    ----------
+    names : of the components
+    moving : the velocities (n of nv) by which, and whose forces, are differentiated
+    """
+
+    def __init__(self, plant: Any, names: list[str], moving: Array, compiled: bool) -> None:
+        self.plant, self.names, self.moving, self.compiled = plant, names, moving, compiled
+        self.free = {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+        self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
+        self.still = np.zeros(2 * len(moving) + 1)
+
+    def stacked(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        """Return the forces (components · n) at a state moved by d = (δq, δv, δt), at t = 0."""
+        found = forces(self.plant, self.names, self.moving, 0.0, q, v, z, m, p, d, self.free)
+        return np.concatenate([found[name][self.moving] for name in self.names])
+
+    def both(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> tuple[Array, Array]:
+        """Return the forces, and ∂τ/∂(q, v, t), traced."""
+        tau = self.stacked(q, v, z, m, p, d)
+        return tau, ops.jacobian(lambda _: tau, d)
+
+    def differences(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+        """Return ∂τ/∂(q, v, t) on floats."""
+        return ops.jacobian(lambda d: self.stacked(q, v, z, m, p, d), d)
+
+    @functools.cached_property
+    def programs(self) -> tuple[Program, Program]:
+        """The programs of the forces and of their slopes."""
+        model = self.plant.model
+        program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
+        return result(program, 0), result(program, 1)
+
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv), with parameters as they are or p, traced or on floats."""
+        given = (*self.given[:2], self.given[2] if p is None else p, self.still)
+        with np.errstate(all="ignore"):
+            if self.compiled:
+                found = interpret(self.programs[which], q, v, *given)
+            else:
+                fn = (self.stacked, self.differences)[which]
+                flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
+                found = np.array([fn(*state, *given) for state in zip(*flat, strict=True)])
+        found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def forces(self, q: Array, v: Array) -> Array:
+        """Return the forces (..., components, n) at states (..., nq) and (..., nv)."""
+        return self.asked(0, q, v)
+
+    def slopes(self, q: Array, v: Array, p: Array | None = None) -> Array:
+        """Return ∂τ/∂(q, v, t) (..., components, n, 2 n + 1)."""
+        return self.asked(1, q, v, p)
+
+
+def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
+    """Return, for each force of the user's that bends, its name, ∂τ/∂(q, v, t) (components, n, 2 n + 1) and M⁻¹ (n, n) where it is
+    steepest without asking for more than it ordinarily does, or than makes a velocity of 1 in a step, of what it changes velocities by, w
+    (n)."""
+    model, n, at, found = plant.model, len(w), lines(plant.model), []
+    own = [k for k, name in enumerate(look.names) if any(c.name == name and written(plant, c) for c in plant.components)]
+    bends: Any = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
+    for k in (k for k in own if bends[k]):
+        s, sizes, ordinary = followed(lambda s, k=k: look.forces(*at(s))[..., k, :], w)  # type: ignore[misc]
+        q, v = (x.reshape(3 * LINES, -1) for x in at(s))
+        slopes = look.slopes(q, v)
+        K, D = np.abs(slopes[:, k, :, :n]).max(axis=-1), np.abs(slopes[:, k, :, n:-1]).max(axis=-1)
+        fastest = np.maximum(D * w, np.sqrt(K * w)).max(axis=-1)
+        fastest[sizes.ravel() > max(ORDINARY * ordinary, 1.0 / dt)] = 0.0
+        i = int(fastest.argmax())
+        inverse = np.linalg.pinv(dynamics.crba(model, q[i]), hermitian=True)[np.ix_(look.moving, look.moving)]
+        found.append((look.names[k], slopes[i], inverse))
+    return found
+
+
+def written(plant: Any, c: Component) -> bool:
+    """Return whether the force of a component is of the user's making, and flown."""
+
+    def flown(law: Any) -> bool:
+        return not law.called.ticks and law.called.law.stiff is not False
+
+    steered = c.command is not None and plant.controller is not None and flown(plant.controller)
+    return steered or (flown(c) if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
+
+
+def limits(plant: Any, names: list[str], moving: Array) -> Array:
+    """Return −∂τ/∂v (components, n, n) of some velocities where limits of forces are reached that fall with them, as motors' do."""
+    at, D = {int(j): k for k, j in enumerate(moving)}, np.zeros((len(names), len(moving), len(moving)))
+    for c in plant.components:
+        for j, steepness in c.steepness.items() if c.name in names else ():
+            D[names.index(c.name), at[j], at[j]] = steepness
+    return D
+
+
+def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
+    """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
+    owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
+    return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
+
+
+def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
+    """Return what is stiff, how fast, and where."""
+    w = np.array([np.diag(x) for x in W])
+    damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))
+    fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
+    joints = joints_of(model, moving, fastest, NAMED * RESOLVED / dt)
+    return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
+
+
+def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
+    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
+    n = len(moving)
+    for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
+        rates, shapes = np.linalg.eig(first_order(w, k, d))
+        size = np.abs(rates)
+        grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
+        for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
+                                  (swings, "oscillates", "which steps of {dt:g} s damp away")):
+            if which.any():
+                i = int(np.argmax(np.where(which, size, 0.0)))
+                amplitude = np.abs(shapes[:n, i])
+                where = joints_of(model, moving, amplitude, 0.3 * amplitude.max())
+                warn(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then.format(dt=dt)}; expected a dt of "
+                     f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
+                return
+
