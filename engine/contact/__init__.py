@@ -12,6 +12,6 @@ from engine.contact.pairs import Pair, Placed, number_of_points
 from engine.contact.together import Together
 from engine.contact.touching import Touching
 
-__all__ = ["AT_ONCE", "EVENLY", "ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row",
-           "Together", "Touching", "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum",
-           "momentum_changes", "number_of_points", "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip
+__all__ = ["AT_ONCE", "EVENLY", "ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together",
+           "Touching", "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes",
+           "number_of_points", "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip

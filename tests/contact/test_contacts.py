@@ -323,6 +323,7 @@ def test_a_ball_that_may_pass_through_a_wall_is_noted():
 # ---------------------------------------------------------------- what is held, and what depends on velocities
 
 
+@pytest.mark.filterwarnings("ignore:.* is stiff with parameter 'motor'")
 @pytest.mark.parametrize("integrator", ["cg4", "ralston2"])
 def test_what_is_pressed_on_the_ground_stands_still_however_its_motor_damps(integrator):
     """10 N on 50 g: without the ground the motor would see 0.2 m/s at the end of a step."""

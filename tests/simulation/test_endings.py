@@ -289,6 +289,7 @@ class Grows(engine.simulation.component.Component):
     ({"forces": [Drag(True)]}, r"'drag.heat' is .*: drag returns NaN or infinity as its signal 'heat' at t = 1\.01 s"),
     ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
 ])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:the state of 'grows' changes")
 def test_who_drives_a_motion_apart_is_named(options, said):
     simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), joint_dynamics="explicit", **options)
     with pytest.raises(engine.SimulationError, match=said):
