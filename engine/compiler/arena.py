@@ -287,13 +287,15 @@ class TableWriter(Writer):
         all_n = self.spread(n, width, "i64")
         return f"<{width} x i1> {self.put(f'icmp slt <{width} x i64> <{lanes}>, {all_n}')}"
 
-    def masked(self, at: str, width: int, n: str) -> str:
-        """W numbers of memory, of which n are there; others are zero."""
-        condition = self.below(n, width)
+    def numbers(self, data: str, first: str, last: str, width: int) -> str:
+        """W numbers that stand side by side, from the one numbered ``first`` on; beyond the last it is that again."""
+        at = self.byte(data, self.product(first, 8))
         if width == 1:
             return self.put(f"load double, ptr {at}")
-        D = f"<{width} x double>"
-        return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} zeroinitializer)")
+        n = self.put(f"add i64 {self.put(f'sub i64 {last}, {first}')}, 1")
+        D, end = f"<{width} x double>", self.put(f"load double, ptr {self.byte(data, self.product(last, 8))}")
+        condition, others = self.below(n, width), self.spread(end, width)
+        return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
 
     def row_numbers(self, x: str, rows: str, width: int, arena: str) -> list[str]:
         """W numbers that are to be rows', of so many, as whole ones: of what is none, the first; the arena's state says so."""

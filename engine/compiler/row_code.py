@@ -210,17 +210,18 @@ class Across:
     def pack(self, reads: list[str], through: list[tuple[str, str]], base: str, arena: str) -> None:
         """A group's rows into vectors."""
         w, W = self.w, self.W
-        w.lines += ["  %here = sub i64 %last, %from", "  %ahead = add i64 %here, 1"]
         places = []
         for numbers, rows in through:
-            x = w.masked(w.byte(numbers, w.product("%from", 8)), W, "%ahead")
-            places.append(w.row_numbers(x, rows, W, arena))
+            places.append(w.row_numbers(w.numbers(numbers, "%from", "%last", W), rows, W, arena))
         for s, data in zip(self.loop.sources, reads, strict=True):
             to = w.byte(base, s.place * W * 8)
             if s.how == "numbers":
                 for lane in range(W):
                     r = w.put(f"add i64 %from, {lane}")
                     w.lines.append(f"  store double {w.put(f'sitofp i64 {r} to double')}, ptr {w.byte(to, 8 * lane)}")
+                continue
+            if s.how == "rows" and s.columns == 1:                             # they stand side by side
+                w.lines.append(f"  store {self.D} {w.numbers(data, '%from', '%last', W)}, ptr {to}")
                 continue
             own = self.module.named(self.wide, self.wide.once(f"@rows.pack.{s.columns}", packing(W, s.columns)))
             if s.how == "rows":
@@ -332,11 +333,19 @@ def unpacking(W: int, m: int) -> str:
     """IR of ``unpack(lanes, to)``: m vectors as W rows one after another; what is written beyond a row is overwritten by the next, and
     behind the last there is room."""
     w, D = TableWriter([]), f"<{W} x double>" if W > 1 else "double"
+    if W > 1 and m <= W // 4:
+        v = [w.put(f"load {D}, ptr {w.byte('%lanes', c * W * 8)}") for c in range(m)]
+        for lane in range(W if m > 1 else 0):
+            for c in range(m):
+                x = w.put(f"extractelement {D} {v[c]}, i64 {lane}")
+                w.lines.append(f"  store double {x}, ptr {w.byte('%to', 8 * (lane * m + c))}")
+        if m == 1:
+            w.lines.append(f"  store {D} {v[0]}, ptr %to, align 8")
     blocks = []
-    for c in range(0, m, W):
+    for c in range(0, m if W == 1 or m > W // 4 else 0, W):
         v = [w.put(f"load {D}, ptr {w.byte('%lanes', (c + j) * W * 8)}") if c + j < m else "zeroinitializer" for j in range(W)]
         blocks.append(exchanged(w.put, v) if W > 1 else v)
-    for lane in range(W):
+    for lane in range(W if blocks else 0):
         for b, rows in enumerate(blocks):
             w.lines.append(f"  store {D} {rows[lane]}, ptr {w.byte('%to', 8 * (lane * m + b * W))}, align 8")
     return "\n".join([f"define internal void @rows.unpack.{m}(ptr %lanes, ptr %to) noinline nounwind {{", *w.lines, "  ret void", "}"])

@@ -8,8 +8,29 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.arena import DESCRIPTOR, TableWriter, put_arena
-from engine.compiler.kernels import Call, Kernel, for_one, is_zero, over_groups
+from engine.compiler.kernels import Call, Kernel, for_one, is_zero, over_groups, table
 from engine.compiler.program import COUNTED
+
+Array = np.ndarray
+
+
+class Constants(Kernel):
+    """A table of rows (n, m) that are known: it lies in the machine code's own memory."""
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
+        super().__init__(0, 1, f"constants_{rows.shape[1]}", rows)
+        self.shapes_out = [(COUNTED, rows.shape[1])]
+
+    def run(self, inputs: list[Any]) -> list[Any]:
+        return [self.rows]
+
+    def emit(self, module: Any, name: str) -> None:
+        rows = table(module, self.rows)
+        d = module.once(f"{rows}.rows", f"{rows}.rows = internal constant {{ i64, ptr }} {{ i64 {len(self.rows)}, ptr {rows} }}, align 64")
+        stores = [f"  store ptr {d}, ptr {at}" for at in ("%out.g", *(f"%lane{k}" for k in range(1, module.width)))]
+        lanes = [f"  %lane{k} = getelementptr i64, ptr %out.g, i64 {k}" for k in range(1, module.width)]
+        module.text.append(over_groups(name, [*lanes, *stores, "  br label %done"]))
 
 
 class Stack(Kernel):

@@ -20,7 +20,7 @@ from engine.compiler.program import COUNTED, Shape, size
 from engine.compiler.refusals import users_place
 from engine.compiler.row_ends import Sink, Source
 from engine.compiler.row_loop import RowLoop
-from engine.compiler.stacks import Stack, Unstack
+from engine.compiler.stacks import Constants, Stack, Unstack
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
@@ -117,7 +117,11 @@ def as_table(g: Graph, x: Any) -> Table:
         raise g.refuse("a number for a table", "expected an array (n, …)")
     if x.size == 0:
         raise g.refuse(f"a table of the shape {x.shape}", "expected a row and a column at least")
-    (handle,) = g.call(Stack(len(x), size(x.shape[1:])), list(x.ravel()))
+    flat = list(x.ravel())
+    if any(type(y) is Expr for y in flat):
+        (handle,) = g.call(Stack(len(x), size(x.shape[1:])), flat)
+    else:
+        (handle,) = g.call(Constants(x.astype(float).reshape(len(x), -1)), [])
     return Table(g, handle, x.shape[1:], count=len(x))
 
 
