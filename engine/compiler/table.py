@@ -121,7 +121,7 @@ def as_table(g: Graph, x: Any) -> Table:
     if any(type(y) is Expr for y in flat):
         (handle,) = g.call(Stack(len(x), size(x.shape[1:])), flat)
     else:
-        (handle,) = g.call(Constants(x.astype(float).reshape(len(x), -1)), [])
+        (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), -1)), [])
     return Table(g, handle, x.shape[1:], count=len(x))
 
 

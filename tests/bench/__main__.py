@@ -24,6 +24,7 @@ from tests.bench.learning import learning
 from tests.bench.parameters import parameters
 from tests.bench.pictures import pictures
 from tests.bench.policies import policies
+from tests.bench.rows import rows
 from tests.bench.stiff import stiff
 from tests.bench.web import web
 
@@ -346,7 +347,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, body, contact,
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, rows, body, contact,
                                  campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 

@@ -206,6 +206,8 @@ def test_calls_take_what_other_compiled_functions_take():
     assert f(A.tolist(), 2).tolist() == (2 * A @ A).tolist()
     assert f(np.stack([A, A + 1]), [1.0, 2.0]).tolist() == np.stack([A @ A, 2 * (A + 1) @ (A + 1)]).tolist()
     assert pickle.loads(pickle.dumps(engine.gufunc(heat, SIGNATURES[heat])))(np.ones(3), 2.0)[1] == 2.0
+    h = engine.gufunc(lambda x: ops.gather(x, [2, 0]) * ops.rows(lambda y: 2.0 * y, np.arange(1.0, 3.0)), "(n)->(2)")   # known rows
+    assert h([1.0, 2.0, 3.0]).tolist() == [6.0, 4.0]
     g = engine.gufunc(lambda a: f(a, 3.0) + a, "(n,2,2)->(n,2,2)")             # one within another
     assert g(A).tolist() == (3 * A @ A + A).tolist()
 
