@@ -46,14 +46,13 @@ def given(loop: RowLoop, inputs: list[Any]) -> Given:
     return Given(inputs[:n], inputs[n:first], inputs[first:last], inputs[last:])
 
 
-def each_row(call: Call, m: int, tables: list[Any], make: Any, outside: tuple[Any, ...] = ()) -> Any:
-    """A table of m columns, made of rows of tables of m columns each, and of numbers."""
-    graph, k = Graph(RULES), m * len(tables)
-    x = [graph.input(j) for j in range(k + len(outside))]
-    y = make(*(x[j * m : (j + 1) * m] for j in range(len(tables))), *x[k:])
-    nodes, outputs = live(graph.nodes, [graph.index(v) for v in y])
-    f = Program(nodes, outputs, [()] * len(x), [()] * m, graph.functions, "row")
-    return call(RowLoop(f, [Source("rows", j * m, m) for j in range(len(tables))], len(outside), [Sink("rows", m)]), [*tables, *outside])[0]
+def each_row(call: Call, m: int, tables: list[Any], make: Any, made: int = 0) -> Any:
+    """A table of as many columns, or ``made``, of rows of tables of m columns each."""
+    graph = Graph(RULES)
+    x = [graph.input(j) for j in range(m * len(tables))]
+    nodes, outputs = live(graph.nodes, [graph.index(v) for v in make(*(x[j * m : (j + 1) * m] for j in range(len(tables))))])
+    f = Program(nodes, outputs, [()] * len(x), [()] * (made or m), graph.functions, "row")
+    return call(RowLoop(f, [Source("rows", j * m, m) for j in range(len(tables))], 0, [Sink("rows", made or m)]), tables)[0]
 
 
 def zeros_like(call: Call, m: int, table: Any) -> Any:
@@ -126,138 +125,122 @@ def renumbered(graph: Graph, y: list[Any], of: list[int]) -> tuple[list[Any], li
 # ------------------------------------------------------------ backward
 
 
+class Backward:
+    """The loop that makes the adjoints of what another is given, as it grows: its function is that one's, with further rows and numbers."""
+
+    def __init__(self, loop: RowLoop, call: Call, inputs: list[Any]) -> None:
+        self.loop, self.call, self.inputs, self.now, self.graph = loop, call, inputs, given(loop, inputs), Graph(RULES)
+        self.x = given_inputs(self.graph, loop.f)
+        self.y = [self.graph.index(v) for v in inlined(loop.f, self.graph, self.x)]
+        self.sources, self.tables, self.index = list(loop.sources), list(self.now.tables), list(self.now.numbers)
+        self.columns, self.numbers = list(range(loop.place)), list(range(loop.place, loop.f.n_in))      # of its inputs
+        self.outside, self.adjoint = list(self.now.outside), dict[int, Sparse]()
+
+    def input(self, m: int = 0) -> Expr:
+        """A further input: a number, or a table of m columns."""
+        w = self.graph.input(len(self.columns) + len(self.numbers))
+        if m:
+            self.graph.tables[w.i] = m
+        return w
+
+    def rows(self, table: Any, m: int, index: int = -1) -> list[Expr]:
+        """The m columns of a further table, or of its rows through numbers."""
+        self.sources.append(Source("rows" if index < 0 else "through", len(self.columns), m, index))
+        self.tables.append(table)
+        own = []
+        for _ in range(m):
+            own.append(self.input())
+            self.columns.append(len(self.columns) + len(self.numbers))
+        return own
+
+    def number(self, x: Any, m: int = 0) -> Expr:
+        """A further number from outside, or a table of m columns."""
+        w = self.input(m)
+        self.numbers.append(len(self.columns) + len(self.numbers))
+        self.outside.append(x)
+        return w
+
+    def part(self, result: int) -> Any:
+        """One of the function's results of each row, as a table."""
+        loop = self.loop
+        f = Program(*live(loop.f.nodes, [loop.f.outputs[result]]), loop.f.shapes_in, [()], loop.f.functions, loop.f.name)
+        return self.call(RowLoop(f, loop.sources, loop.outside, [Sink("rows", 1)]), self.inputs[: loop.first + loop.outside])[0]
+
+    def weigh(self, s: Sink, taken: range, own: list[Any]) -> None:
+        """Give the function's results that a sink takes the weights of what it makes."""
+        first = taken[0]
+        if s.how == "rows":
+            weights = self.rows(own[0], s.columns)
+        elif s.how == "sum":
+            weights = [self.number(w) for w in own]
+        elif s.how == "chosen":
+            first, weights = first + 1, self.rows(spread_out(self.call, self.part(first), s.columns, own[0]), s.columns)
+        elif s.how == "tables":
+            weights = [self.number(own[0], s.columns)]
+        else:                                                                  # what was added is read where it was added
+            for k in range(first, taken[-1] + 1, s.columns + 1):
+                self.index.append(self.part(k))
+                self.add(k + 1, self.rows(own[0], s.columns, len(self.index) - 1))
+            return
+        self.add(first, weights)
+
+    def add(self, first: int, weights: list[Expr]) -> None:
+        """Add weights to the adjoints of results, from the first on."""
+        for k, w in enumerate(weights, first):
+            self.adjoint[self.y[k]] = combined([(1.0, self.adjoint.get(self.y[k], {})), (1.0, {0: w})])
+
+    def made(self, wanted: set[int]) -> dict[int, Any]:
+        """The adjoints of the tables and numbers that are wanted."""
+        loop, arguments = self.loop, [v.i for v in self.x]
+        pull(self.graph, active(self.graph, sorted({*self.y}), arguments), arguments, self.adjoint)
+        found = [self.adjoint.get(i, {}).get(0, 0.0) for i in arguments]
+        sinks, outputs, targets, into = list[Sink](), list[Any](), list[Any](), list[int]()
+        numbers: dict[int, Expr] = {}                                          # of rows, as rows of a table of their own
+        for t, s in enumerate(loop.sources):
+            own = found[s.place : s.place + s.columns]
+            if t not in wanted or s.how == "numbers" or all(map(zero, own)):
+                continue
+            if s.how == "through":
+                if s.index not in numbers:
+                    numbers[s.index] = self.rows(self.now.numbers[s.index], 1)[0]
+                outputs.append(numbers[s.index])
+                targets.append(zeros_like(self.call, s.columns, self.now.tables[t]))
+            sinks.append(Sink("added" if s.how == "through" else "rows", s.columns))
+            outputs += own
+            into.append(t)
+        for j, w in enumerate(found[loop.place :]):
+            if loop.first + j in wanted and not zero(w):
+                m = loop.f.given[loop.place + j]
+                targets += [zeros_like(self.call, m, self.now.outside[j])] if m else []
+                sinks.append(Sink("tables", m) if m else Sink("sum", 1))
+                outputs.append(w)
+                into.append(loop.first + j)
+        if not sinks:
+            return {}
+        of = [*self.columns, *self.numbers]
+        shapes: list[Shape] = [table_shape(self.graph.tables.get(self.graph.node(("input", i)), 0)) for i in of]
+        shapes_out = [table_shape(columns_of(self.graph, self.graph.index(v))) for v in outputs]
+        f = Program(*renumbered(self.graph, outputs, of), shapes, shapes_out, self.graph.functions, f"back_{loop.f.name}")
+        back = RowLoop(f, self.sources, len(self.outside), sinks)
+        return dict(zip(into, self.call(back, [*self.tables, *self.index, *self.outside, *targets]), strict=True))
+
+
 def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
     """The adjoints of what a loop is given, for weights of what it makes."""
-    now, graph = given(loop, inputs), Graph(RULES)
-    x = given_inputs(graph, loop.f)
-    y = [graph.index(v) for v in inlined(loop.f, graph, x)]
-    # the weights of the function's results are further inputs: of tables, or the same for all rows
-    tables, index, numbers, found = list[tuple[str, int, Any, int]](), list(now.numbers), list[Any](), dict[int, Any]()
-    adjoint: dict[int, Sparse] = {}
-    fresh: list[tuple[Expr, int, int]] = []                                    # input, which table or number it is of, and its column
-
-    def weighted(results: range, columns: int, kind: int, which: int) -> None:
-        for c, k in enumerate(results):
-            w = graph.input(loop.f.n_in + len(fresh))
-            fresh.append((w, which if kind == TABLE else -1 - which, c))
-            adjoint[y[k]] = combined([(1.0, adjoint.get(y[k], {})), (1.0, {0: w})])
-
-    TABLE, NUMBER = 0, 1
-    targets = iter(range(loop.first + loop.outside, loop.n_in))
+    back, targets, found = Backward(loop, call, inputs), iter(range(loop.first + loop.outside, loop.n_in)), dict[int, Any]()
     for s, taken, made in results_of(loop):
-        own = [weights[k] for k in made]
-        if s.how in ("added", "tables"):
-            target = next(targets)
-            if not zero(own[0]):
-                found[target] = own[0]
-        if all(map(zero, own)):
-            continue
-        if s.how == "rows":
-            tables.append(("rows", s.columns, own[0], -1))
-            weighted(taken, s.columns, TABLE, len(tables) - 1)
-        elif s.how == "sum":
-            for c, w in enumerate(own):
-                numbers.append(w)
-                weighted(range(taken[c], taken[c] + 1), 1, NUMBER, len(numbers) - 1)
-        elif s.how == "added":
-            for j in range(s.several):
-                first = taken[j * (s.columns + 1)]
-                index.append(call(part_of(loop, [first]), part_inputs(loop, inputs))[0])
-                tables.append(("through", s.columns, own[0], len(index) - 1))
-                weighted(range(first + 1, first + 1 + s.columns), s.columns, TABLE, len(tables) - 1)
-        elif s.how == "chosen":
-            tables.append(("rows", s.columns, spread_out(loop, call, inputs, taken, s.columns, own[0]), -1))
-            weighted(taken[1:], s.columns, TABLE, len(tables) - 1)
-        else:
-            numbers.append(own[0])
-            w = graph.input(loop.f.n_in + len(fresh))
-            graph.tables[w.i] = s.columns
-            fresh.append((w, -len(numbers), 0))
-            adjoint[y[taken[0]]] = {0: w}
-    arguments = [v.i for v in x]
-    pull(graph, active(graph, sorted({*y}), arguments), arguments, adjoint)
-    return found | backward(loop, call, now, wanted, graph, arguments, adjoint, fresh, tables, index, numbers)
+        own, target = [weights[k] for k in made], next(targets) if s.adds else -1
+        if not all(map(zero, own)):
+            back.weigh(s, taken, own)
+            found |= {target: own[0]} if s.adds else {}
+    return found | back.made(wanted)
 
 
-def backward(loop: RowLoop, call: Call, now: Given, wanted: set[int], graph: Graph, arguments: list[int], adjoint: dict[int, Sparse],
-             fresh: list[tuple[Expr, int, int]], tables: list[tuple[str, int, Any, int]], index: list[Any],
-             numbers: list[Any]) -> dict[int, Any]:  # fmt: skip
-    """The loop that makes the adjoints, and what comes of it."""
-    sinks, outputs, targets, into = list[Sink](), list[Any](), list[Any](), list[int]()
-
-    def result(k: int) -> Any:
-        return adjoint.get(arguments[k], {}).get(0, 0.0)
-
-    for t, s in enumerate(loop.sources):
-        own = [result(s.place + c) for c in range(s.columns)]
-        if t not in wanted or s.how == "numbers" or all(map(zero, own)):
-            continue
-        if s.how == "rows":
-            sinks.append(Sink("rows", s.columns))
-            outputs += own
-        else:
-            sinks.append(Sink("added", s.columns))
-            outputs += [None, *own]                                            # the number, which is read too
-            targets.append(zeros_like(call, s.columns, now.tables[t]))
-        into.append(t)
-    for j in range(loop.outside):
-        own = result(loop.place + j)
-        if loop.first + j not in wanted or zero(own):
-            continue
-        m = loop.f.given[loop.place + j]
-        sinks.append(Sink("tables", m) if m else Sink("sum", 1))
-        outputs.append(own)
-        if m:
-            targets.append(zeros_like(call, m, now.outside[j]))
-        into.append(loop.first + j)
-    if not sinks:
-        return {}
-    sources, of, k = list(loop.sources), list(range(loop.place)), loop.place
-    for t, (how, m, _, i) in enumerate(tables):
-        sources.append(Source(how, k, m, i))
-        of += [w.g.nodes[w.i][1] for w, which, _ in fresh if which == t]
-        k += m
-    through = iter(s for s in loop.sources if s.how == "through" and loop.sources.index(s) in into)
-    places: dict[int, int] = {}
-    for position, y in enumerate(outputs):
-        if y is None:                                                          # numbers of rows as rows of a table of their own
-            i = next(through).index
-            if i not in places:
-                w = graph.input(10**9 + i)
-                sources.append(Source("rows", k, 1))
-                of.append(10**9 + i)
-                places[i] = w.i
-                k += 1
-            outputs[position] = Expr(graph, places[i])
-    of += [*range(loop.place, loop.f.n_in), *(w.g.nodes[w.i][1] for w, which, _ in fresh if which < 0)]
-    shapes: list[Shape] = [table_shape(graph.tables.get(graph.node(("input", i)), 0)) for i in of]
-    made_shapes = [table_shape(columns_of(graph, graph.index(y))) for y in outputs]
-    f = Program(*renumbered(graph, outputs, of), shapes, made_shapes, graph.functions, f"back_{loop.f.name}")
-    back = RowLoop(f, sources, loop.outside + len(numbers), sinks)
-    given_tables = [*now.tables, *(t for _, _, t, _ in tables), *(index[i] for i in places)]
-    made = iter(call(back, [*given_tables, *index, *now.outside, *numbers, *targets]))
-    return {i: next(made) for i in into}
-
-
-def part_of(loop: RowLoop, results: list[int]) -> RowLoop:
-    """The loop that makes a table of some of the function's results."""
-    nodes, outputs = live(loop.f.nodes, [loop.f.outputs[k] for k in results])
-    f = Program(nodes, outputs, loop.f.shapes_in, [()] * len(results), loop.f.functions, loop.f.name)
-    return RowLoop(f, loop.sources, loop.outside, [Sink("rows", len(results))])
-
-
-def part_inputs(loop: RowLoop, inputs: list[Any]) -> list[Any]:
-    """What that is given."""
-    return inputs[: loop.first + loop.outside]
-
-
-def spread_out(loop: RowLoop, call: Call, inputs: list[Any], taken: range, m: int, weight: Any) -> Any:
-    """Rows that were chosen, each where it was before; zero elsewhere."""
-    truth = call(part_of(loop, [taken[0]]), part_inputs(loop, inputs))[0]
-    copy = Program([("input", 0), ("input", 1)], [0, 1], [()] * 2, [()] * 2, (), "row")
-    where = call(RowLoop(copy, [Source("rows", 0, 1), Source("numbers", 1, 1)], 0, [Sink("chosen", 1)]), [truth, truth])[0]
-    none = call(RowLoop(Program([("const", 0.0, "0.0")], [0] * m, [()], [()] * m, (), "row"), [Source("rows", 0, 1)], 0,
-                        [Sink("rows", m)]), [truth])[0]  # fmt: skip
+def spread_out(call: Call, truth: Any, m: int, weight: Any) -> Any:
+    """Rows that were chosen by a truth, each where it was before; zero elsewhere."""
+    none = each_row(call, 1, [truth], lambda x: [0.0] * m, made=m)
+    both = Program([("input", 0), ("input", 1)], [0, 1], [()] * 2, [()] * 2, (), "row")
+    where = call(RowLoop(both, [Source("rows", 0, 1), Source("numbers", 1, 1)], 0, [Sink("chosen", 1)]), [truth, truth])[0]
     same = Program([("input", k) for k in range(m + 1)], [*range(m + 1)], [()] * (m + 1), [()] * (m + 1), (), "row")
     return call(RowLoop(same, [Source("rows", 0, 1), Source("rows", 1, m)], 0, [Sink("added", m)]), [where, weight, none])[0]
 
