@@ -145,7 +145,7 @@ class Gufunc:
     # ------------------------------------------------------------ single calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if any(np.ndim(x) > len(s) for x, s in zip(args, self.program.shapes_in, strict=False)):
+        if any(isinstance(x, Table) or np.ndim(x) > len(s) for x, s in zip(args, self.program.shapes_in, strict=False)):
             return self._general(*args, **kwargs)
         call = self._single if DIRECT else self._general
         type(self).__call__ = call  # type: ignore[method-assign]
@@ -215,6 +215,8 @@ class Gufunc:
     def _each(self, arrays: list[np.ndarray], batch: Shape) -> Any:
         """A call with tables: one sample after another."""
         shapes = self.program.shapes_in
+        if not math.prod(batch):
+            raise ArgumentError(f"{self.name} got an empty batch {batch}; expected a row at least, as it works with tables")
         whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, shapes, strict=True)]
         found = [self._single(*[np.array(a[k], dtype=np.float64, order="C") for a in whole]) for k in np.ndindex(batch)]
         if not batch:

@@ -27,6 +27,14 @@ Array = np.ndarray
 FEW = 4
 
 
+#: what to write in place of what tables do not have
+INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
+#: attributes of arrays that tables do not have
+ATTRIBUTES = {"T", "all", "any", "argmax", "argmin", "argsort", "astype", "copy", "cumsum", "dot", "dtype", "flatten", "max", "mean", "min",
+              "ndim", "prod", "ravel", "repeat", "reshape", "size", "sort", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose",
+              "var"}  # fmt: skip
+
+
 class Table(NDArrayOperatorsMixin):
     """A traced table, (n, *shape), or rows of one by their numbers, or the numbers of its rows.
 
@@ -43,6 +51,7 @@ class Table(NDArrayOperatorsMixin):
     def __init__(self, g: Graph, handle: Expr, shape: Sequence[int], through: Expr | None = None, counting: bool = False,
                  count: int | None = None) -> None:  # fmt: skip
         self.g, self.handle, self.shape, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
+        self.where = ""  # of rows by their numbers, the user's line
 
     @property
     def how(self) -> str:
@@ -51,13 +60,30 @@ class Table(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of every number by itself: of each row."""
-        if method != "__call__" or options:
-            raise self.g.refuse(f"np.{ufunc.__name__}.{method} of a table", "use engine.ops.rows, total and friends")
+        if method != "__call__" or options or ufunc.signature is not None:
+            raise self.g.refuse(f"np.{ufunc.__name__}{'' if method == '__call__' else f'.{method}'} of a table", INSTEAD)
         return self.by_rows(ufunc, inputs)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+        """NumPy's functions of whole arrays: of tables whose rows are known to be so many alone."""
+        if any(t.count is None for t in tables_in((args, options))):
+            raise self.g.refuse(f"np.{function.__name__} of a table", INSTEAD)
+        return function(*untabled(args), **untabled(options))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ATTRIBUTES:
+            if self.count is not None:
+                return getattr(as_array(self, self.count), name)
+            raise self.g.refuse(f".{name} of a table", INSTEAD)
+        raise AttributeError(f"a traced table has no '{name}'")
 
     def by_rows(self, f: Callable[..., Any], inputs: Sequence[Any]) -> Any:
         """``f`` of each row of the tables among its inputs; arrays with as many rows count as tables."""
-        wide = max(len(x.shape) for x in inputs if isinstance(x, Table)) + 1
+        shapes = [x.shape for x in inputs if isinstance(x, Table)]
+        if len({len(s) for s in shapes}) > 1:
+            raise self.g.refuse(f"tables of rows of the shapes {', '.join(map(str, shapes))} in one expression", "expected as many axes in "
+                                "each: write table[:, None], or engine.ops.rows(lambda a, b: …, one, other)")  # fmt: skip
+        wide = len(shapes[0]) + 1
         in_rows = [isinstance(x, Table) or np.ndim(x) >= wide for x in inputs]
 
         def one(*own: Any) -> Any:
@@ -73,7 +99,7 @@ class Table(NDArrayOperatorsMixin):
         if not (isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)):
             raise self.g.refuse("rows of a table by their numbers", "use engine.ops.gather(table, numbers), and table[:, …] for columns, "
                                 "or give the size a number")  # fmt: skip
-        return row_loop(self.g, lambda x: x[key[1:]], [self])
+        return row_loop(self.g, lambda x: np.asarray(x, dtype=object)[key[1:]], [self])
 
     def __len__(self) -> int:
         if self.count is None:
@@ -96,6 +122,20 @@ class Table(NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         raise self.g.refuse("a decision on a table", "use engine.ops.where in a function of its rows")
+
+
+def tables_in(x: Any) -> list[Table]:
+    """The tables among arguments."""
+    if isinstance(x, Table):
+        return [x]
+    return [t for y in (x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()) for t in tables_in(y)]
+
+
+def untabled(x: Any) -> Any:
+    """Arguments with arrays in place of tables."""
+    if isinstance(x, dict):
+        return {name: untabled(y) for name, y in x.items()}
+    return type(x)(map(untabled, x)) if isinstance(x, (tuple, list)) else np.asarray(x) if isinstance(x, Table) else x
 
 
 # ------------------------------------------------------------ tables and arrays
@@ -194,7 +234,7 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
     body.name = "row"
     shapes = [a.shape for a in arrays]
     loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
-    loop.where = users_place()
+    loop.where = next((t.where for t in tables if t.through is not None), None) or users_place()
     return several, shapes, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
 
 
@@ -211,7 +251,9 @@ def gathered(g: Graph, table: Any, index: Any) -> Table:
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
     if i.shape:
         raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.shape))})", "expected (n)")
-    return Table(g, t.handle, t.shape, through=i.handle, count=i.count)
+    found = Table(g, t.handle, t.shape, through=i.handle, count=i.count)
+    found.where = users_place()
+    return found
 
 
 def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) -> Table:
@@ -236,6 +278,8 @@ def total(g: Graph, table: Any) -> Any:
 def chosen(g: Graph, table: Any, truth: Any) -> Table:
     """:func:`engine.ops.chosen`."""
     t, c = as_table(g, table), as_table(g, truth)
+    if c.shape:
+        raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.shape))})", "expected (n): a truth a row")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
     return Table(g, made[0], t.shape)
 

@@ -201,7 +201,7 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
         if graph is not None and graph.chains:
             raise TraceError(f"{place_of(fn)}a chain of comparisons in {name_of(fn)}, of which the last is not of traced numbers, cannot "
                              "be compiled: write (a < x) & (x < b)")  # fmt: skip
-        shapes = *map(np.shape, args), *((name, np.shape(x)) for name, x in named.items())
+        shapes = *map(table.shape_of, args), *((name, table.shape_of(x)) for name, x in named.items())
         if shapes in passed:
             return first
         try:

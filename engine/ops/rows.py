@@ -88,10 +88,13 @@ def gather(table: Any, index: Any) -> Any:
 def whole(index: Any, n: int) -> Array:
     """Return numbers of rows, of which there are n, as integers."""
     k = asarray(index)
+    if k.dtype == bool:
+        raise IndexError("row numbers are truths; expected whole numbers, or engine.ops.chosen(table, truths)")
     if k.dtype.kind == "f" and not (k == np.floor(k)).all():
         raise IndexError(f"row {k[k != np.floor(k)].flat[0]:g} of a table; expected whole numbers")
     if k.size and not ((k >= 0) & (k < n)).all():
-        raise IndexError(f"row {k[(k < 0) | (k >= n)].flat[0]:g} of a table of {n} rows; expected 0 … {n - 1}")
+        there = f"0 … {n - 1}" if n else "none"
+        raise IndexError(f"row {k[(k < 0) | (k >= n)].flat[0]:g} of a table of {n} rows; expected {there}")
     return k.astype(np.int64)
 
 
@@ -145,8 +148,12 @@ def chosen(table: Any, truth: Any) -> Any:
     >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
     array([1., 3.])
     """
-    graph = graph_of(table, truth)
-    return asarray(table)[asarray(truth, dtype=bool)] if graph is None else graph.chosen(table, truth)
+    if (graph := graph_of(table, truth)) is not None:
+        return graph.chosen(table, truth)
+    c = asarray(truth, dtype=bool)
+    if c.ndim != 1:
+        raise EngineError(f"chosen got truths of the shape {c.shape}; expected (n): a truth a row")
+    return asarray(table)[c]
 
 
 __all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "total"]

@@ -26,7 +26,8 @@ class AfterFlight:
     """
 
     def __init__(self, plant: Plant) -> None:
-        self.plant, self.way = plant, EVENLY if plant.stiffness is None else AT_ONCE
+        # where efforts are limited, what resists may give way: at once is for what does not
+        self.plant, self.way = plant, AT_ONCE if plant.stiffness is not None and not plant.bounds.n else EVENLY
 
     def impulses(self, model: Model, values: Mapping[str, Any]) -> Impulses:
         """Return the plant's impulses, with parameters in place of their numbers."""
@@ -40,7 +41,7 @@ class AfterFlight:
     def meeting(self, q0: Array, q: Array) -> Array:
         """Return where the inertia that impulses meet is looked at, and what constraints hold, in a step from q0 whose flight ends at q:
         beside what is stiff where the flight has its own, so that what lasts is taken off and found anew as one."""
-        return q if self.plant.stiffness is None else q0
+        return q0 if self.way == AT_ONCE else q
 
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array,
               *resistance: Array) -> Array:  # fmt: skip

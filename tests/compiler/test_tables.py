@@ -192,6 +192,29 @@ def test_derivatives(f, argument):
     np.testing.assert_allclose(forward(*x)[0], expected, rtol=0, atol=bound)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: ops.total(ops.when(ops.total(x) > 0.0, lambda: x * x, x)),
+    lambda x: ops.total(ops.while_loop(lambda y: (y * y, True), x, 3)[0]),
+    engine.gufunc(lambda x: ops.total(x * x), "(n)->()"),
+    lambda x: engine.gufunc(lambda x: ops.total(x * x), "(n)->()")(x),
+    lambda x: ops.total(engine.gradient(lambda y: ops.total(y * y * y), "(n)->()")(x)),
+])  # fmt: skip
+def test_derivatives_that_are_not_known_are_refused(f):
+    """Through branches, loops and calls with tables: nothing is taken for constant, or for itself."""
+    with pytest.raises(TraceError, match=r"a derivative through a .* with tables"):
+        engine.gradient(f, "(n)->()") if not isinstance(f, Gufunc) else engine.gradient(lambda x: f(x), "(n)->()")
+
+
+def test_numpy_functions_take_tables_of_known_sizes():
+    f = engine.gufunc(lambda x: np.sum(ops.rows(lambda y: y * y, x)) + np.mean(ops.rows(lambda y: y, x)) + x.sum(), "(n)->()", n=9)
+    assert f(np.arange(9.0)) == 204.0 + 4.0 + 36.0
+
+
+def test_columns_go_beside_rows():
+    f = engine.gufunc(lambda x, m: x * m[:, None], "(n,3),(n)->(n,3)")
+    assert f(np.ones((2, 3)), [1.0, 2.0]).tolist() == [[1.0] * 3, [2.0] * 3]
+
+
 def test_a_gradient_of_what_does_not_depend_on_a_table_is_zero():
     assert engine.gradient(lambda x, s: s * s, "(n,2),()->()", 0)(np.ones((3, 2)), 2.0).tolist() == [[0.0, 0.0]] * 3
 
@@ -245,6 +268,13 @@ def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
     (lambda x: sum(x), "a table's rows one by one"),
     (lambda x: 1.0 if x else 0.0, "a decision on a table"),
     (lambda x: np.add.reduce(x), "np.add.reduce of a table"),
+    (lambda x: x - np.mean(x), "np.mean of a table"),
+    (lambda x: x * np.dot(x, x), "np.dot of a table"),
+    (lambda x: x / np.size(x), "np.size of a table"),
+    (lambda x: np.argsort(x), "np.argsort of a table"),
+    (lambda x: x.sum(), ".sum of a table"),
+    (lambda x: x * ops.rows(lambda y: ops.array([y, y]), x), "expected as many axes in each: write table[:, None]"),
+    (lambda x: ops.chosen(x, ops.rows(lambda y: ops.array([y, y]), x)), "expected (n): a truth a row"),
     (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "expected a table of rows ()"),
     (lambda x: ops.rows(lambda y: y, x, 1.0), "a number for a table"),
     (lambda x: ops.add_at(x, x, ops.rows(lambda y: ops.array([y, y]), x)), "expected rows as its own"),
@@ -266,6 +296,8 @@ def test_tables_of_other_sizes_are_refused():
     with pytest.raises(ArgumentError, match=r"the size 'n' of .* is not given"):
         engine.jacobian(gravity, SIGNATURES[gravity])
     kept = engine.gufunc(lambda x: ops.chosen(x, x > 0.0), "(n)->(k)")
+    with pytest.raises(ArgumentError, match="got an empty batch"):
+        kept(np.zeros((0, 3)))
     with pytest.raises(ArgumentError, match="different numbers of rows; expected as many in each row of a batch"):
         kept([[1.0, -1.0], [1.0, 1.0]])
 

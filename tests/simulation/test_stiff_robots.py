@@ -120,6 +120,19 @@ def test_an_arm_at_its_stops_rests():
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond its limits")
+@pytest.mark.parametrize("dt", [4e-3, 1e-2])
+def test_a_servo_with_a_limit_that_strikes_a_stop_makes_no_energy(dt):
+    """10 N·m over half a radian are 5 J, all that there is to lose at the stop, beyond which 10 N·m go on."""
+    b = engine.Builder("rod")
+    b.add_link("stand"), b.add_link("rod", inertia=inertia.from_mass(0.3, [0, 0, 0.1], 1e-3 * np.eye(3)))
+    b.add_joint("hinge", "revolute", "stand", "rod", axis=(0, 1, 0), limits=engine.Limits(-1.0, 0.5, effort=10.0))
+    simulator = engine.Simulator(b.model(), dt=dt, controller=lambda t, q, v: 5000.0 * (1.0 - q) - 50.0 * v, **AWAY)
+    run = simulator.run([0.0], [0.0], 0.5)
+    assert simulator.method.name == "ros34pw2"
+    assert (0.5 * 4e-3 * run.v[:, 0] ** 2).max() < 5.0 * 1.05 and run.q.max() < 0.75 and abs(run.v[-1, 0]) < 1e-6
+
+
 def test_what_lasts_is_found_where_the_step_ends():
     """At rest v⁺ = v₀ = 0 after a flight to ũ = −h f/A, x̃ = x + c h ũ: the force is that of the depth x, between middle and end alike."""
     h, k, x = 1e-3, 1e4, -2e-4
