@@ -90,7 +90,8 @@ class Across:
         self.loop, self.module, self.name, self.wide = loop, module, name, (wide := module.rows(loop.f))
         f, work = wide.function(loop.f)
         self.f = module.named(wide, f)
-        self.W, self.D, self.groups = wide.width, wide.D, 1 if loop.f.tabled else GROUPS
+        self.W, self.D = wide.width, wide.D
+        self.groups = 1 if wide is module else GROUPS                          # loops of one sample are for one group each
         self.s_in, self.s_out, self.s_work = (wide.bytes(k) for k in (loop.f.n_in, len(loop.f.outputs), work))
         self.w = TableWriter([])
         self.size = self.groups * (self.s_in + self.s_out + self.s_work)
