@@ -81,7 +81,7 @@ def given(f, n):
 
 SIGNATURES = {gravity: "(n,3),(n)->(n,3)", springs: "(n,3),(n),(k),(k)->(n,3)", some: "(n,3),(n)->(k,3),(3),(),(n)",
               heat: "(n),()->(n),()", halves: "(n)->(k),()"}  # fmt: skip
-COUNTS = (0, 1, 2, 3, 7, 8, 9, 33)
+COUNTS = (0, 1, 3, 8, 33)
 
 
 def at_width(f, width, monkeypatch):
@@ -153,11 +153,11 @@ def mixed(x, i, j, k):
     return ops.total(a * a) @ np.ones(3) + ops.total(c * c) @ np.array([1.0, 2.0, 3.0])
 
 
-POINTS = whole_numbers(np.random.default_rng(5), 9, 3)
+POINTS = whole_numbers(np.random.default_rng(5), 5, 3)
 DERIVED = {
-    energy: ("(n,3),(n),()->()", (POINTS, np.arange(1.0, 10.0), 2.0), {"n": 9}),
-    strain: ("(n,3),(k),(k),()->()", (POINTS, np.arange(8.0), np.arange(1.0, 9.0), 2.0), {"n": 9, "k": 8}),
-    mixed: ("(n,3),(k),(k),()->()", (POINTS, np.arange(8.0), np.arange(1.0, 9.0), 2.0), {"n": 9, "k": 8}),
+    energy: ("(n,3),(n),()->()", (POINTS, np.arange(1.0, 6.0), 2.0), {"n": 5}),
+    strain: ("(n,3),(k),(k),()->()", (POINTS, np.arange(4.0), np.arange(1.0, 5.0), 2.0), {"n": 5, "k": 4}),
+    mixed: ("(n,3),(k),(k),()->()", (POINTS, np.arange(4.0), np.arange(1.0, 5.0), 2.0), {"n": 5, "k": 4}),
 }
 
 
@@ -188,7 +188,7 @@ def test_derivatives(f, argument):
         verify(G.program)
         for found in (G(*x), interpret(G.program, *x)):
             np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
-    forward = engine.jacobian(lambda *y: ops.array([f(*y)] * 30), signature.replace("->()", "->(30)"), argument, **sizes)
+    forward = engine.jacobian(lambda *y: ops.array([f(*y)] * 16), signature.replace("->()", "->(16)"), argument, **sizes)
     np.testing.assert_allclose(forward(*x)[0], expected, rtol=0, atol=bound)
 
 

@@ -206,7 +206,10 @@ def records():
     first, last = viewer.recording.runs[0].pieces[0].t[0], viewer.live.state.t
     viewer.clock.reset()
     viewer.live.resume()
-    go(0.5)
+    go(0.3)
+    until = time.monotonic() + 30.0
+    while viewer.live.state.t < 0.2 and time.monotonic() < until:
+        go(0.1)
     viewer.window.set_size(500, 400)
     go(0.5)
     assert viewer.recording is None and "another size" in viewer.toast and "saved" in viewer.toast, viewer.toast
