@@ -13,7 +13,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - running without machine code: ``interp`` (by NumPy);
 - tables, of as many rows as there are: ``machine`` (the processor), ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends`` (what
   loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
-  ``joined_loops`` (two as one);
+  ``loop_fusion`` (two as one);
 - transformations: ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their
   derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of programs), ``trace`` (the program of
   a function);

@@ -237,10 +237,6 @@ def put_arena(module: Any) -> None:
 class TableWriter(Writer):
     """Instructions on descriptors and arenas."""
 
-    def word(self, base: str, k: int, kind: str = "i64") -> str:
-        """Word k of memory."""
-        return self.element(base, k, kind)
-
     def keep(self, x: str, base: str, k: int, kind: str = "i64") -> None:
         """Store word k of memory."""
         self.lines.append(f"  store {kind} {x}, ptr {self.put(f'getelementptr i64, ptr {base}, i64 {k}')}")
@@ -276,7 +272,7 @@ class TableWriter(Writer):
 
     def pass_on(self, arena: str, to: str) -> None:
         """Add an arena's state to that of another."""
-        state = self.element(arena, STATE, "i64")
+        state = self.element(arena, STATE)
         self.mark(to, state, self.put(f"icmp ne i64 {state}, 0"))
 
     def below(self, n: str, width: int) -> str:
@@ -298,9 +294,10 @@ class TableWriter(Writer):
         return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
 
     def row_numbers(self, x: str, rows: str, width: int, arena: str) -> list[str]:
-        """W numbers that are to be rows', of so many, as whole ones: of what is none, the first; the arena's state says so."""
+        """W numbers that are to be rows', of so many, as whole ones of 32 bits: of what is none, the first; the arena's state says so."""
         D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
-        top, zero = self.spread(rows, width), "zeroinitializer" if width > 1 else "0.0"
+        most = self.put(f"call i64 @llvm.smin.i64(i64 {rows}, i64 {2**31})")
+        top, zero = self.spread(self.put(f"sitofp i64 {most} to double"), width), "zeroinitializer" if width > 1 else "0.0"
         inside = self.put(f"and {B} {self.put(f'fcmp oge {D} {x}, {zero}')}, {self.put(f'fcmp olt {D} {x}, {top}')}")
         i = self.put(f"fptosi {D} {self.put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
         back = self.put(f"sitofp {I} {i} to {D}")
@@ -326,10 +323,6 @@ class TableWriter(Writer):
         """a b + more, whole numbers."""
         ab = self.put(f"mul i64 {a}, {b}")
         return self.put(f"add i64 {ab}, {more}") if more else ab
-
-    def byte(self, base: str, offset: str | int) -> str:
-        """A pointer some bytes further."""
-        return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def begin(self, label: str) -> None:
         """Go on in a new block."""

@@ -22,14 +22,14 @@ from engine import ops
 from engine.compiler.bodies import columns_of
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.operations import OPERATIONS, operands
-from engine.compiler.program import Program, live, table_shape
+from engine.compiler.program import Program, live
 from engine.compiler.rewrite import RULES, inlined
+from engine.compiler.row_loop import sum_of
 
 Sparse = dict[int, Any]
-#: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods, and the sum of two tables
+#: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods
 TANGENTS: dict[type, Callable[..., list[Any]]] = {}
 ADJOINTS: dict[type, Callable[..., dict[int, Any]]] = {}
-TABLES: dict[str, Callable[..., Any]] = {}
 #: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
 FEW = 4
 
@@ -166,7 +166,7 @@ def added(graph: Graph, i: int, a: Sparse, b: Sparse) -> Sparse:
     """Return the sum of adjoints of a node: of a table, as tables."""
     if not (m := columns_of(graph, i)):
         return combined([(1.0, a), (1.0, b)])
-    return a | {d: TABLES["sum"](graph.call, m, a[d], t) if d in a else t for d, t in b.items()}
+    return a | {d: sum_of(graph.call, m, a[d], t) if d in a else t for d, t in b.items()}
 
 
 def given_inputs(graph: Graph, f: Program) -> list[Any]:
@@ -299,14 +299,13 @@ def call_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Spar
 def pushed_through(f: Program, pattern: tuple[tuple[int, ...], ...]) -> tuple[Program, list[tuple[int, int]]]:
     """Return the program of the tangents of a function's results, of its inputs and their tangents in some directions, and which they
     are."""
-    graph, moved = Graph(RULES), [m for m, ways in zip(f.given, pattern, strict=True) for _ in ways]
-    shapes = [table_shape(m) for m in (*f.given, *moved)]
-    x = given_inputs(graph, Program([], [], shapes, []))
+    graph, more = Graph(RULES), sum(map(len, pattern))
+    x = [graph.input(k) for k in range(f.n_in + more)]
     y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
     tangent = pushed(graph, x[: f.n_in], x[f.n_in :], pattern, y)
     entries = [(k, d) for k, i in enumerate(y) for d, t in sorted(tangent.get(i, {}).items()) if not zero(t)]
     nodes, outputs = live(graph.nodes, [graph.index(tangent[y[k]][d]) for k, d in entries])
-    return Program(nodes, outputs, shapes, [table_shape(f.made[k]) for k, _ in entries], graph.functions, f"along_{f.name}"), entries
+    return Program(nodes, outputs, [()] * len(x), [()] * len(outputs), graph.functions, f"along_{f.name}"), entries
 
 
 def pushed(graph: Graph, x: list[Any], more: list[Any], pattern: tuple[tuple[int, ...], ...], results: list[int]) -> dict[int, Sparse]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.joined_loops import joined
+from engine.compiler.loop_fusion import fused_loops
 from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.program import Program, live, size, table_shape
 
@@ -87,6 +87,6 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
         new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
     for i in outputs:
         read(i)
-    kept, wanted, functions = joined(*live(nodes, [new[i] for i in outputs]), functions)
+    kept, wanted, functions = fused_loops(*live(nodes, [new[i] for i in outputs]), functions)
     shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
     return Program(kept, wanted, shapes_in, shapes_out, functions, "loop"), captured

@@ -314,10 +314,6 @@ class CallWriter(Writer):
         """Handler k: ``Gufunc._general`` or ``Gufunc._not_finite``."""
         return self.put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k})")
 
-    def byte(self, base: str, offset: int | str) -> str:
-        """A pointer ``offset`` bytes further."""
-        return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
-
     def field(self, base: str, offset: int, kind: str) -> str:
         """A field of a C structure."""
         return self.put(f"load {kind}, ptr {self.byte(base, offset)}")

@@ -18,9 +18,13 @@ class Writer:
         self.lines.append(f"  %v{self.count} = {text}")
         return f"%v{self.count}"
 
-    def element(self, base: str, k: int, kind: str) -> str:
+    def element(self, base: str, k: int, kind: str = "i64") -> str:
         """Element k of an array in memory."""
         return self.put(f"load {kind}, ptr {self.put(f'getelementptr {kind}, ptr {base}, i64 {k}')}")
+
+    def byte(self, base: str, offset: int | str) -> str:
+        """A pointer ``offset`` bytes further."""
+        return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def contiguous(self, shape: Shape, strides: list[str]) -> str:
         """Whether an array of doubles lies in C order without gaps."""

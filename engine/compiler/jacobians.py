@@ -8,7 +8,8 @@ from engine.compiler.autodiff import given_inputs, reverse
 from engine.compiler.expr import Graph
 from engine.compiler.program import Program, is_table, live, size
 from engine.compiler.rewrite import RULES, inlined
-from engine.compiler.row_derivatives import derivatives, zeros_like
+from engine.compiler.row_derivatives import derivatives
+from engine.compiler.row_loop import zeros_like
 
 
 def jacobian(program: Program, argument: int = 0) -> Program:

@@ -1,4 +1,4 @@
-"""Loops over rows that follow one another as one: what only the next one reads is not written to memory.
+"""Loop fusion: loops over rows that follow one another as one, so that what only the next one reads is not written to memory.
 
 A loop goes into the one behind it if nothing else reads what it makes: its function becomes part of the other's.
 """
@@ -16,12 +16,11 @@ from engine.compiler.row_ends import Source
 from engine.compiler.row_loop import RowLoop
 
 
-def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
-    """Nodes, outputs and functions with loops joined: as they are where there are none, else those that the outputs need."""
-    loops = {i for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
+def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
+    """Nodes, outputs and functions with loops fused: as they are where there are none, else those that the outputs need."""
     if not any(isinstance(f, RowLoop) for f in functions):
         return nodes, outputs, functions
-    before = {c: reads for c in loops if (reads := swallowed(nodes, outputs, functions, loops, c))}
+    before = producers(nodes, outputs, functions)
     functions = [*functions]
     made: list[Node] = []
     new: list[int] = []
@@ -40,17 +39,22 @@ def joined(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple
     return kept, wanted, [functions[k] for k in called]
 
 
-def swallowed(nodes: list[Node], outputs: list[int], functions: list[Any], loops: set[int], c: int) -> set[int]:
-    """The loops whose results only loop c reads, row by row."""
-    found = {nodes[h][1] for h in direct(functions[nodes[c][1]], nodes[c][2:]) if nodes[h][0] == "get" and nodes[h][1] in loops}
-    for a in list(found):
-        results = {i for i in range(a + 1, len(nodes)) if nodes[i][:2] == ("get", a)}
-        others = (j for i, node in enumerate(nodes) if i != c for j in operands(node))
-        own = [h for h in nodes[c][2:] if h in results]
-        rows = [h for h in direct(functions[nodes[c][1]], nodes[c][2:]) if h in results]
-        if results.intersection(outputs) or not results.isdisjoint(others) or own != rows or any(
-                s.how != "rows" for s in functions[nodes[a][1]].sinks):  # fmt: skip
-            found.remove(a)
+def producers(nodes: list[Node], outputs: list[int], functions: list[Any]) -> dict[int, set[int]]:
+    """Of each loop, those whose tables it alone reads, and all of them row by row."""
+    loops = {i: functions[node[1]] for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
+    readers: dict[int, list[int]] = {a: [] for a in loops}                     # loop -> who reads its results, each time
+    for i, node in enumerate(nodes):
+        for j in operands(node) if node[0] != "get" else ():
+            if nodes[j][0] == "get" and nodes[j][1] in loops:
+                readers[nodes[j][1]].append(i)
+    for j in outputs:
+        if nodes[j][0] == "get" and nodes[j][1] in loops:
+            readers[nodes[j][1]].append(-1)
+    found: dict[int, set[int]] = {}
+    for c, loop in loops.items():
+        rows = [nodes[h][1] for h in direct(loop, nodes[c][2:]) if nodes[h][0] == "get" and nodes[h][1] in loops]
+        alone = {a for a in rows if readers[a] == [c] * rows.count(a) and all(s.how == "rows" for s in loops[a].sinks)}
+        found |= {c: alone} if alone else {}
     return found
 
 

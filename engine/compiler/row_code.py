@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from engine import ops
@@ -42,9 +43,9 @@ def within(loop: Any, module: Any, name: str) -> int:
     put, m = w.put, sum(s.columns for s in loop.sinks)
     s_in, s_out, s_work = loop.f.n_in * one, m * one, work * one
     y, lent, parts = (w.byte("%work", GROUPS * k) for k in (s_in, s_in + s_out, s_in + s_out + s_work))
-    tables = [w.word("%in.g", k * module.width, "ptr") for k in range(len(loop.sources))]
-    n, same = smallest(w, [w.word(t, 0) for t in tables])
-    starts, outside = [w.word(t, 1, "ptr") for t in tables], w.byte("%in.g", loop.first * one)
+    tables = [w.element("%in.g", k * module.width, "ptr") for k in range(len(loop.sources))]
+    n, same = smallest(w, [w.element(t, 0) for t in tables])
+    starts, outside = [w.element(t, 1, "ptr") for t in tables], w.byte("%in.g", loop.first * one)
     for g in range(GROUPS if loop.outside else 0):
         to = w.byte("%work", g * s_in + loop.place * one)
         w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {outside}, i64 {loop.outside * one}, i1 false)")
@@ -95,7 +96,8 @@ class Across:
         self.s_in, self.s_out, self.s_work = (wide.bytes(k) for k in (loop.f.n_in, len(loop.f.outputs), work))
         self.w = TableWriter([])
         self.size = self.groups * (self.s_in + self.s_out + self.s_work)
-        self.own: list[int] = []                                               # where each sink's part of the work begins
+        self.made = [*itertools.accumulate((len(s.shapes) for s in loop.sinks), initial=0)]     # where results of sinks begin
+        self.own: list[int] = []                                               # and their parts of the work
         for s in loop.sinks:
             self.own.append(self.size)
             rows = ops.PARTS if s.how == "sum" else self.W if s.how in ("added", "chosen") else 0
@@ -104,7 +106,7 @@ class Across:
     def emit(self) -> int:
         """Write it; how many numbers of work it needs."""
         w, put, loop, W = self.w, self.w.put, self.loop, self.W
-        arena = w.word("%work", 0, "ptr") if loop.tabled else "null"
+        arena = w.element("%work", 0, "ptr") if loop.tabled else "null"
         start = put(f"add i64 {put('ptrtoint ptr %work to i64')}, {8 + ALIGNED - 1}")
         stage = put(f"inttoptr i64 {put(f'and i64 {start}, {-ALIGNED}')} to ptr")
         out, lent = (w.byte(stage, self.groups * k) for k in (self.s_in, self.s_in + self.s_out))
@@ -146,8 +148,8 @@ class Across:
     def counted(self, arena: str) -> tuple[list[str], list[tuple[str, str]], str]:
         """Where the rows of each source begin, the numbers of others and of how many rows these are, and how many rows there are."""
         w, loop = self.w, self.loop
-        tables = [w.word("%in", k, "ptr") for k in range(loop.first)]
-        begin, rows = [w.word(d, 1, "ptr") for d in tables], [w.word(d, 0) for d in tables]
+        tables = [w.element("%in", k, "ptr") for k in range(loop.first)]
+        begin, rows = [w.element(d, 1, "ptr") for d in tables], [w.element(d, 0) for d in tables]
         first = len(loop.sources)
         n, same = smallest(w, [rows[k] for k, s in enumerate(loop.sources) if s.how != "through"] + rows[first:])
         self.same = same
@@ -159,36 +161,33 @@ class Across:
             empty = w.put(f"icmp slt i64 {least}, 1")
             w.mark(arena, NO_ROW, w.put(f"and i1 {empty}, {w.put(f'icmp sgt i64 {n}, 0')}"))
             n = w.put(f"select i1 {empty}, i64 0, i64 {n}")
-            through.append((begin[first + k], w.put(f"sitofp i64 {least} to double")))
+            through.append((begin[first + k], least))
         return begin[:first], through, n
 
     def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
         """Memory of what sinks make: of each where its rows begin, and what else is asked of it while rows come."""
         w, W, targets = self.w, self.W, self.loop.first + self.loop.outside
         found: list[tuple[str, ...]] = []
-        out = 0
         for k, s in enumerate(self.loop.sinks):
             own = w.byte(stage, self.own[k])
             if s.how == "sum":
                 w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * ops.PARTS * s.columns}, i1 false)")
-                found.append((own, str(out)))
-                out += s.columns
+                found.append((own,))
                 continue
-            target = w.word("%in", targets, "ptr") if s.adds else ""
+            target = w.element("%in", targets, "ptr") if s.adds else ""
             targets += bool(target)
-            rows = w.word(target, 0) if target else n
+            rows = w.element(target, 0) if target else n
             whole = w.put(f"and i64 {w.put(f'add i64 {rows}, {2 * W - 1}')}, {-W}")
             memory = w.put(f"call ptr @take(ptr {arena}, i64 {w.product(whole, 8 * s.columns, DESCRIPTOR + 64)})")
             good = w.put(f"icmp ne ptr {memory}, null")
             w.lines += [f"  br i1 {good}, label %good{k}, label %bad{k}", f"bad{k}:"]
-            for j in range(sum(len(x.shapes) for x in self.loop.sinks)):
+            for j in range(self.made[-1]):
                 w.keep("@table.none", "%out", j, "ptr")
             w.lines += ["  ret void", f"good{k}:"]
             data = w.described(memory, rows)
-            w.keep(memory, "%out", out, "ptr")
-            out += 1
+            w.keep(memory, "%out", self.made[k], "ptr")
             if target:
-                w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {data}, ptr {w.word(target, 1, 'ptr')}, "
+                w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {data}, ptr {w.element(target, 1, 'ptr')}, "
                                f"i64 {w.product(rows, 8 * s.columns)}, i1 false)")  # fmt: skip
             if s.how == "chosen":
                 w.keep("0", memory, 0)
@@ -199,7 +198,7 @@ class Across:
         """What is the same for all rows, in all lanes."""
         w, loop = self.w, self.loop
         for j in range(loop.outside):
-            v = w.spread(w.word("%in", loop.first + j, "double"), self.W)
+            v = w.spread(w.element("%in", loop.first + j, "double"), self.W)
             for g in range(self.groups):
                 w.lines.append(f"  store {self.D} {v}, ptr {w.byte(stage, g * self.s_in + (loop.place + j) * self.W * 8)}")
         if loop.f.tabled:                                                      # tables of a row are no more at the next
@@ -237,7 +236,7 @@ class Across:
         if s.how == "sum":
             return self.summed(s, lanes, at[0])
         if s.how == "tables":
-            return self.add_table(s, w.word(lanes, 0, "ptr"), at, arena)
+            return self.add_table(s, w.element(lanes, 0, "ptr"), at, arena)
         unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(W, s.results)))
         if s.how == "rows":
             to = w.byte(at[0], w.product("%row", 8 * s.columns))
@@ -245,11 +244,10 @@ class Across:
             return None
         data, memory, rows, own = at
         if s.how == "added":
-            top = w.put(f"sitofp i64 {rows} to double")
             for j in range(s.several):
                 x = w.put(f"load {self.D}, ptr {w.byte(lanes, j * (s.columns + 1) * W * 8)}")
                 x = w.put(f"select {w.below('%alive', W)}, {self.D} {x}, {self.D} {splat('double', W, literal(0.0))}")
-                for lane, i in enumerate(w.row_numbers(x, top, W, arena)):
+                for lane, i in enumerate(w.row_numbers(x, rows, W, arena)):
                     w.keep(i, own, W * j + lane)
         rows_of = w.byte(own, 8 * W * s.several)
         w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {rows_of})", f"  br label %one{k}.head", f"one{k}.head:",
@@ -257,7 +255,7 @@ class Across:
                     f"  br i1 %l{k}.more, label %one{k}, label %after{k}", f"one{k}:"]  # fmt: skip
         row = w.byte(rows_of, w.product(f"%l{k}", 8 * s.results))
         if s.how == "chosen":
-            count = w.word(memory, 0)
+            count = w.element(memory, 0)
             to = w.byte(data, w.product(count, 8 * s.columns))
             w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {w.byte(row, 8)}, i64 {8 * s.columns}, i1 false)")
             truth = w.put(f"fcmp une double {w.put(f'load double, ptr {row}')}, {literal(0.0)}")
@@ -271,9 +269,9 @@ class Across:
     def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
         """A table of the row's added to another."""
         w, (data, _, rows, _), k = self.w, at, self.w.count
-        other = w.put(f"icmp ne i64 {w.word(table, 0)}, {rows}")
+        other = w.put(f"icmp ne i64 {w.element(table, 0)}, {rows}")
         w.mark(arena, DIFFERENT, other)
-        n, begin = w.put(f"select i1 {other}, i64 0, i64 {w.product(rows, s.columns)}"), w.word(table, 1, "ptr")
+        n, begin = w.put(f"select i1 {other}, i64 0, i64 {w.product(rows, s.columns)}"), w.element(table, 1, "ptr")
         w.lines += [f"  br label %all{k}", f"all{k}:", f"  %a{k} = phi i64 [0, %{w.block}], [%a{k}.next, %some{k}]",
                     f"  %a{k}.more = icmp slt i64 %a{k}, {n}", f"  br i1 %a{k}.more, label %some{k}, label %summed{k}",
                     f"some{k}:"]  # fmt: skip
@@ -297,11 +295,11 @@ class Across:
     def finish(self, sinks: list[tuple[str, ...]]) -> None:
         """The sums."""
         w = self.w
-        for s, at in zip(self.loop.sinks, sinks, strict=True):
+        for s, at, begin in zip(self.loop.sinks, sinks, self.made, strict=False):
             for c in range(s.columns if s.how == "sum" else 0):
                 parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
                 y = w.put(f"select i1 {self.same}, double {folded(w, parts, 'double')}, double {literal(float('nan'))}")
-                w.keep(y, "%out", int(at[1]) + c, "double")
+                w.keep(y, "%out", begin + c, "double")
 
 
 def packing(W: int, n: int) -> str:
@@ -322,7 +320,7 @@ def packing(W: int, n: int) -> str:
         q = [w.byte(x, 8 * c) for x in p]
         mask = f"<{', '.join(f'i1 {str(j < own).lower()}' for j in range(W))}>"
         rows = [put(f"load {D}, ptr {x}, align 8" if own == W else
-                 f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
+                    f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
         for j, x in enumerate(exchanged(put, rows)[:own]):
             w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
     numbers = ", ".join(f"i64 %k{lane}" for lane in range(W))

@@ -7,28 +7,17 @@ reads is a sum of tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engine.compiler.autodiff import (
-    ADJOINTS,
-    TABLES,
-    TANGENTS,
-    Sparse,
-    active,
-    combined,
-    derivatives,
-    given_inputs,
-    pull,
-    pushed_through,
-    zero,
-)
+from engine.compiler.autodiff import ADJOINTS, TANGENTS, Sparse, active, combined, derivatives, given_inputs, pull, push, zero
 from engine.compiler.bodies import columns_of
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.kernels import Call
 from engine.compiler.program import Program, Shape, live, table_shape
 from engine.compiler.rewrite import RULES, inlined
 from engine.compiler.row_ends import Sink, Source
-from engine.compiler.row_loop import RowLoop
+from engine.compiler.row_loop import RowLoop, zeros_like
 
 
 class Given(NamedTuple):
@@ -46,25 +35,6 @@ def given(loop: RowLoop, inputs: list[Any]) -> Given:
     return Given(inputs[:n], inputs[n:first], inputs[first:last], inputs[last:])
 
 
-def each_row(call: Call, m: int, tables: list[Any], make: Any, made: int = 0) -> Any:
-    """A table of as many columns, or ``made``, of rows of tables of m columns each."""
-    graph = Graph(RULES)
-    x = [graph.input(j) for j in range(m * len(tables))]
-    nodes, outputs = live(graph.nodes, [graph.index(v) for v in make(*(x[j * m : (j + 1) * m] for j in range(len(tables))))])
-    f = Program(nodes, outputs, [()] * len(x), [()] * (made or m), graph.functions, "row")
-    return call(RowLoop(f, [Source("rows", j * m, m) for j in range(len(tables))], 0, [Sink("rows", made or m)]), tables)[0]
-
-
-def zeros_like(call: Call, m: int, table: Any) -> Any:
-    """A table of zeros, of as many rows as another."""
-    return each_row(call, m, [table], lambda x: [0.0] * m)
-
-
-def sum_of(call: Call, m: int, a: Any, b: Any) -> Any:
-    """The sum of two tables."""
-    return each_row(call, m, [a, b], lambda x, y: [p + q for p, q in zip(x, y, strict=True)])
-
-
 def results_of(loop: RowLoop) -> list[tuple[Sink, range, range]]:
     """Of each sink, which of the function's results it takes, and which of the loop's it makes."""
     found, f, k = [], 0, 0
@@ -74,59 +44,8 @@ def results_of(loop: RowLoop) -> list[tuple[Sink, range, range]]:
     return found
 
 
-# ------------------------------------------------------------ forward
-
-
-def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
-    """The tangents of what a loop makes, along a direction: a loop of the function's."""
-    now, along = given(loop, inputs), given(loop, directions)
-    pattern: list[tuple[int, ...]] = [()] * loop.f.n_in
-    for s, d in zip(loop.sources, along.tables, strict=True):
-        if s.how != "numbers" and not zero(d):
-            pattern[s.place : s.place + s.columns] = [(0,)] * s.columns
-    for j, d in enumerate(along.outside):
-        if not zero(d):
-            pattern[loop.place + j] = (0,)
-    pushed, entries = pushed_through(loop.f, tuple(pattern))
-    graph = Graph(RULES)
-    x = given_inputs(graph, pushed)
-    own, moved = inlined(loop.f, graph, x[: loop.f.n_in]), dict(zip((k for k, _ in entries), inlined(pushed, graph, x), strict=True))
-    y = [moved.get(k, 0.0) for k in range(len(own))]
-    for sink, taken, _ in results_of(loop):                                    # numbers of rows and truths do not move
-        for j in range(sink.several if sink.how in ("added", "chosen") else 0):
-            y[taken[j * (sink.columns + 1)]] = own[taken[j * (sink.columns + 1)]]
-    more = [(s, t) for s, t in zip(loop.sources, along.tables, strict=True) if s.how != "numbers" and not zero(t)]
-    # inputs of the new function: columns of sources, of their tangents, what is outside, and its tangents
-    of, k = list(range(loop.place)), loop.place
-    sources = list(loop.sources)
-    place = {j: loop.f.n_in + i for i, j in enumerate(j for j, ways in enumerate(pattern) if ways)}
-    for s, _ in more:
-        sources.append(Source(s.how, k, s.columns, s.index))
-        of += [place[s.place + c] for c in range(s.columns)]
-        k += s.columns
-    outside = [*range(loop.outside)]
-    moving = [j for j in outside if pattern[loop.place + j]]
-    of += [*(loop.place + j for j in outside), *(place[loop.place + j] for j in moving)]
-    f = Program(*renumbered(graph, y, of), [pushed.shapes_in[i] for i in of], loop.f.shapes_out, graph.functions, f"along_{loop.f.name}")
-    targets = []
-    for t, d, sink in zip(now.targets, along.targets, [s for s in loop.sinks if s.adds], strict=True):
-        targets.append(zeros_like(call, sink.columns, t) if zero(d) else d)
-    made = RowLoop(f, sources, loop.outside + len(moving), loop.sinks)
-    return call(made, [*now.tables, *(t for _, t in more), *now.numbers, *now.outside, *(along.outside[j] for j in moving), *targets])
-
-
-def renumbered(graph: Graph, y: list[Any], of: list[int]) -> tuple[list[Any], list[int]]:
-    """Nodes and outputs of a graph whose inputs are numbered anew: the first is what was input of[0]."""
-    number = {old: new for new, old in enumerate(of)}
-    nodes, outputs = live(graph.nodes, [graph.index(v) for v in y])
-    return [("input", number[node[1]]) if node[0] == "input" else node for node in nodes], outputs
-
-
-# ------------------------------------------------------------ backward
-
-
-class Backward:
-    """The loop that makes the adjoints of what another is given, as it grows: its function is that one's, with further rows and numbers."""
+class Extended:
+    """A loop's function, in a graph, that is given further rows and numbers, and the loop that is made of it."""
 
     def __init__(self, loop: RowLoop, call: Call, inputs: list[Any]) -> None:
         self.loop, self.call, self.inputs, self.now, self.graph = loop, call, inputs, given(loop, inputs), Graph(RULES)
@@ -134,7 +53,7 @@ class Backward:
         self.y = [self.graph.index(v) for v in inlined(loop.f, self.graph, self.x)]
         self.sources, self.tables, self.index = list(loop.sources), list(self.now.tables), list(self.now.numbers)
         self.columns, self.numbers = list(range(loop.place)), list(range(loop.place, loop.f.n_in))      # of its inputs
-        self.outside, self.adjoint = list(self.now.outside), dict[int, Sparse]()
+        self.outside = list(self.now.outside)
 
     def input(self, m: int = 0) -> Expr:
         """A further input: a number, or a table of m columns."""
@@ -159,6 +78,52 @@ class Backward:
         self.numbers.append(len(self.columns) + len(self.numbers))
         self.outside.append(x)
         return w
+
+    def made(self, name: str, outputs: list[Any], sinks: Sequence[Sink], targets: list[Any]) -> list[Any]:
+        """What the loop makes of these results in sinks."""
+        number = {old: new for new, old in enumerate((*self.columns, *self.numbers))}
+        shapes: list[Shape] = [table_shape(self.graph.tables.get(self.graph.input(i).i, 0)) for i in number]
+        shapes_out = [table_shape(columns_of(self.graph, self.graph.index(v))) for v in outputs]
+        nodes, wanted = live(self.graph.nodes, [self.graph.index(v) for v in outputs])
+        nodes = [("input", number[node[1]]) if node[0] == "input" else node for node in nodes]
+        f = Program(nodes, wanted, shapes, shapes_out, self.graph.functions, f"{name}_{self.loop.f.name}")
+        loop = RowLoop(f, self.sources, len(self.outside), sinks)
+        return self.call(loop, [*self.tables, *self.index, *self.outside, *targets])
+
+
+# ------------------------------------------------------------ forward
+
+
+def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
+    """The tangents of what a loop makes, along a direction: a loop of the function's."""
+    more, along = Extended(loop, call, inputs), given(loop, directions)
+    tangent: dict[int, Sparse] = {}
+    for s, d in zip(loop.sources, along.tables, strict=True):
+        if s.how != "numbers" and not zero(d):
+            own = more.x[s.place : s.place + s.columns]
+            tangent |= {x.i: {0: t} for x, t in zip(own, more.rows(d, s.columns, s.index), strict=True)}
+    for x, m, d in zip(more.x[loop.place :], loop.f.given[loop.place :], along.outside, strict=True):
+        if not zero(d):
+            tangent[x.i] = {0: more.number(d, m)}
+    push(more.graph, active(more.graph, sorted({*more.y}), list(tangent)), tangent)
+    y = [tangent.get(i, {}).get(0, 0.0) for i in more.y]
+    for sink, taken, _ in results_of(loop):                                    # numbers of rows and truths do not move
+        for k in taken[:: sink.columns + 1] if sink.how in ("added", "chosen") else ():
+            y[k] = Expr(more.graph, more.y[k])
+    adding = [s for s in loop.sinks if s.adds]
+    targets = [zeros_like(call, s.columns, t) if zero(d) else d for s, t, d in zip(adding, more.now.targets, along.targets, strict=True)]
+    return more.made("along", y, loop.sinks, targets)
+
+
+# ------------------------------------------------------------ backward
+
+
+class Backward(Extended):
+    """The loop that makes the adjoints of what another is given, as it grows."""
+
+    def __init__(self, loop: RowLoop, call: Call, inputs: list[Any]) -> None:
+        super().__init__(loop, call, inputs)
+        self.adjoint: dict[int, Sparse] = {}
 
     def part(self, result: int) -> Any:
         """One of the function's results of each row, as a table."""
@@ -189,7 +154,7 @@ class Backward:
         for k, w in enumerate(weights, first):
             self.adjoint[self.y[k]] = combined([(1.0, self.adjoint.get(self.y[k], {})), (1.0, {0: w})])
 
-    def made(self, wanted: set[int]) -> dict[int, Any]:
+    def found(self, wanted: set[int]) -> dict[int, Any]:
         """The adjoints of the tables and numbers that are wanted."""
         loop, arguments = self.loop, [v.i for v in self.x]
         pull(self.graph, active(self.graph, sorted({*self.y}), arguments), arguments, self.adjoint)
@@ -217,12 +182,7 @@ class Backward:
                 into.append(loop.first + j)
         if not sinks:
             return {}
-        of = [*self.columns, *self.numbers]
-        shapes: list[Shape] = [table_shape(self.graph.tables.get(self.graph.node(("input", i)), 0)) for i in of]
-        shapes_out = [table_shape(columns_of(self.graph, self.graph.index(v))) for v in outputs]
-        f = Program(*renumbered(self.graph, outputs, of), shapes, shapes_out, self.graph.functions, f"back_{loop.f.name}")
-        back = RowLoop(f, self.sources, len(self.outside), sinks)
-        return dict(zip(into, self.call(back, [*self.tables, *self.index, *self.outside, *targets]), strict=True))
+        return dict(zip(into, self.made("back", outputs, sinks, targets), strict=True))
 
 
 def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
@@ -233,18 +193,18 @@ def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], w
         if not all(map(zero, own)):
             back.weigh(s, taken, own)
             found |= {target: own[0]} if s.adds else {}
-    return found | back.made(wanted)
+    return found | back.found(wanted)
 
 
 def spread_out(call: Call, truth: Any, m: int, weight: Any) -> Any:
     """Rows that were chosen by a truth, each where it was before; zero elsewhere."""
-    none = each_row(call, 1, [truth], lambda x: [0.0] * m, made=m)
+    none = zeros_like(call, 1, truth, m)
     both = Program([("input", 0), ("input", 1)], [0, 1], [()] * 2, [()] * 2, (), "row")
     where = call(RowLoop(both, [Source("rows", 0, 1), Source("numbers", 1, 1)], 0, [Sink("chosen", 1)]), [truth, truth])[0]
     same = Program([("input", k) for k in range(m + 1)], [*range(m + 1)], [()] * (m + 1), [()] * (m + 1), (), "row")
     return call(RowLoop(same, [Source("rows", 0, 1), Source("rows", 1, m)], 0, [Sink("added", m)]), [where, weight, none])[0]
 
 
-TANGENTS[RowLoop], ADJOINTS[RowLoop], TABLES["sum"] = tangents, adjoints, sum_of
+TANGENTS[RowLoop], ADJOINTS[RowLoop] = tangents, adjoints
 
-__all__ = ["derivatives", "zeros_like"]  # those of all programs, now that loops over rows have theirs
+__all__ = ["derivatives"]  # those of all programs, now that loops over rows have theirs

@@ -20,7 +20,8 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError
 from engine.compiler.interp import run as run_program
-from engine.compiler.kernels import Kernel
+from engine.compiler.kernels import Call, Kernel
+from engine.compiler.operations import Node
 from engine.compiler.program import COUNTED, Program
 from engine.compiler.row_code import Across, within
 from engine.compiler.row_ends import Sink, Source
@@ -113,3 +114,20 @@ def sunk(s: Sink, results: list[Any], target: Any) -> list[Any]:
         return [y]
     own = y.reshape(len(y), s.several, s.columns + 1)
     return [ops.add_at(target, tuple(own[:, k, 0] for k in range(s.several)), tuple(own[:, k, 1:] for k in range(s.several)))]
+
+
+def rows_alike(tables: int, m: int, nodes: list[Node], outputs: list[int]) -> RowLoop:
+    """A loop over tables of m columns each, by nodes whose first are the columns, one table's after another's."""
+    n = tables * m
+    f = Program([*(("input", k) for k in range(n)), *nodes], outputs, [()] * n, [()] * len(outputs), (), "row")
+    return RowLoop(f, [Source("rows", j * m, m) for j in range(tables)], 0, [Sink("rows", len(outputs))])
+
+
+def zeros_like(call: Call, m: int, table: Any, columns: int = 0) -> Any:
+    """A table of zeros, of as many rows as another of m columns, and as many columns, or ``columns``."""
+    return call(rows_alike(1, m, [("const", 0.0, "0.0")], [m] * (columns or m)), [table])[0]
+
+
+def sum_of(call: Call, m: int, a: Any, b: Any) -> Any:
+    """The sum of two tables of m columns."""
+    return call(rows_alike(2, m, [("add", k, m + k) for k in range(m)], [*range(2 * m, 3 * m)]), [a, b])[0]

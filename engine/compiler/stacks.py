@@ -49,7 +49,7 @@ class Stack(Kernel):
     def emit(self, module: Any, name: str) -> None:
         put_arena(module)
         w, size = TableWriter([]), 8 * self.n * self.m
-        memory = w.put(f"call ptr @take(ptr {w.word('%work', 0, 'ptr')}, i64 {size + DESCRIPTOR + 64})")
+        memory = w.put(f"call ptr @take(ptr {w.element('%work', 0, 'ptr')}, i64 {size + DESCRIPTOR + 64})")
         w.lines += [f"  br i1 {w.put(f'icmp ne ptr {memory}, null')}, label %good, label %bad", "bad:"]
         w.keep("@table.none", "%out", 0, "ptr")
         w.lines += ["  ret void", "good:"]
@@ -79,8 +79,8 @@ class Unstack(Kernel):
     def emit(self, module: Any, name: str) -> None:
         """The same in all lanes."""
         w, D, n = TableWriter([]), module.D, self.n * self.m
-        d = w.word("%in.g", 0, "ptr")
-        data, good = w.word(d, 1, "ptr"), w.put(f"icmp eq i64 {w.word(d, 0)}, {self.n}")
+        d = w.element("%in.g", 0, "ptr")
+        data, good = w.element(d, 1, "ptr"), w.put(f"icmp eq i64 {w.element(d, 0)}, {self.n}")
         w.lines += [f"  br i1 {good}, label %copy, label %short", "copy:", "  br label %head", "head:",
                     "  %k = phi i64 [0, %copy], [%k.next, %one]", f"  %k.more = icmp slt i64 %k, {n}",
                     "  br i1 %k.more, label %one, label %done", "one:"]  # fmt: skip

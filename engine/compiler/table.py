@@ -25,8 +25,6 @@ from engine.compiler.stacks import Constants, Stack, Unstack
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
 FEW = 4
-
-
 #: what to write in place of what tables do not have
 INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
 #: attributes of arrays that tables do not have
@@ -282,6 +280,3 @@ def chosen(g: Graph, table: Any, truth: Any) -> Table:
         raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.shape))})", "expected (n): a truth a row")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
     return Table(g, made[0], t.shape)
-
-
-__all__ = ["Table", "added_at", "as_array", "as_table", "chosen", "gathered", "given_table", "row_loop", "row_numbers", "total"]

@@ -19,10 +19,10 @@ from engine.compiler.bodies import subroutine
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
 from engine.compiler.implicit import implicit
-from engine.compiler.joined_loops import joined
 from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
+from engine.compiler.loop_fusion import fused_loops
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, is_table, live, size, verify
@@ -172,7 +172,7 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
         if not isinstance(x, SCALAR) or (isinstance(x, Expr) and x.g is not graph):
             what = "a traced value of another function" if isinstance(x, Expr) else f"{type(x).__name__} {x!r}"
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
-    nodes, outputs, functions = joined(*live(graph.nodes, [graph.index(x) for x in scalars]), graph.functions)
+    nodes, outputs, functions = fused_loops(*live(graph.nodes, [graph.index(x) for x in scalars]), graph.functions)
     program = Program(nodes, outputs, [tuple(s) for s in shapes], [shape for _, shape in returned], functions, name_of(fn))
     program.names = names
     return program
