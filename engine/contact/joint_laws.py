@@ -17,7 +17,7 @@ from engine import ops
 from engine.contact.hunt_crossley import EVENLY, lasts, normal_impulse, weight
 from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
-from engine.model import Model
+from engine.model import Model, equal_trees
 
 Array = np.ndarray
 #: what a joint loses, by a parameter's name
@@ -27,6 +27,8 @@ GOVERNED = 5e-3
 NONE: frozenset[str] = frozenset()
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 16
+#: trees that are dealt with as one model
+TREES = 4
 #: what was found of models
 MOBILITIES: weakref.WeakKeyDictionary[Model, tuple[Array, Array]] = weakref.WeakKeyDictionary()
 
@@ -76,36 +78,48 @@ def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
     >>> [(row.joint, row.friction, row.mobility) for row in rows_of(arm.model())]
     [('slide', 3.0, 0.5)]
     """
-    w, most = mobilities(model)
     rows = []
     for b in model.bodies:
         limits, flat = b.joint.limits, b.kind.manifold.flat
+        varies = any(f"{loss}.{b.joint.name}" in varied for loss in LOSSES)
         for k in range(b.kind.nv):
             low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
             row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
                       limits.velocity if limits.velocity > 0.0 else np.inf, limits.effort if limits.effort > 0.0 else np.inf,
-                      *(b.ratio**2 * float(x[b.v.start + k]) for x in (w, most)))  # fmt: skip
-            varies = any(f"{loss}.{b.joint.name}" in varied for loss in LOSSES)
-            if (row.acts or varies) and row.mobility > 0.0:
-                rows.append(row)
-    return rows
+                      0.0, 0.0)  # fmt: skip
+            rows += [row] if row.acts or varies else []
+    if not rows:
+        return []
+    w, most = mobilities(model)
+    rows = [r._replace(mobility=r.ratio**2 * float(w[r.j]), agility=r.ratio**2 * float(most[r.j])) for r in rows]
+    return [r for r in rows if r.mobility > 0.0]
 
 
 def mobilities(model: Model) -> tuple[Array, Array]:
-    """Return diag M⁻¹ (nv) at the neutral configuration, and the largest entries in some configurations."""
-    if model not in MOBILITIES:
+    """Return diag M⁻¹ (nv) at the neutral configuration, and the largest entries in some configurations: of many trees one after another,
+    and of equal ones once."""
+    if model in MOBILITIES:
+        return MOBILITIES[model]
+    if len(model.tree_names) > TREES:
+        found = np.zeros((2, model.nv))
+        for kind in equal_trees(model):
+            each = [kind.first.model] if not kind.numbers else [model.tree(name).model for name in kind.names]
+            found[:, kind.v] = np.moveaxis(np.array([mobilities(tree) for tree in each]), 0, 1)
+    else:
         some = [model.neutral(), *configurations(model, SOME)]
         every = np.array([np.abs(np.diag(np.linalg.pinv(crba(model, q), hermitian=True))) for q in some])
-        MOBILITIES[model] = every[0], every.max(axis=0)
+        found = np.array([every[0], every.max(axis=0)])
+    MOBILITIES[model] = found[0], found[1]
     return MOBILITIES[model]
 
 
 def configurations(model: Model, n: int) -> list[Array]:
-    """Return n configurations (nq) within the joints' limits, each joint's coordinates drawn by its name: they are the same in any order of
-    declarations, and whatever other trees there are."""
+    """Return n configurations (nq) within the joints' limits, each joint's coordinates drawn by its name, without that of the robot before
+    it: they are the same in any order of declarations, whatever other trees there are, and of a robot among others as of it alone."""
     found = [model.neutral() for _ in range(n)]
     for b in (b for b in model.bodies if b.kind.nq and b.joint.mimic is None):
-        rng = np.random.default_rng([*b.joint.name.encode()])
+        robot, _, own = b.joint.name.partition("/")
+        rng = np.random.default_rng([*(own or robot).encode()])
         for q in found:
             q[b.q] = b.kind.random(b.joint, rng)
     return [model.within_limits(q) for q in found]

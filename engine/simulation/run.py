@@ -81,6 +81,11 @@ class Process:
         shapes = [(), (), (), *(a.shape for a in self.example)]
         return trace(self.step, shapes), trace(self.observe, shapes, named=True)
 
+    @property
+    def keys(self) -> list[str]:
+        """What its programs are known by."""
+        return [f.key for f in self.programs]
+
     @functools.cached_property
     def record(self) -> Layout:
         """The layout of a record."""

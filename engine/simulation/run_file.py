@@ -36,7 +36,7 @@ CONVENTIONS = ("SI units and radians. Angular first: twists [omega; v], wrenches
 def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str, Any]:
     """Return what a file says of how its records came about."""
     plant, process = step.plant, step.process
-    key = hashlib.sha256("".join(f.key for f in process.programs).encode()).hexdigest() if step.compiled else "not compiled"
+    key = hashlib.sha256("".join(process.keys).encode()).hexdigest() if step.compiled else "not compiled"
     return {
         **versions(),
         **header_of(plant.model, plant.gravity, plant.parameters.split(p), plant.names, plant.ground),

@@ -37,6 +37,7 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.function import compiled_attempt, parted
 from engine.simulation.impulses import Impulses, Overlaps
+from engine.simulation.independent_trees import independent
 from engine.simulation.joint_dynamics import mode_of, planned
 from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.linearization import Linearization
@@ -133,7 +134,9 @@ class Simulator(Fixed):
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
+        kinds = independent(driven, self._arguments, type(self))
+        if not kinds:
+            self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
@@ -141,11 +144,11 @@ class Simulator(Fixed):
             many = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
-        self._step = Step(self.plant, self.method, self.watch, self.dt, compiled)
+        self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds)
         self._process = self._step.process
         self._signals = self._process.record                    # traced now: what cannot be compiled is said here
-        self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.programs,
-                          self._process.programs if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
+        self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
+                          self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
                           tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.simulation.component import AS_IT_IS, Context, SimulationError, onwa
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
+from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.layout import Layout
 from engine.simulation.plant import LASTING, Plant
 from engine.simulation.run import Process
@@ -35,8 +36,8 @@ class Step:
     Parameters
     ----------
     dt : the step, s, of which errors on floats speak
-    compiled : whether the functions are traced; the plant's acceleration, and what impulses
-        leave, are then one function each in the machine code
+    compiled : whether the functions are traced
+    kinds : of trees that nothing joins, which are steps of their own: see :mod:`engine.simulation.independent_trees`
 
     Attributes
     ----------
@@ -44,36 +45,59 @@ class Step:
     functions : a fingerprint of what runs as plain Python: a law with python=True and the actions of events, or all functions uncompiled
     """
 
-    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
-        self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
+    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, kinds: Sequence[Kind] = ()) -> None:
+        self.plant, self.method, self.watch, self.dt, self.compiled, self.kinds = plant, method, watch, dt, compiled, kinds
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
-        self.acceleration: Callable[..., Any] = plant.acceleration
         self.impulsive = AfterFlight(plant)
-        self.after: Callable[..., Any] = self.impulsive.after
-        self.yielding: Callable[..., Any] = self.impulsive.yielding
-        self.beyond: Callable[..., Any] = plant.beyond
-        if compiled:
-            shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
-            given = [(model.nv,)] * bool(plant.lasts) + [(plant.bounds.n,)] * bool(plant.bounds.n)
-            self.acceleration = calling(trace(plant.acceleration, [*shapes, *given]))
-            if plant.stiffness is not None:
-                plant.stiffness.compile()
-            if plant.bounds.n:
-                self.beyond = calling(trace(plant.beyond, shapes))
-            resistance = [(len(plant.stiffness.entries),)] if plant.stiffness else []
-            if plant.lasts:
-                shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
-                self.yielding = calling(trace(self.impulsive.yielding, shapes))
-        if compiled and plant.impulses is not None:
-            shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
-                      (plant.parameters.n,), *resistance]  # fmt: skip
-            self.after = calling(trace(self.impulsive.after, shapes))
+        if compiled and plant.stiffness is not None:
+            plant.stiffness.compile()
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
         self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
+
+    # ------------------------------------------------------------ the plant's functions: traced, each is one in the machine code
+
+    def called(self, function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., Any]:
+        """Return a function of the plant on arrays of some shapes, or a call of it."""
+        return calling(trace(function, shapes)) if self.compiled else function
+
+    @property
+    def flown_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of t, q, v, the states that are flown, m and p."""
+        plant, model = self.plant, self.plant.model
+        return [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,)]
+
+    @property
+    def resisted_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of m, p, and of what of stiff forces impulses meet, if anything is stiff."""
+        plant = self.plant
+        return [(plant.memories.n,), (plant.parameters.n,), *([(len(plant.stiffness.entries),)] if plant.stiffness else [])]
+
+    @functools.cached_property
+    def acceleration(self) -> Callable[..., Any]:
+        """:meth:`Plant.acceleration`."""
+        plant = self.plant
+        given = [(plant.model.nv,)] * bool(plant.lasts) + [(plant.bounds.n,)] * bool(plant.bounds.n)
+        return self.called(plant.acceleration, *self.flown_shapes, *given)
+
+    @functools.cached_property
+    def beyond(self) -> Callable[..., Any]:
+        """:meth:`Plant.beyond`."""
+        return self.called(self.plant.beyond, *self.flown_shapes)
+
+    @functools.cached_property
+    def yielding(self) -> Callable[..., Any]:
+        """:meth:`AfterFlight.yielding`."""
+        return self.called(self.impulsive.yielding, (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
+
+    @functools.cached_property
+    def after(self) -> Callable[..., Any]:
+        """:meth:`AfterFlight.after`."""
+        state = [(self.plant.model.nq,), (self.plant.model.nv,)]
+        return self.called(self.impulsive.after, (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
 
     @functools.cached_property
     def form(self) -> Form:
@@ -187,7 +211,8 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        return asked(Process(self.step, self.observe, self.compiled, example, self.over, self._where), self.plant, self.layout)
+        whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where)
+        return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
 
     @functools.cached_property
     def plain(self) -> Step:
@@ -210,6 +235,8 @@ class Step:
         x = self.closed(x)
         if not self.plant.conserved and not self.watch:
             return x
+        if isinstance(self.process, IndependentTrees):
+            return self.process.prepared(p, x, t)
         with np.errstate(all="ignore"):
             given = np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1)
             found = self._preparation(given) if self.compiled or given.ndim == 1 else np.array([self._preparation(row) for row in given])

@@ -1,0 +1,90 @@
+"""Trees of one structure: what is found of one of them, or compiled for it, serves all."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model.model import Model, Tree
+from engine.model.tree import Joint
+from engine.spatial import inertia
+
+
+@dataclass(frozen=True, eq=False)
+class EqualTrees:
+    """Trees of a model, n of them, that are equal but for the masses of their links and the placements of their joints.
+
+    Attributes
+    ----------
+    first : one of them, as a model of its own
+    names : of all, by which :meth:`Model.tree` knows them
+    q, v : where the coordinates (n, nq) and velocities (n, nv) of each lie in the model's
+    numbers : what differs, (n, *shape), by the names that :meth:`Model.with_parameters` has for ``first``
+    joints : of each tree the names of its joints, in the order of the first one's
+    """
+
+    first: Tree
+    names: tuple[str, ...]
+    q: NDArray[np.int64]
+    v: NDArray[np.int64]
+    numbers: Mapping[str, NDArray[np.float64]]
+    joints: tuple[tuple[str, ...], ...]
+
+
+def equal_trees(model: Model) -> list[EqualTrees]:
+    """Return the trees of a model by their kinds: equal topology, joints, limits and losses, links with mass in the same places.
+
+    >>> import engine
+    >>> box = engine.Builder("box")
+    >>> _ = box.add_link("box", inertia=inertia.sphere(2.0, 0.1))
+    >>> light = engine.Builder("box")
+    >>> _ = light.add_link("box", inertia=inertia.sphere(1.0, 0.1))
+    >>> boxes = engine.combine(a=box.model(floating_base=True), b=light.model(floating_base=True))
+    >>> [kind] = equal_trees(boxes)
+    >>> kind.names, kind.q[1], kind.numbers["inertia.a/box"][:, 5, 5]
+    (('a', 'b'), array([ 7,  8,  9, 10, 11, 12, 13]), array([2., 1.]))
+    """
+    above: dict[str, Joint] = {j.child: j for j in model.joints}
+    kinds: dict[Hashable, list[tuple[str, list[int]]]] = {}
+    for name, links in model._grown.items():
+        places = [model.link_index(link) for link in links]
+        kinds.setdefault(structure(model, links, above), []).append((name, places))
+    return [_equal(model, members, above) for members in kinds.values()]
+
+
+def structure(model: Model, links: list[str], above: Mapping[str, Joint]) -> Hashable:
+    """Return what is the same of equal trees; ``above`` is the joint of each link."""
+    order = {name: k for k, name in enumerate(links)}
+    number = {above[name].name: k for name, k in order.items()}
+    parts: list[Hashable] = []
+    for name in links:
+        j, G = above[name], model.link(name).inertia
+        mimic = j.mimic and (number.get(j.mimic.source, j.mimic.source), j.mimic.ratio, j.mimic.offset)
+        parts.append((order.get(j.parent, -1), j.kind, j.axis.tobytes(), j.axis2.tobytes(), j.pitch, j.limits, mimic, j.damping, j.friction,
+                      model.armature[model.v_slice(j.name)].tobytes(), j.placement.tobytes() if j.type.floats else b"",
+                      bool(G[5, 5]), bool(G.any()), inertia.is_rigid(G)))  # fmt: skip
+    return tuple(parts)
+
+
+def _equal(model: Model, members: list[tuple[str, list[int]]], above: Mapping[str, Joint]) -> EqualTrees:
+    """Return trees of one structure, each by its name and the places of its links."""
+    first = model.tree(members[0][0])
+    joints = [[above[model.links[k].name] for k in places] for _, places in members]
+    places = {"q": model.q_slice, "v": model.v_slice}
+    begins = {x: np.array([min((place(j.name).start for j in own if j.kind != "fixed"), default=0) for own in joints])
+              for x, place in places.items()}  # fmt: skip
+    numbers: dict[str, Any] = {}
+    for k, i in enumerate(members[0][1]):
+        G = np.array([model.links[places[k]].inertia for _, places in members])
+        T = np.array([own[k].placement for own in joints])
+        numbers |= {f"inertia.{model.links[i].name}": G} if (G != G[0]).any() else {}
+        numbers |= {f"placement.{joints[0][k].name}": T} if (T != T[0]).any() else {}
+    return EqualTrees(first, tuple(name for name, _ in members), begins["q"][:, None] + np.arange(first.model.nq),
+                      begins["v"][:, None] + np.arange(first.model.nv), numbers, tuple(tuple(j.name for j in own) for own in joints))  # fmt: skip
+
+
+__all__ = ["EqualTrees", "equal_trees"]

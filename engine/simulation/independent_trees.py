@@ -1,0 +1,201 @@
+"""Trees that nothing joins: of each kind one step is compiled, and its trees are a batch of it.
+
+A model of 64 quadrupeds, or of a thousand free bodies, whose trees no law, contact or constraint joins, moves as each of them does alone:
+the steps of equal ones are those of a batch of rollouts, whose numbers that differ are parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.model import EqualTrees, Model, equal_trees
+from engine.simulation.layout import Layout
+from engine.simulation.plant import DEFECT, LASTING, MOMENTUM, Plant
+from engine.simulation.run import Kernel, Process
+
+Array = np.ndarray
+#: of equal trees so many are one program as any others
+FEW = 4
+#: what joins trees, or looks at several of them, among a simulator's arguments
+JOINING = "controller", "forces", "actuators", "constraints", "contacts", "events"
+
+
+class Kind(NamedTuple):
+    """Equal trees, with the step (:class:`engine.simulation.step.Step`) of one of them."""
+
+    trees: EqualTrees
+    step: Any
+
+
+def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., Any]) -> tuple[Kind, ...]:
+    """Return the kinds of trees of a model, with simulators that ``make`` makes of one of each kind by the same ``arguments``; none where
+    something joins trees, or there are few of each kind, or something is stiff, which one method flies for all."""
+    joined = not arguments["compiled"] or any(arguments[name] for name in JOINING) or {*arguments["parameters"]} - {"gravity"}
+    if joined or len(model.tree_names) <= FEW or mimicking(model):
+        return ()
+    kinds = equal_trees(model)
+    if max(len(trees.names) for trees in kinds) <= FEW:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")                                        # the whole model's are said of all
+        made = [make(trees.first.model, **{**arguments, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
+    if any(map(is_stiff, made, kinds)):
+        return ()
+    return tuple(Kind(trees, simulator._step) for trees, simulator in zip(kinds, made, strict=True))
+
+
+def mimicking(model: Model) -> bool:
+    """Return whether a joint follows one of another tree."""
+    of = {i: k for k, tree in enumerate(model.trees) for i in tree}
+    owner = {b.joint.name: of[i] for i, b in enumerate(model.bodies)}
+    return any(b.joint.mimic is not None and owner[b.joint.mimic.source] != of[i] for i, b in enumerate(model.bodies))
+
+
+def nominal(trees: EqualTrees) -> dict[str, Array]:
+    """Return the numbers of the first of equal trees that differ among them."""
+    return {name: x[0] for name, x in trees.numbers.items()}
+
+
+def is_stiff(simulator: Any, trees: EqualTrees) -> bool:
+    """Return whether something of one of equal trees is stiff, by the simulator of the first."""
+    plant = simulator.plant
+    if plant.stiffness is not None or plant.look is None:
+        return plant.stiffness is not None
+    rows = plant.parameters.spread({**plant.values, **trees.numbers}, (len(trees.names),))
+    return any(simulator._unresolved.stiff(p) for p in np.unique(rows, axis=0))
+
+
+class Places:
+    """Where the numbers (n, m) of n trees lie in a vector, in parts side by side: (n, m_k) each.
+
+    >>> places = Places([np.array([[0, 1], [2, 3]]), np.array([[7], [5]])])
+    >>> places.taken(np.arange(8.0))
+    array([[0., 1., 7.],
+           [2., 3., 5.]])
+    """
+
+    def __init__(self, parts: Sequence[Array]) -> None:
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+        self.n, self.m = len(parts[0]), int(ends[-1])
+        self.parts = [(slice(int(a), int(b)), part) for a, b, part in zip(ends, ends[1:], parts, strict=False) if part.size]
+
+    def taken(self, x: Array) -> Array:
+        """Return the trees' numbers (..., n, m) in vectors x."""
+        found = np.empty((*x.shape[:-1], self.n, self.m))
+        for own, part in self.parts:
+            found[..., own] = spread(x, part)
+        return found
+
+    def put(self, x: Array, found: Array) -> None:
+        """Put the trees' numbers (..., n, m) where they lie in vectors x."""
+        for own, part in self.parts:
+            if side_by_side(part):
+                spread(x, part)[...] = found[..., own]
+            else:
+                x[..., part] = found[..., own]
+
+
+def side_by_side(part: Array) -> bool:
+    """Return whether places follow one another."""
+    return bool((np.diff(part.ravel()) == 1).all())
+
+
+def spread(x: Array, part: Array) -> Array:
+    """Return the numbers (..., n, m) at places (n, m) of vectors x: a view, where they lie side by side."""
+    if not side_by_side(part):
+        return x[..., part]
+    first = part.ravel()[0]
+    return x[..., first : first + part.size].reshape(*x.shape[:-1], *part.shape)
+
+
+class IndependentTrees(Process):
+    """A process whose trees are batches of the processes of their kinds.
+
+    Parameters
+    ----------
+    process : of all trees as one program, which is traced where somebody asks for it
+    layout, plant : of the whole state
+    """
+
+    def __init__(self, process: Process, layout: Layout, plant: Plant, kinds: Sequence[Kind]) -> None:
+        super().__init__(process.step, process.observe, True, process.example, process.over, process.where)
+        self.layout, self.plant, self.kinds = layout, plant, kinds
+        self.states = [Places(self.places(kind)) for kind in kinds]
+
+    def places(self, kind: Kind) -> list[Array]:
+        """Return where what a tree's state consists of lies in the whole state."""
+        own, whole, trees = kind.step.plant, self.plant, kind.trees
+        at = {name: s.start for name, s in self.layout.slices.items()}
+        begin = {name: at["state"] + s.start for name, s in whole.states.slices.items()}
+        number = {whole.model.bodies[tree[0]].joint.name: k for k, tree in enumerate(whole.conserved)}
+        roots = [trees.joints[0].index(own.model.bodies[tree[0]].joint.name) for tree in own.conserved]
+        conserved = np.array([[number[joints[k]] for k in roots] for joints in trees.joints], dtype=int)
+        parts = [at["q"] + trees.q, at["v"] + trees.v]
+        for name, shape in own.states.shapes.items():
+            if name in (MOMENTUM, DEFECT):
+                rows = begin[name] + shape[1] * conserved[..., None] + np.arange(shape[1])
+                parts.append(rows.reshape(len(rows), -1))
+            else:
+                assert name == LASTING
+                parts.append(begin[name] + trees.v)
+        return parts
+
+    @property
+    def keys(self) -> list[str]:
+        """What the program of each kind is known by, and how many trees there are of it."""
+        return [key for kind in self.kinds for key in (*kind.step.process.keys, str(len(kind.trees.names)))]
+
+    @functools.cached_property
+    def record(self) -> Layout:
+        """The layout of a record: of what has an entry for each velocity, those of all trees; sums of what is one number of each."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for kind in self.kinds:
+            for name, shape in kind.step.process.record.shapes.items():
+                shapes[name] = (self.n,) if name == "x" else (self.plant.model.nv,) if shape else ()
+        return Layout(shapes)
+
+    def parameters(self, kind: Kind, p: Array) -> Array:
+        """Return the parameters (..., n, np) of the trees of a kind, where those of all are p."""
+        n, own = len(kind.trees.names), kind.step.plant.parameters
+        given = {name: x[..., None, :] for name, x in self.plant.parameters.split(p).items()}          # gravity
+        return own.spread({**given, **kind.trees.numbers}, (*p.shape[:-1], n))
+
+    def prepared(self, p: Array, x: Array, t: float) -> Array:
+        """Return whole states x (..., n) with what their q and v make of the momenta: see :meth:`Step.prepare`."""
+        found = x.copy()
+        for kind, places in zip(self.kinds, self.states, strict=True):
+            places.put(found, kind.step.prepare(self.parameters(kind, p), places.taken(x), t))
+        return found
+
+    def kernel(self, batch: tuple[int, ...]) -> Kernel:
+        """Return the function that runs a batch."""
+
+        def run(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            p, x = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (p, x))
+            data = np.zeros((*batch, len(counts), self.record.n))
+            data[..., self.record.slices["x"]] = x[..., None, :]               # also what no kind has
+            for kind, places in zip(self.kinds, self.states, strict=True):
+                many = (*batch, places.n)
+                own = kind.step.process.kernel(many)(counts, t0, k, dt, self.parameters(kind, p), places.taken(x))
+                self.put(data, kind, places, np.moveaxis(own, -3, -2))
+            return data
+
+        return run
+
+    def put(self, data: Array, kind: Kind, places: Places, own: Array) -> None:
+        """Put the records (..., T, n, m) of trees of a kind in those of all, (..., T, m)."""
+        for name, at in kind.step.process.record.slices.items():
+            to = data[..., self.record.slices[name]]
+            if name == "t":
+                to[...] = own[..., 0, at]
+            elif name == "x":
+                places.put(to, own[..., at])
+            elif self.record.shapes[name]:
+                Places([kind.trees.v]).put(to, own[..., at])
+            else:
+                to += own[..., at].sum(axis=-2)
