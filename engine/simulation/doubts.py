@@ -130,6 +130,7 @@ class Doubts:
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
 
+    @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more
     def add(self, t: Array, columns: dict[str, Array]) -> None:
         """Look at records: times (T), and q, v, vdot and "defect", if there is one, by name (..., T, *shape)."""
         if not columns["q"].size:

@@ -82,35 +82,27 @@ class Places:
     def __init__(self, parts: Sequence[Array]) -> None:
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
         self.n, self.m = len(parts[0]), int(ends[-1])
-        self.parts = [(slice(int(a), int(b)), part) for a, b, part in zip(ends, ends[1:], parts, strict=False) if part.size]
+        self.parts = [(slice(int(a), int(b)), together(part)) for a, b, part in zip(ends, ends[1:], parts, strict=False) if part.size]
 
     def taken(self, x: Array) -> Array:
         """Return the trees' numbers (..., n, m) in vectors x."""
         found = np.empty((*x.shape[:-1], self.n, self.m))
         for own, part in self.parts:
-            found[..., own] = spread(x, part)
+            to = found[..., own]
+            to[...] = x[..., part].reshape(to.shape)
         return found
 
     def put(self, x: Array, found: Array) -> None:
         """Put the trees' numbers (..., n, m) where they lie in vectors x."""
         for own, part in self.parts:
-            if side_by_side(part):
-                spread(x, part)[...] = found[..., own]
-            else:
-                x[..., part] = found[..., own]
+            given = found[..., own]
+            x[..., part] = given.reshape(*given.shape[:-2], -1)
 
 
-def side_by_side(part: Array) -> bool:
-    """Return whether places follow one another."""
-    return bool((np.diff(part.ravel()) == 1).all())
-
-
-def spread(x: Array, part: Array) -> Array:
-    """Return the numbers (..., n, m) at places (n, m) of vectors x: a view, where they lie side by side."""
-    if not side_by_side(part):
-        return x[..., part]
-    first = part.ravel()[0]
-    return x[..., first : first + part.size].reshape(*x.shape[:-1], *part.shape)
+def together(part: Array) -> Any:
+    """Return places (n, m), one after another: as a slice, if they follow one another."""
+    places = part.ravel()
+    return slice(int(places[0]), int(places[-1]) + 1) if (np.diff(places) == 1).all() else places
 
 
 class IndependentTrees(Process):
@@ -126,6 +118,7 @@ class IndependentTrees(Process):
         super().__init__(process.step, process.observe, True, process.example, process.over, process.where)
         self.layout, self.plant, self.kinds = layout, plant, kinds
         self.states = [Places(self.places(kind)) for kind in kinds]
+        self.velocities = [Places([kind.trees.v]) for kind in kinds]
 
     def places(self, kind: Kind) -> list[Array]:
         """Return where what a tree's state consists of lies in the whole state."""
@@ -179,23 +172,18 @@ class IndependentTrees(Process):
             p, x = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (p, x))
             data = np.zeros((*batch, len(counts), self.record.n))
             data[..., self.record.slices["x"]] = x[..., None, :]               # also what no kind has
-            for kind, places in zip(self.kinds, self.states, strict=True):
-                many = (*batch, places.n)
-                own = kind.step.process.kernel(many)(counts, t0, k, dt, self.parameters(kind, p), places.taken(x))
-                self.put(data, kind, places, np.moveaxis(own, -3, -2))
+            for kind, places, velocities in zip(self.kinds, self.states, self.velocities, strict=True):
+                process = kind.step.process
+                own = process.kernel((*batch, places.n))(counts, t0, k, dt, self.parameters(kind, p), places.taken(x))
+                own = np.moveaxis(own, -3, -2)                                 # (..., T, n, m)
+                for name, at in process.record.slices.items():
+                    to, found = data[..., self.record.slices[name]], own[..., at]
+                    if name in ("x", "t"):
+                        places.put(to, found) if name == "x" else np.copyto(to, found[..., 0, :])
+                    elif self.record.shapes[name]:
+                        velocities.put(to, found)
+                    else:
+                        to += found.sum(axis=-2)
             return data
 
         return run
-
-    def put(self, data: Array, kind: Kind, places: Places, own: Array) -> None:
-        """Put the records (..., T, n, m) of trees of a kind in those of all, (..., T, m)."""
-        for name, at in kind.step.process.record.slices.items():
-            to = data[..., self.record.slices[name]]
-            if name == "t":
-                to[...] = own[..., 0, at]
-            elif name == "x":
-                places.put(to, own[..., at])
-            elif self.record.shapes[name]:
-                Places([kind.trees.v]).put(to, own[..., at])
-            else:
-                to += own[..., at].sum(axis=-2)

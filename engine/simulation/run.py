@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.compiler import machine
-from engine.compiler.gufunc import rollout_ufunc
+from engine.compiler.gufunc import WORTH_THREADS, rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.trace import Program, trace
 from engine.model import StateError
@@ -81,6 +81,11 @@ class Process:
         shapes = [(), (), (), *(a.shape for a in self.example)]
         return trace(self.step, shapes), trace(self.observe, shapes, named=True)
 
+    @functools.cached_property
+    def operations(self) -> int:
+        """How many a step takes, about."""
+        return self.programs[0].count()
+
     @property
     def keys(self) -> list[str]:
         """What its programs are known by."""
@@ -110,6 +115,8 @@ class Process:
             return kernel
 
         def rows_at_once(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            if rows * counts.sum() * self.operations < WORTH_THREADS:
+                return kernel(counts, t0, k, dt, p, x)
             p, x = (np.broadcast_to(a, (*batch, a.shape[-1])).reshape(rows, a.shape[-1]) for a in (p, x))
             ends = np.linspace(0, rows, threads + 1).astype(int)
             found = np.concatenate(spread(lambda a, b: kernel(counts, t0, k, dt, p[a:b], x[a:b]), ends[:-1], ends[1:]))
