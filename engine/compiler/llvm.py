@@ -225,10 +225,15 @@ end:
     def renamed(self) -> list[str]:
         """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
         text = "" if self.lent is None else str(self.lent)
-        declared = {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
+        declared, here = (declarations(t) for t in (text, "\n".join(self.text)))
         own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
                      "\n".join(line for line in text.split("\n") if not line.startswith("declare ")))  # fmt: skip
-        return [*(line for name, line in declared.items() if f"@{name}" not in self.declared), own] if text else []
+        return [*(line for name, line in declared.items() if name not in here), own] if text else []
+
+
+def declarations(text: str) -> dict[str, str]:
+    """The lines of IR that declare functions, by their names."""
+    return {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
 
 
 class Body:

@@ -208,10 +208,15 @@ def row_loop(g: Graph, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
     n = known(tables)
     if n is not None and n <= FEW and not any(isinstance(t, Table) for t in tables):
         each = [f(*row) for row in zip(*tables, strict=True)]
-        return tuple(map(ops.array, map(list, zip(*each, strict=True)))) if isinstance(each[0], tuple) else ops.array(each)
+        return tuple(map(stacked, zip(*each, strict=True))) if isinstance(each[0], tuple) else stacked(each)
     several, shapes, made = looped(g, f, [as_table(g, t) for t in tables], lambda shapes: [Sink("rows", size(s)) for s in shapes])
     results = tuple(Table(g, h, s, count=n) for h, s in zip(made, shapes, strict=True))
     return results if several else results[0]
+
+
+def stacked(rows: Sequence[Any]) -> Array:
+    """Rows one below the other, traced or not."""
+    return np.stack([np.asarray(x, dtype=object) for x in rows])
 
 
 def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],

@@ -17,7 +17,7 @@ from engine import ops
 from engine.contact.hunt_crossley import EVENLY, lasts, normal_impulse, weight
 from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
-from engine.model import Model, equal_trees
+from engine.model import Model, many_equal_trees
 
 Array = np.ndarray
 #: what a joint loses, by a parameter's name
@@ -27,8 +27,6 @@ GOVERNED = 5e-3
 NONE: frozenset[str] = frozenset()
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 16
-#: trees that are dealt with as one model
-TREES = 4
 #: what was found of models
 MOBILITIES: weakref.WeakKeyDictionary[Model, tuple[Array, Array]] = weakref.WeakKeyDictionary()
 
@@ -100,9 +98,9 @@ def mobilities(model: Model) -> tuple[Array, Array]:
     and of equal ones once."""
     if model in MOBILITIES:
         return MOBILITIES[model]
-    if len(model.tree_names) > TREES:
+    if kinds := many_equal_trees(model):
         found = np.zeros((2, model.nv))
-        for kind in equal_trees(model):
+        for kind in kinds:
             each = [kind.first.model] if not kind.numbers else [model.tree(name).model for name in kind.names]
             found[:, kind.v] = np.moveaxis(np.array([mobilities(tree) for tree in each]), 0, 1)
     else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.dynamics.crba import crba
+from engine.dynamics.each_tree import each_tree, velocities
 from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.rnea import rnea
 from engine.model import Body, Model, StateError
@@ -19,6 +20,7 @@ from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 Array = np.ndarray
 
 
+@each_tree(velocities)
 @within_range
 def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wrenches: Array | None = None,
         armature: Array | None = None) -> Array:  # fmt: skip

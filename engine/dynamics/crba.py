@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.dynamics.each_tree import each_tree, blocks
 from engine.model import Model
 from engine.spatial.se3 import wrench_to_parent
 
 Array = np.ndarray
 
 
+@each_tree(blocks)
 def crba(model: Model, q: Array) -> Array:
     """Return the joint-space inertia M(q), symmetric (nv, nv): kinetic energy K = ½ vᵀ M v.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.dynamics.centroidal import momentum_matrix, weighing
+from engine.dynamics.each_tree import each_tree, sums
 from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity
 from engine.dynamics.momentum import from_center
 from engine.dynamics.stages import carried, swept
@@ -16,6 +17,7 @@ from engine.spatial.inertia import first_moment, mass, transformed
 Array = np.ndarray
 
 
+@each_tree(sums)
 def energy(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -> tuple[Any, Any]:
     """Return the kinetic energy K = ½ Σ Vᵀ G V + ½ Σ a v² (a: ``model.armature``) and the potential energy U = −Σ m g·c in uniform
     gravity, zero at the world's origin (J).

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from engine.checks import array, shown, warn
+from engine.dynamics.each_tree import each_tree, links
 from engine.model import Body, Model, StateError
 from engine.spatial.se3 import twist_to_child, wrench_to_parent
 
@@ -93,6 +94,7 @@ def body_motion(model: Model, q: Array, v: Array) -> Motion:
     return motion
 
 
+@each_tree(links)
 def forward_kinematics(model: Model, q: Array) -> Array:
     """Return the poses T_WL of all links in the world, (nlinks, 4, 4), in the order of ``model.links``."""
     q = model.checked("q", q)
@@ -100,6 +102,7 @@ def forward_kinematics(model: Model, q: Array) -> Array:
     return np.array([T_W[body] @ T_BL for body, T_BL in model.carrier])
 
 
+@each_tree(links)
 def twists(model: Model, q: Array, v: Array) -> Array:
     """Return the body twists [ω; v] of all links, each in its own frame, (nlinks, 6)."""
     q, v = model.checked("q", q), model.checked("v", v)

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.dynamics.kinematics import Motion, body_motion, body_poses
+from engine.dynamics.each_tree import each_tree, sums
 from engine.model import Model, StateError
 from engine.spatial.inertia import first_moment, mass
 from engine.spatial.se3 import pose, twist_to_child, wrench_to_parent
@@ -15,6 +16,7 @@ from engine.spatial.se3 import pose, twist_to_child, wrench_to_parent
 Array = np.ndarray
 
 
+@each_tree(sums)
 def momentum(model: Model, q: Array, v: Array) -> Array:
     """Return the spatial momentum [angular about the world's origin; linear] in world axes, (6): P = Σ Ad(T_WB)⁻ᵀ G V.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
+from engine.dynamics.each_tree import each_tree, velocities
 from engine.model import Model
 from engine.spatial.inertia import wrench
 from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
@@ -14,6 +15,7 @@ from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent
 Array = np.ndarray
 
 
+@each_tree(velocities)
 @within_range
 def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
     """Return the forces of a motion (inverse dynamics): tau = M(q) v̇ + C(q, v) v + g(q) − Σ Jᵀ F.

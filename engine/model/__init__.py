@@ -4,11 +4,11 @@ from engine.model.body import Body
 from engine.model.builder import Builder
 from engine.model.combine import Mounted, combine
 from engine.model.described import Described, Keyframe, Part
-from engine.model.equal_trees import EqualTrees, equal_trees
+from engine.model.equal_trees import EqualTrees, equal_trees, many_equal_trees
 from engine.model.errors import ModelError, StateError
 from engine.model.joint_types import KINDS, Kind, Limits
 from engine.model.model import Model, Tree
 from engine.model.tree import Geometry, Joint, Link, Material, Mimic
 
 __all__ = ["KINDS", "Body", "Builder", "Described", "EqualTrees", "Geometry", "Joint", "Keyframe", "Kind", "Limits", "Link", "Material", "Mimic", "Model",
-           "ModelError", "Mounted", "Part", "StateError", "Tree", "combine", "equal_trees"]  # fmt: skip
+           "ModelError", "Mounted", "Part", "StateError", "Tree", "combine", "equal_trees", "many_equal_trees"]  # fmt: skip

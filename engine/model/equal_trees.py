@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from engine.model.model import Model, Tree
 from engine.model.tree import Joint
 from engine.spatial import inertia
 
+#: of equal trees so many are dealt with as any others
+FEW = 4
+
 
 @dataclass(frozen=True, eq=False)
 class EqualTrees:
@@ -23,6 +27,7 @@ class EqualTrees:
     first : one of them, as a model of its own
     names : of all, by which :meth:`Model.tree` knows them
     q, v : where the coordinates (n, nq) and velocities (n, nv) of each lie in the model's
+    links : where its links (n, nlinks) do, the root of all first
     numbers : what differs, (n, *shape), by the names that :meth:`Model.with_parameters` has for ``first``
     joints : of each tree the names of its joints, in the order of the first one's
     """
@@ -31,6 +36,7 @@ class EqualTrees:
     names: tuple[str, ...]
     q: NDArray[np.int64]
     v: NDArray[np.int64]
+    links: NDArray[np.int64]
     numbers: Mapping[str, NDArray[np.float64]]
     joints: tuple[tuple[str, ...], ...]
 
@@ -83,8 +89,35 @@ def _equal(model: Model, members: list[tuple[str, list[int]]], above: Mapping[st
         T = np.array([own[k].placement for own in joints])
         numbers |= {f"inertia.{model.links[i].name}": G} if (G != G[0]).any() else {}
         numbers |= {f"placement.{joints[0][k].name}": T} if (T != T[0]).any() else {}
-    return EqualTrees(first, tuple(name for name, _ in members), begins["q"][:, None] + np.arange(first.model.nq),
-                      begins["v"][:, None] + np.arange(first.model.nv), numbers, tuple(tuple(j.name for j in own) for own in joints))  # fmt: skip
+    q, v = (begin[:, None] + np.arange(n) for begin, n in zip(begins.values(), (first.model.nq, first.model.nv), strict=True))
+    links = np.array([[0, *places] for _, places in members])
+    return EqualTrees(first, tuple(name for name, _ in members), q, v, links, numbers, tuple(tuple(j.name for j in own) for own in joints))
 
 
-__all__ = ["EqualTrees", "equal_trees"]
+#: what was found of models
+MANY: weakref.WeakKeyDictionary[Model, list[EqualTrees]] = weakref.WeakKeyDictionary()
+
+
+def many_equal_trees(model: Model) -> list[EqualTrees]:
+    """Return :func:`equal_trees` of a model with more than FEW of a kind, none of whose joints follows one of another tree; else none."""
+    if len(model.tree_names) <= FEW or traced(model):
+        return []
+    if model not in MANY:
+        kinds = [] if mimicking(model) else equal_trees(model)
+        MANY[model] = kinds if max((len(kind.names) for kind in kinds), default=0) > FEW else []
+    return MANY[model]
+
+
+def traced(model: Model) -> bool:
+    """Return whether some of a model's numbers are."""
+    return any(x.dtype == object for x in (model.armature, *(b.inertia for b in model.bodies), *(b.placement for b in model.bodies)))
+
+
+def mimicking(model: Model) -> bool:
+    """Return whether a joint follows one of another tree."""
+    of = {i: k for k, tree in enumerate(model.trees) for i in tree}
+    owner = {b.joint.name: of[i] for i, b in enumerate(model.bodies)}
+    return any(b.joint.mimic is not None and owner[b.joint.mimic.source] != of[i] for i, b in enumerate(model.bodies))
+
+
+__all__ = ["FEW", "EqualTrees", "equal_trees", "many_equal_trees"]

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.model import EqualTrees, Model, equal_trees
+from engine.model import EqualTrees, Model, many_equal_trees
 from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, LASTING, MOMENTUM, Plant
 from engine.simulation.run import Kernel, Process
 
 Array = np.ndarray
-#: of equal trees so many are one program as any others
-FEW = 4
 #: what joins trees, or looks at several of them, among a simulator's arguments
 JOINING = "controller", "forces", "actuators", "constraints", "contacts", "events"
 
@@ -36,24 +34,13 @@ def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., 
     """Return the kinds of trees of a model, with simulators that ``make`` makes of one of each kind by the same ``arguments``; none where
     something joins trees, or there are few of each kind, or something is stiff, which one method flies for all."""
     joined = not arguments["compiled"] or any(arguments[name] for name in JOINING) or {*arguments["parameters"]} - {"gravity"}
-    if joined or len(model.tree_names) <= FEW or mimicking(model):
-        return ()
-    kinds = equal_trees(model)
-    if max(len(trees.names) for trees in kinds) <= FEW:
-        return ()
+    kinds = [] if joined else many_equal_trees(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")                                        # the whole model's are said of all
         made = [make(trees.first.model, **{**arguments, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
     if any(map(is_stiff, made, kinds)):
         return ()
     return tuple(Kind(trees, simulator._step) for trees, simulator in zip(kinds, made, strict=True))
-
-
-def mimicking(model: Model) -> bool:
-    """Return whether a joint follows one of another tree."""
-    of = {i: k for k, tree in enumerate(model.trees) for i in tree}
-    owner = {b.joint.name: of[i] for i, b in enumerate(model.bodies)}
-    return any(b.joint.mimic is not None and owner[b.joint.mimic.source] != of[i] for i, b in enumerate(model.bodies))
 
 
 def nominal(trees: EqualTrees) -> dict[str, Array]:

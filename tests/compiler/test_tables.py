@@ -317,3 +317,21 @@ def test_loops_of_many_passes_need_no_more_memory():
     """10⁵ passes over a thousand rows would be 0.8 GB, were they kept."""
     f = engine.gufunc(lambda x: ops.while_loop(lambda y: (0.5 * y + 1.0, False), x, 10**5)[0], "(n)->(n)")
     assert np.abs(f(np.zeros(1000)) - 2.0).max() == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_few_rows_that_are_known_stand_one_below_the_other(n):
+    x = np.arange(2.0 * n).reshape(n, 2)
+
+    def made(x):
+        return ops.rows(lambda x: np.array([x[0], x[1], x @ x]), x), *ops.rows(lambda x: (x[0], np.array([[x[1]], [x[0]]])), x)
+
+    f = engine.gufunc(made, f"({n},2)->({n},3),({n}),({n},2,1)")
+    for found, plain in zip(f(x), made(x), strict=True):
+        assert found.shape == plain.shape and (found == plain).all()
+
+
+def test_functions_of_c_within_rows_and_outside_are_declared_once():
+    f = engine.gufunc(lambda x, y: ops.rows(lambda x: np.tan(x) + np.sin(x), x) * (np.tan(y) + np.sin(y)), "(n),()->(n)")
+    x = np.linspace(0.1, 0.9, 11)
+    assert np.abs(f(x, 0.3) - (np.tan(x) + np.sin(x)) * (np.tan(0.3) + np.sin(0.3))).max() < 1e-15
