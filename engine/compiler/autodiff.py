@@ -179,7 +179,7 @@ def given_inputs(graph: Graph, f: Program) -> list[Any]:
 def whole(graph: Graph, i: int) -> tuple[Callable[..., list[Sparse]], Callable[..., dict[int, Sparse]]] | None:
     """Return how tangents and adjoints go through a call whose results are differentiated together; None for all other nodes."""
     op, *args = graph.nodes[i]
-    if op in ("call", "loop") and not (f := graph.functions[args[0]]).native and (f.tabled or any(f.given) or any(f.made)):
+    if op in ("call", "loop") and not (f := graph.functions[args[0]]).native and (any(f.given) or any(f.made)):
         raise graph.refuse(f"a derivative through {'a call of ' + f.name if op == 'call' else 'a loop or a branch'} with tables",
                            "differentiate what is within rows, or give the sizes numbers")  # fmt: skip
     if op == "root":

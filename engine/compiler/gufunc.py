@@ -93,7 +93,7 @@ def _batch_code(program: Program, strict: bool) -> Any:
 @functools.cache
 def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
-    n = len(step.outputs)
+    n, width = len(step.outputs), 1 if step.tabled or observe.tabled else width
     p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
     key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
     code = machine.Code(key, lambda: rollout(step, observe, width, inputs))

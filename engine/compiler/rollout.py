@@ -3,7 +3,7 @@
 The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
 ``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as
 they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
-``counts``. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0, k, dt, p, x, w)`` with (r,w), and both functions
+``counts``; where steps or observations make tables, there is one lane. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0, k, dt, p, x, w)`` with (r,w), and both functions
 take them between p and x.
 """
 
@@ -13,6 +13,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 
+from engine.compiler.arena import put_spare
 from engine.compiler.entry import ALL_FLAGS, GROUPS, strided
 from engine.compiler.instructions import Writer
 from engine.compiler.llvm import Module
@@ -28,7 +29,10 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     m = Module(width)
     f_step, work_step = m.function(step)
     f_observe, work_observe = m.function(observe)
-    D = vector("double", width)
+    D, tabled = vector("double", width), step.tabled or observe.tabled
+    groups = 1 if tabled else GROUPS                            # at once: tables are those of one sample
+    if tabled:
+        put_spare(m)
     m.text += [strided(width, gather=True), strided(width, gather=False)]
     lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:"]
     writer = GroupWriter(lines, width)
@@ -38,17 +42,22 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     outer = [element("%steps", k, "i64") for k in range(last + 1)]
     step_counts, step_p, step_x, *step_w, step_record, step_column = (element("%steps", last + k, "i64") for k in range(1, 2 * last - 6))
     state, work = kept + n, max(work_step, work_observe)
-    raw, first = writer.aligned(m.bytes(GROUPS * (2 * state + n_record + work) + 1))
-    second = put(f"getelementptr {D}, ptr {first}, i64 {GROUPS * state}")
-    record = put(f"getelementptr {D}, ptr {second}, i64 {GROUPS * state}")
-    scratch = put(f"getelementptr {D}, ptr {record}, i64 {GROUPS * n_record}")
+    raw, first = writer.aligned(m.bytes(groups * (2 * state + n_record + work) + 1))
+    second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
+    record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
+    scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
+
+    arena = put("call ptr @arena.lent()") if tabled else ""
 
     def core(n: int | str, stride: str) -> str:
         return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
 
+    def begun(f: Program) -> list[str]:
+        return [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"] if f.tabled else []
+
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
-              f"  %full = icmp sgt i64 %left, {GROUPS * width}", f"  %taken = select i1 %full, i64 {GROUPS * width}, i64 %left",
+              f"  %full = icmp sgt i64 %left, {groups * width}", f"  %taken = select i1 %full, i64 {groups * width}, i64 %left",
               f"  %up = add i64 %taken, {width - 1}", f"  %groups = sdiv i64 %up, {width}"]  # fmt: skip
     with each_group() as (g, i, lanes):
         for argument, at, size, stride in ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, n_p, step_p), (5, kept, n, step_x)):
@@ -80,6 +89,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
+    lines += begun(step)
     lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
     writer.block = "again"
     with each_group() as (g, _, _):
@@ -88,7 +98,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
     lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
-              f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
+              *begun(observe), f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
     writer.block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
@@ -96,9 +106,10 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         source = vector_of(record, g, n_record, 0)
         lines.append(f"  call void @scatter(ptr {where}, i64 {outer[last]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
-              "endrow:", f"  %nextrow = add i64 %row, {GROUPS * width}", "  br label %rows",
-              "done:", f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
-    externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
+              "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
+              "done:", *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
+    memory = [] if tabled else ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
+    externals = [*memory, "declare i32 @feclearexcept(i32)"]
     return "\n".join([str(m), *externals, *lines])
 
 

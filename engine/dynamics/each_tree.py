@@ -15,6 +15,8 @@ from engine.model import EqualTrees, Model, many_equal_trees
 Array = np.ndarray
 P = ParamSpec("P")
 R = TypeVar("R")
+#: of equal trees so many are a straight line sooner than a loop
+MANY = 32
 #: arguments that have entries of each tree, by where these lie
 OWN = {"q": "q", "v": "v", "vdot": "v", "tau": "v", "armature": "v", "wrenches": "links"}
 
@@ -31,7 +33,7 @@ def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Ca
             given = dict(signature.bind(*args, **named).arguments)
             model, *_ = given.values()
             kinds = many_equal_trees(model) if ops.graph_of(*[x for x in given.values() if isinstance(x, np.ndarray)]) else []
-            if not kinds:
+            if max((len(kind.names) for kind in kinds), default=0) <= MANY:
                 return f(*args, **named)
             for name in given.keys() & {"q", "v", "vdot", "tau", "armature"}:
                 given[name] = model.checked(name, given[name])

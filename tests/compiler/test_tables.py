@@ -10,7 +10,7 @@ import pytest
 import engine
 from engine import ArgumentError, EngineError, TraceError, ops
 from engine.compiler import interpret, machine, trace, verify
-from engine.compiler.gufunc import Gufunc
+from engine.compiler.gufunc import Gufunc, rollout_ufunc
 from engine.compiler.program import COUNTED, Program
 from engine.compiler.row_loop import RowLoop
 from tests.compiler.programs import WIDTHS, bits
@@ -335,3 +335,22 @@ def test_functions_of_c_within_rows_and_outside_are_declared_once():
     f = engine.gufunc(lambda x, y: ops.rows(lambda x: np.tan(x) + np.sin(x), x) * (np.tan(y) + np.sin(y)), "(n),()->(n)")
     x = np.linspace(0.1, 0.9, 11)
     assert np.abs(f(x, 0.3) - (np.tan(x) + np.sin(x)) * (np.tan(0.3) + np.sin(0.3))).max() < 1e-15
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_steps_and_records_with_tables(batch):
+    """A rollout: x⁺ = x + dt x² of each row, and what is seen of it."""
+    def step(t0, k, dt, p, x):
+        return np.asarray(ops.rows(lambda x: x + dt * x * x, x))
+
+    def observe(t0, k, dt, p, x):
+        return np.array([t0 + k * dt, ops.total(ops.rows(lambda x: 2.0 * x, x)), *x])
+
+    shapes = [(), (), (), (0,), (9,)]
+    rollout = rollout_ufunc(trace(step, shapes), trace(observe, shapes), machine.width())
+    x = np.linspace(0.1, 0.9, 9) * np.ones((*batch, 1))
+    found = rollout(np.array([0.0, 3.0, 2.0]), 0.0, 0.0, 0.1, np.zeros(0), x)
+    for count, record in zip((0, 3, 2), np.moveaxis(found, -2, 0), strict=True):
+        for _ in range(count):
+            x = x + 0.1 * x * x
+        assert np.abs(record[..., 2:] - x).max() < 1e-15 and np.abs(record[..., 1] - 2.0 * x.sum(axis=-1)).max() < 1e-14
