@@ -64,7 +64,8 @@ SIMULATION = (
     ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
      "steep_places", "totals"),
     ("stiffness",), ("assessment",), ("plant", "events", "controllers", "trajectory"),
-    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "unresolved"), ("step", "body_trajectory"),
+    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "independent_trees", "unresolved"),
+    ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip

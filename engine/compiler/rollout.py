@@ -3,8 +3,8 @@
 The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
 ``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as
 they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
-``counts``; where steps or observations make tables, there is one lane. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0, k, dt, p, x, w)`` with (r,w), and both functions
-take them between p and x.
+``counts``; where something makes tables, there is one lane. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0,
+k, dt, p, x, w)`` with (r,w), and both functions take them between p and x.
 """
 
 from __future__ import annotations
@@ -48,12 +48,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
 
     arena = put("call ptr @arena.lent()") if tabled else ""
-
-    def core(n: int | str, stride: str) -> str:
-        return f"i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}"
-
-    def begun(f: Program) -> list[str]:
-        return [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"] if f.tabled else []
+    begin = [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"]
 
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
@@ -63,8 +58,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         for argument, at, size, stride in ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, n_p, step_p), (5, kept, n, step_x)):
             row = put(f"getelementptr i8, ptr {base[argument]}, i64 {put(f'mul i64 {i}, {outer[argument]}')}")
             for buffer in (first, second) if size and argument < 5 else (first,):
-                to = vector_of(buffer, g, state, at)
-                lines.append(f"  call void @gather(ptr {row}, i64 {outer[argument]}, i64 {lanes}, {core(size, stride)}, ptr {to})")
+                writer.moved("gather", row, outer[argument], lanes, size, stride, vector_of(buffer, g, state, at))
     counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
     lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
               f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
@@ -81,16 +75,14 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
             from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
             from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
             for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
-                to = vector_of(buffer, g, state, 3 + n_p)
-                lines.append(f"  call void @gather(ptr {from_w}, i64 {outer[6]}, i64 {lanes}, {core(many, step_w[1])}, ptr {to})")
+                writer.moved("gather", from_w, outer[6], lanes, many, step_w[1], vector_of(buffer, g, state, 3 + n_p))
     lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",
               f"  %at = phi ptr [%now, %{writer.block}], [%away, %endagain]",
               f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
-    lines += begun(step)
-    lines.append(f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")
+    lines += [*begin * step.tabled, f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})"]
     writer.block = "again"
     with each_group() as (g, _, _):
         now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
@@ -98,19 +90,18 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
     lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
-              *begun(observe), f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
+              *begin * observe.tabled, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]  # fmt: skip
     writer.block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
-        source = vector_of(record, g, n_record, 0)
-        lines.append(f"  call void @scatter(ptr {where}, i64 {outer[last]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
+        writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
-              "done:", *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
-    memory = [] if tabled else ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
-    externals = [*memory, "declare i32 @feclearexcept(i32)"]
-    return "\n".join([str(m), *externals, *lines])
+              "done:", *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
+              f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
+    memory = ["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not tabled)                            # an arena has them
+    return "\n".join([str(m), *memory, "declare i32 @feclearexcept(i32)", *lines])
 
 
 class GroupWriter(Writer):
@@ -134,6 +125,11 @@ class GroupWriter(Writer):
         self.lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
                            f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
         self.block = f"after{name}"
+
+    def moved(self, how: str, memory: str, outer: str, lanes: str, n: int | str, stride: str, vectors: str) -> None:
+        """Gather, or scatter, vectors of n numbers between memory and lanes."""
+        self.lines.append(f"  call void @{how}(ptr {memory}, i64 {outer}, i64 {lanes}, i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}, "
+                          f"ptr {vectors})")  # fmt: skip
 
     def vector_of(self, pointer: str, group: str, size: int, k: int) -> str:
         """Where vector k of a group lies, among groups of ``size`` vectors."""

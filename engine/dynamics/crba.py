@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.dynamics.each_tree import each_tree, blocks
+from engine.dynamics.each_tree import blocks, each_tree
 from engine.model import Model
 from engine.spatial.se3 import wrench_to_parent
 

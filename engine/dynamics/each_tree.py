@@ -37,7 +37,7 @@ def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Ca
                 return f(*args, **named)
             for name in given.keys() & {"q", "v", "vdot", "tau", "armature"}:
                 given[name] = model.checked(name, given[name])
-            return whole(model, [(kind, rows_of(f, kind, given)) for kind in kinds])  # type: ignore[no-any-return]
+            return whole(model, [(kind, rows_of(f, kind, given)) for kind in kinds])
 
         return of
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.dynamics.kinematics import Motion, body_motion, body_poses
 from engine.dynamics.each_tree import each_tree, sums
+from engine.dynamics.kinematics import Motion, body_motion, body_poses
 from engine.model import Model, StateError
 from engine.spatial.inertia import first_moment, mass
 from engine.spatial.se3 import pose, twist_to_child, wrench_to_parent

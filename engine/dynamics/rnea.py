@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.each_tree import each_tree, velocities
+from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.model import Model
 from engine.spatial.inertia import wrench
 from engine.spatial.se3 import ad, twist_to_child, wrench_to_parent

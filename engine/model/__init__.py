@@ -10,5 +10,6 @@ from engine.model.joint_types import KINDS, Kind, Limits
 from engine.model.model import Model, Tree
 from engine.model.tree import Geometry, Joint, Link, Material, Mimic
 
-__all__ = ["KINDS", "Body", "Builder", "Described", "EqualTrees", "Geometry", "Joint", "Keyframe", "Kind", "Limits", "Link", "Material", "Mimic", "Model",
-           "ModelError", "Mounted", "Part", "StateError", "Tree", "combine", "equal_trees", "many_equal_trees"]  # fmt: skip
+__all__ = ["KINDS", "Body", "Builder", "Described", "EqualTrees", "Geometry", "Joint", "Keyframe", "Kind", "Limits", "Link",
+           "Material", "Mimic", "Model", "ModelError", "Mounted", "Part", "StateError", "Tree", "combine", "equal_trees",
+           "many_equal_trees"]  # fmt: skip

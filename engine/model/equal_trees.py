@@ -87,8 +87,8 @@ def _equal(model: Model, members: list[tuple[str, list[int]]], above: Mapping[st
     for k, i in enumerate(members[0][1]):
         G = np.array([model.links[places[k]].inertia for _, places in members])
         T = np.array([own[k].placement for own in joints])
-        numbers |= {f"inertia.{model.links[i].name}": G} if (G != G[0]).any() else {}
-        numbers |= {f"placement.{joints[0][k].name}": T} if (T != T[0]).any() else {}
+        numbers |= {f"inertia.{model.links[i].name}": G} if (G[0] != G).any() else {}
+        numbers |= {f"placement.{joints[0][k].name}": T} if (T[0] != T).any() else {}
     q, v = (begin[:, None] + np.arange(n) for begin, n in zip(begins.values(), (first.model.nq, first.model.nv), strict=True))
     links = np.array([[0, *places] for _, places in members])
     return EqualTrees(first, tuple(name for name, _ in members), q, v, links, numbers, tuple(tuple(j.name for j in own) for own in joints))

@@ -135,8 +135,7 @@ class Simulator(Fixed):
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
         kinds = independent(driven, self._arguments, type(self))
-        if not kinds:
-            self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
@@ -145,8 +144,7 @@ class Simulator(Fixed):
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds)
-        self._process = self._step.process
-        self._signals = self._process.record                    # traced now: what cannot be compiled is said here
+        self._process = self._step.process                      # traced now: what cannot be compiled is said here
         self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
                           self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
                           tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip
@@ -179,8 +177,7 @@ class Simulator(Fixed):
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
         parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
-        acting = [c.name for c in self.plant.acting if c.name != Drive.name]
-        parts += [f"acting: {', '.join(acting)}"] if acting else []
+        parts += [f"acting: {', '.join(acting)}"] if (acting := [c.name for c in self.plant.acting if c.name != Drive.name]) else []
         return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
 
     def __copy__(self, memo: Any = None) -> Simulator:
