@@ -26,6 +26,7 @@ from tests.bench.pictures import pictures
 from tests.bench.policies import policies
 from tests.bench.rows import rows
 from tests.bench.stiff import stiff
+from tests.bench.trees import trees
 from tests.bench.web import web
 
 BATCH = 4096
@@ -347,7 +348,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, rows, body, contact,
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, rows, trees, body, contact,
                                  campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 
