@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import EngineError
 from engine.ops.elementwise import graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.linear import largest, lu_solve
 from engine.ops.structure import structure
+
+#: passes of a loop that says itself when it ends
+MOST = 2**53
 
 
 def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
@@ -38,6 +42,28 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
         leaves = [where(done, a, b) if np.shape(a) == np.shape(b) else b for a, b in zip(leaves, own, strict=True)]   # rows come and go
         done = logical_or(done, now)
     return built(leaves), done
+
+
+def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
+    """``x = f(k, x)`` for k = 0, 1, … n − 1, one after another: returns the last x.
+
+    Parameters
+    ----------
+    f : of k, a whole number as a float, and of x; returns another x
+    n : a whole number from 0, known or traced, such as how many rows a table has
+    x : an array, a table, or a tuple, a named tuple or a dictionary of such, as of :func:`while_loop`, whose derivatives are as here
+
+    >>> steps = np.array([1.0, 2.0, 4.0])
+    >>> each(lambda k, x: 0.5 * x + steps[int(k)], 3, 0.0)                      # traced: engine.ops.gather(steps, k)
+    np.float64(5.25)
+    """
+    if graph_of(n) is None and (np.ndim(n) or not float(n).is_integer() or n < 0):
+        raise EngineError(f"each got n = {n!r}; expected a whole number from 0")
+
+    def advance(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+        return (s[0] + 1.0, f(*s)), s[0] + 1.0 >= n
+
+    return while_loop(advance, (0.0, x), MOST, n <= 0)[0][1]
 
 
 def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:

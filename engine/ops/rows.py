@@ -72,7 +72,7 @@ def row_numbers(table: Any) -> Any:
 
 
 def gather(table: Any, index: Any) -> Any:
-    """Return rows of a table (n, …) by their numbers (k), whole numbers as floats or integers: (k, …).
+    """Return rows of a table (n, …) by their numbers (k), whole numbers as floats or integers: (k, …); by one number, that row (…).
 
     Raises
     ------
@@ -104,8 +104,8 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     Parameters
     ----------
     table : (n, …)
-    index : (k), numbers of the table's rows; or a tuple of several such
-    more : (k, …), what is added there; or a tuple of as many. Of the same row, the first of the tuple comes first
+    index : (k), numbers of the table's rows, or one number; or a tuple of several such
+    more : (k, …), what is added there, or one row (…); or a tuple of as many. Of the same row, the first of the tuple comes first
 
     Raises
     ------
@@ -117,12 +117,19 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     array([4., 0., 2.])
     """
     places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
+    if all(is_number(i) for i in places):
+        places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
     if (graph := graph_of(table, *places, *given)) is not None:
         return graph.add_at(table, places, given)
     result = np.array(table, dtype=float)
     k = stack([whole(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
+
+
+def is_number(x: Any) -> bool:
+    """Return whether something is one number, traced or not: no array and no table."""
+    return not hasattr(x, "by_rows") and np.ndim(x) == 0
 
 
 def total(table: Any) -> Any:

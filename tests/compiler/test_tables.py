@@ -354,3 +354,36 @@ def test_steps_and_records_with_tables(batch):
         for _ in range(count):
             x = x + 0.1 * x * x
         assert np.abs(record[..., 2:] - x).max() < 1e-15 and np.abs(record[..., 1] - 2.0 * x.sum(axis=-1)).max() < 1e-14
+
+
+def test_one_after_another():
+    """A sum that forgets, row after row; the same of as many rows as are known, and of as many as a number says."""
+    def forgetting(x, n):
+        return ops.each(lambda k, s: 0.5 * s + ops.gather(x, k), n, 0.0 * ops.gather(x, 0.0))
+
+    f = engine.gufunc(lambda x: forgetting(x, ops.total(ops.rows(lambda _: 1.0, x))), "(n,2)->(2)")
+    g = engine.gufunc(lambda x, n: forgetting(x, n), "(n,2),()->(2)")
+    known = engine.gufunc(lambda x: forgetting(x, 3), "(3,2)->(2)")
+    for n in (1, 2, 3, 9):
+        x = np.random.default_rng(n).standard_normal((n, 2))
+        plain = forgetting(x, n)
+        assert plain == pytest.approx(sum(0.5 ** (n - 1 - k) * x[k] for k in range(n)))
+        assert bits(f(x)) == bits(g(x, float(n))) == bits(plain) == bits(np.asarray(interpret(f.program, x)))
+        assert n != 3 or bits(known(x)) == bits(plain)
+    assert (g(x, 0.0) == 0.0).all()
+    for n in (-1, 0.5):
+        with pytest.raises(EngineError, match="each got n = "):
+            ops.each(lambda k, x: x, n, 0.0)
+
+
+def test_rows_one_by_one_into_a_table():
+    def prefix(x):
+        """Sums of all rows before: each adds to the next."""
+        count = ops.total(ops.rows(lambda _: 1.0, x))
+        return ops.each(lambda k, s: ops.add_at(s, k + 1.0, ops.gather(s, k)), count - 1.0, 1.0 * x)
+
+    x = np.random.default_rng(0).standard_normal((11, 2))
+    f = engine.gufunc(prefix, "(n,2)->(n,2)")
+    assert bits(f(x)) == bits(prefix(x)) == bits(np.cumsum(x, axis=0))
+    with pytest.raises(IndexError):
+        engine.gufunc(lambda x, k: ops.gather(x, k), "(n,2),()->(2)")(x, 11.0)
