@@ -75,8 +75,8 @@ def trees(table: Table) -> None:
         for n in sizes:
             with tempfile.TemporaryDirectory() as cache:
                 code = f"from tests.bench.trees import first; print(first({kind!r}, {n}))"
-                done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ENGINE_CACHE": cache}, capture_output=True, text=True,
-                                      check=True)  # fmt: skip
+                own = {**os.environ, "ENGINE_CACHE": cache}
+                done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True)
             taken = json.loads(done.stdout.splitlines()[-1])
             table.add("trees", f"{n} {kind}, to the first step", taken, "s of CPU", f"<= {FIRST:g}", taken <= FIRST)
             model = forest(kind, n)
