@@ -8,6 +8,7 @@ from typing import Any
 from engine.checks import path_of, shown, writable, writing
 from engine.code.exported import WRITER
 from engine.code.functions import ExportError
+from engine.code.memory import with_tables
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
 from engine.code.sources import exported
@@ -98,6 +99,8 @@ def write_together(files: dict[Path, bytes]) -> None:
 
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
     """What is in a file, how many doubles the function must be lent, and what the header says of it."""
+    if suffix != ".c" and with_tables(e.program):
+        raise ExportError(f"{e.name} works with tables, which have code in C alone, not in {suffix}; expected a .c")
     if suffix == ".c":
         text, work = source(e)
         return text.encode(), work, ""
