@@ -115,8 +115,8 @@ class Exported:
         return tuple(np.asarray(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     def samples(self) -> list[tuple[list[Array], list[Array]]]:
-        """Arguments and results, those that C has, flat: the same ones each time. Where there is no result, as a number is not that of a
-        row or tables differ in theirs, there are no results."""
+        """Arguments and results, those that C has, flat: the same ones each time. There are no results where a number is not that of a
+        row, or tables differ in how many they have."""
         rng = np.random.default_rng(0)
         width = sum(x.size for x in (*self.parameters, *self.returned))
         x, found = self.first or self.draw(rng), []
@@ -128,12 +128,12 @@ class Exported:
         return found
 
     def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
-        """Arguments and their results; where numbers are to be those of rows, tables of one column hold such."""
+        """Arguments and their results; where numbers are to be those of rows, arrays (n) hold such."""
         try:
             return x, self.call(*x)
         except IndexError:
-            least = max(1, min(len(a) for a, of in zip(x, self.given, strict=True) if of.columns))
-            x = [rng.integers(0, least, np.shape(a)).astype(float) if of.columns == 1 else a for a, of in zip(x, self.given, strict=True)]
+            least = max(1, min(len(a) for a in x if np.ndim(a)))
+            x = [rng.integers(0, least, len(a)).astype(float) if np.ndim(a) == 1 else a for a in x]
         except EngineError:
             return x, ()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from engine import ops
@@ -42,10 +43,11 @@ def unstack(f: Unstack, name: str) -> str:
 
 
 def moved(n: int, to: str, whence: str, how: str = "=") -> list[str]:
-    """Statements that move n numbers side by side; ``{c}`` stands for which of them."""
+    """Statements that move n numbers that stand side by side, c of them first."""
+    text = re.sub(r"\b0 \+ ", "", f"{to} {how} {whence};")
     if n == 1:
-        return [f"{to} {how} {whence};".replace(" + c]", "]").replace("[c]", "[0]").replace("1 * ", "")]
-    return [f"for (int c = 0; c < {n}; ++c)", f"    {to} {how} {whence};"]
+        return [re.sub(r"\b1 \* (?=\w)|\b\d \* c \+ | \+ (\d \* )?c(?=[])])", "", text).replace("[c]", "[0]")]
+    return [f"for (int c = 0; c < {n}; ++c)", f"    {text}"]
 
 
 class Loop:
@@ -78,7 +80,7 @@ class Loop:
         for j, s in enumerate(loop.sinks):
             inside += self.sunk(s, j, k, part)
             k, part = k + s.results, part + (ops.PARTS * s.columns if s.how == "sum" else 0)
-        self.lines += [f"for (size_t r = 0; r < n; ++r) {{", *(f"    {x}" for x in inside), "}"]
+        self.lines += ["for (size_t r = 0; r < n; ++r) {", *(f"    {x}" for x in inside), "}"]
         if with_tables(loop.f):
             self.lines.append("arena->top = top;")
         self.ended()
@@ -122,8 +124,8 @@ class Loop:
         loop, lines = self.loop, list[str]()
         first = len(loop.sources)
         for k in range(loop.indices):
-            own = [f"table_row(arena, x{first + k}.at[r], x{j}.rows)" for j, s in enumerate(loop.sources) if s.index == k]
-            lines += [f"if (!({' && '.join(own)}))", "    break;", f"const size_t r{k} = (size_t)x{first + k}.at[r];"]
+            own = [f"!table_row(arena, x{first + k}.at[r], x{j}.rows)" for j, s in enumerate(loop.sources) if s.index == k]
+            lines += [f"if ({' || '.join(own)})", "    break;", f"const size_t r{k} = (size_t)x{first + k}.at[r];"]
         for j, s in enumerate(loop.sources):
             if s.how == "numbers":
                 lines.append(f"row[{s.place}] = (double)r;")
@@ -138,7 +140,7 @@ class Loop:
         if s.how == "rows":
             return moved(m, f"y{j}[{m} * r + c]", f"made[{k} + c]")
         if s.how == "sum":
-            return [f"for (int c = 0; c < {m}; ++c)", f"    part[{part} + {ops.PARTS} * c + r % {ops.PARTS}] += made[{k} + c];"]
+            return moved(m, f"part[{part} + {ops.PARTS} * c + r % {ops.PARTS}]", f"made[{k} + c]", "+=")
         if s.how == "chosen":
             return [f"if (made[{k}] != 0.0) {{", *(f"    {x}" for x in moved(m, f"y{j}[{m} * n{j} + c]", f"made[{k + 1} + c]")),
                     f"    ++n{j};", "}"]  # fmt: skip
@@ -160,8 +162,7 @@ class Loop:
             if s.how == "chosen":
                 self.lines.append(f"table_put(arena, (size_t)out[{k}], n{j}, y{j});")
             if s.how == "sum":
-                self.lines += [f"for (int c = 0; c < {s.columns}; ++c)",
-                               f"    out[{k} + c] = table_sum(part + {part} + {ops.PARTS} * c);"]  # fmt: skip
+                self.lines += moved(s.columns, f"out[{k} + c]", f"table_sum(part + {part} + {ops.PARTS} * c)")
                 part += ops.PARTS * s.columns
             k += len(s.shapes)
 
