@@ -438,7 +438,7 @@ def tabled_case(rng: np.random.Generator, folder: Path) -> str:
 
 def gufunc_of(f: Tables) -> Gufunc:
     """A function with tables, compiled."""
-    program = trace(pure(f), [s for s in shaped_as(SIGNATURE)])
+    program = trace(f, shaped_as(SIGNATURE))
     return Gufunc(program, f"{SIGNATURE}->{signature_of(program).split('->')[1]}", [*"xyzijkab"])
 
 
