@@ -300,8 +300,11 @@ class Body:
                        *indented([*back, *kept_tables]), "}", *copied]  # fmt: skip
 
     def tables_of_passes(self, i: int, f: Program) -> tuple[list[str], list[str], str]:
-        """Statements before the passes of a loop and after each, so that of a pass only what is passed on is kept; and on what it goes on."""
-        self.helpers_of("table_keep" if any(f.made) else "")
+        """Statements before the passes of a loop and after each, so that of a pass only what is passed on is kept; and while what they go
+        on."""
+        top, go = f"const size_t top{i} = arena->top;", " && !arena->state"
+        if not any(f.made):
+            return [top], [f"arena->top = top{i};"], go
+        self.helpers_of("table_keep")
         columns = f"static const int columns{i}[] = {{{', '.join(map(str, f.made))}}};"
-        kept = f"table_keep(arena, top{i}, {self.at(self.arguments)}, columns{i}, {len(f.made)});" if any(f.made) else f"arena->top = top{i};"
-        return [f"const size_t top{i} = arena->top;", *([columns] if any(f.made) else [])], [kept], " && !arena->state"
+        return [top, columns], [f"table_keep(arena, top{i}, {self.at(self.arguments)}, columns{i}, {len(f.made)});"], go

@@ -86,7 +86,7 @@ static double table_sum(const double *part)
 {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }""",
-    "table_keep": f"""/* of what was taken from base on, keep n tables, of so many columns (0: a number): they move down, the lowest first */
+    "table_keep": f"""/* of what was taken from base on, keep n tables, of so many columns (0: a number); the lowest moves down first */
 static void table_keep(struct arena *arena, size_t base, double *places, const int *columns, int n)
 {{
     arena->top = base;

@@ -18,9 +18,9 @@ from engine.code.vectors import WIDE
 STACK = 512
 #: in every text that is written
 WRITTEN = f"Written by {WRITER} {version(WRITER)}."
-FAILURES = (f"Where it returns more, results hold nothing of use: {NO_ROOM} where memory, or the room for a result, is too small, {NO_ROW} where "
-            f"a number is not that of a row, {DIFFERENT} where tables that go together have different numbers of rows. A result that is a "
-            "table has room for _room rows, and its number of rows is put at _rows, also where that is more.")  # fmt: skip
+FAILURES = (f"Where it returns more, results hold nothing of use: {NO_ROOM} where memory, or the room for a result, is too small, "
+            f"{NO_ROW} where a number is not that of a row, {DIFFERENT} where tables that go together have different numbers of rows. A "
+            "result that is a table has room for _room rows, and its number of rows is put at _rows, also where that is more.")  # fmt: skip
 #: columns of a comment
 WIDTH = 116
 PREAMBLE = """#include <float.h>
@@ -104,7 +104,7 @@ def source(e: Exported) -> tuple[str, int]:
     passed = [*(a.name for a in numbers[0]), *["in"] * bool(tables_in), *(r.name for r in numbers[1]), *["out"] * bool(tables_out)]
     lines, work = writer.body(e.program, e.name, ", ".join(given), ", ".join(passed), lambda k: element(e.given, k),
                               lambda k: result(e.results, k))  # fmt: skip
-    checks = [check(x, x in e.returned) for x in (*(e.parameters if e.strict else ()), *e.returned) if not (x.columns and x in e.returned)]
+    checks = [check(x, False) for x in (e.parameters if e.strict else ())] + [check(x, True) for x in numbers[1]]
     room = [f"    double work[{work}];"] * (0 < work <= STACK)
     end = "    return bad;"
     if with_tables(e.program):
@@ -118,7 +118,8 @@ def source(e: Exported) -> tuple[str, int]:
     own_functions = needed(writer.helpers)
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
     wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *wide, *soft, *["#include <string.h>"] * with_tables(e.program),
+    moving = ["#include <string.h>"] * with_tables(e.program)
+    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *moving, *wide, *soft,
              *own_functions, *writer.text,
              "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, end, "}"])]  # fmt: skip
     return "\n\n".join(parts) + "\n", work
@@ -177,7 +178,8 @@ def header(e: Exported, work: int, more: str = "") -> str:
             "returned", *(x for r in e.returned for x in described(r)), *returns]  # fmt: skip
     first = [f"/* {n} at first */\n#define {upper}_INITIAL_{n.upper()} " + row(a).replace("\n", " \\\n") for n, a in e.initial.items()]
     return "\n".join([comment(*told), f"#ifndef {upper}_H", f"#define {upper}_H", "", *["#include <stddef.h>", ""] * tabled,
-                      f"#define {upper}_WORK {work if work > STACK else 0}", *[memory_of(e)] * tabled, *first, "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
+                      f"#define {upper}_WORK {work if work > STACK else 0}", *[memory_of(e)] * tabled, *first,
+                      "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
                       f"{prototype(e, work)};", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])  # fmt: skip
 
 
@@ -208,16 +210,19 @@ def selftest(e: Exported, work: int) -> str:
     (x, at, rows_in), (y, starts, rows_out) = (padded([s[k] for s in samples], of) for k, of in enumerate((e.parameters, e.returned)))
     bad = [int(not (np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()))) if found else NO_ROW
            for a, b, (_, found) in zip(x, y, samples, strict=True)]  # fmt: skip
-    passed, tables = list[str](), 0
+    passed, tables, made = list[str](), 0, 0
     for value, k in zip(e.parameters, at, strict=False):
         passed.append(f"given[k] + {k}" if value.shape else f"given[k][{k}]")
-        passed += [f"rows[k][{tables}]"] * bool(value.columns)
-        tables += bool(value.columns)
-    made = 0
+        if value.columns:
+            passed.append(f"rows[k][{tables}]")
+            tables += 1
     for value, k, end in zip(e.returned, starts, starts[1:], strict=False):
-        passed += [f"found + {k}", *[f"{(end - k) // value.columns}, &made[{made}]" for _ in range(bool(value.columns))]]
-        made += bool(value.columns)
+        passed.append(f"found + {k}")
+        if value.columns:
+            passed.append(f"{(end - k) // value.columns}, &made[{made}]")
+            made += 1
     passed += ["work"] * (work > STACK) + ["memory", "sizeof memory / sizeof *memory"] * with_tables(e.program)
+    most = f"{e.name.upper()}_MEMORY{f'({max(map(max, rows_in))})' if tables else ''}"
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded. {WRITTEN}"),
         f'#include "{e.name}.h"', "",
@@ -229,8 +234,8 @@ def selftest(e: Exported, work: int) -> str:
         "static const struct { const char *name; int first; } results[] = {",
         *(f'    {{"{r.name}", {start}}},' for r, start in zip(e.returned, starts, strict=False)), "};",
         *([f"static double work[{e.name.upper()}_WORK];"] if work > STACK else []),
-        *([f"static double memory[{e.name.upper()}_MEMORY{f'({max(map(max, rows_in))})' if e.tables else ''}];"] if with_tables(e.program)
-          else []), *([f"static size_t made[{made}];"] if made else []), "", TEST_HEAD, *[CLEAN] * bool(made),
+        *([f"static double memory[{most}];"] if with_tables(e.program) else []), *[f"static size_t made[{made}];"] * bool(made), "",
+        TEST_HEAD, *[CLEAN] * bool(made),
         f"        const int status = {e.name}({', '.join(passed)});", *[TEST_ROWS.replace("MADE", str(made))] * bool(made),
         TEST_TAIL.replace("NAME", e.name)])  # fmt: skip
 

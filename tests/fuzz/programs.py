@@ -8,6 +8,7 @@ result is what NumPy's is wherever rounding does not decide it. *Smooth* ones ar
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import pickle
 import sys
@@ -22,8 +23,8 @@ from engine import ops
 from engine.compiler import autodiff, get_threads, interpret, jacobians, machine, set_threads, trace, verify
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.operations import OPERATIONS
 from engine.compiler.kernels import Kernel
+from engine.compiler.operations import OPERATIONS
 from engine.compiler.program import Program, is_table
 from engine.compiler.rewrite import RULES
 from engine.compiler.row_loop import RowLoop
@@ -243,8 +244,8 @@ def exactly(program: Program, inputs: list[Any]) -> list[Any]:
             value.append(args[0] if isinstance(args[0], bool) else np.float64(args[0]))
         elif op == "call":
             f, given = program.functions[args[0]], [number(value[i]) for i in args[1:]]
-            own = loop_exactly(f, given, exactly) if isinstance(f, RowLoop) else f.run(given) if isinstance(f, Kernel) else exactly(f, given)
-            value.append(own)
+            alone = f.run if isinstance(f, Kernel) else functools.partial(exactly, f)
+            value.append(loop_exactly(f, given, exactly) if isinstance(f, RowLoop) else alone(given))
         elif op == "loop":
             body, given = program.functions[args[0]], [number(value[i]) for i in args[2:]]
             n = len(body.outputs)

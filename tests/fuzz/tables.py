@@ -76,7 +76,10 @@ class Tables:
         if rng.random() < 0.3:
             other, _ = pick(rng, of[some(rng, of)])
             g = self.row(rng, 1, numbers)
-            inner = lambda v: ops.total(ops.rows(lambda r: g(r, v), other))    # noqa: E731
+
+            def inner(v: Any) -> Any:
+                return ops.total(ops.rows(lambda r: g(r, v), other))
+
         f = self.row(rng, m, numbers, inner)
         of[count].append((ops.rows(f, *(pick(rng, of[count])[0] for _ in range(int(rng.integers(1, 3))))), m))
 
@@ -248,7 +251,7 @@ class InC:
                   if "_MEMORY" in line and line.startswith("#define")}  # fmt: skip
         (line,) = macros.values()
         self.formula = line.split(" ", 2)[2] if "(rows)" not in line else line.split(") ", 1)[1]
-        (work,) = (line for line in (folder / f"{name}.h").read_text().splitlines() if f"_WORK " in line and line.startswith("#define"))
+        (work,) = (line for line in (folder / f"{name}.h").read_text().splitlines() if "_WORK " in line and line.startswith("#define"))
         self.work = np.full(int(work.split()[-1]), np.pi)
 
     def memory(self, rows: int) -> int:
