@@ -24,7 +24,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     Beside it come a header, ``NAME.h``, which says what arguments and results are, and a self-test with the engine's own results:
     ``NAME_test.c``, or of WebAssembly ``NAME_test.mjs`` for Node.js. The function takes its arguments, then where its results go: numbers
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
-    and asks <math.h> alone.
+    and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
+    memory that the caller lends, which may turn out too small; so are results of several rows. They are written as C only.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
     Raises
     ------
-    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, or a
+    ExportError : nothing that is compiled, tables in another format than C, no name in C, a suffix or a target that there is not, a path that cannot be written, or a
         file there, its header or its self-test, that somebody else wrote
 
     Examples

@@ -146,7 +146,7 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
     """A name in C like one that may be none: other characters become _, and what is taken gets one more."""
     found = re.sub(r"\W", "_", name.replace("⁺", "_next").encode("ascii", "replace").decode().replace("?", "_")) or "_"
     found = f"x{found}" if not found[0].isalpha() else found
-    while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st)\d+|in|out|i", found):
+    while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st|top|columns)\d+|in|out|i", found):
         found += "_"
     return found
 

@@ -108,7 +108,7 @@ def source(e: Exported) -> tuple[str, int]:
     room = [f"    double work[{work}];"] * (0 < work <= STACK)
     end = "    return bad;"
     if with_tables(e.program):
-        room += given_tables(tables_in, len(tables_out))
+        room += given_tables(tables_in, len(tables_out)) + unused(lines, ["in"] * bool(tables_in))
         checks += [f"    bad |= table_result({ARGUMENT}, out[{k}], {r.columns}, {r.name}, {r.name}_room, {r.name}_rows);"
                    for k, r in enumerate(tables_out)]  # fmt: skip
         end = f"    return {ARGUMENT}->state ? {ARGUMENT}->state : bad;"

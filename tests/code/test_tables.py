@@ -115,12 +115,14 @@ def test_a_loop_of_many_passes_needs_the_memory_of_one(tmp_path):
 
 
 def test_arguments_may_be_called_as_what_is_passed_beside_them(tmp_path):
-    def f(x_rows, x, memory, at, room):
-        return ops.rows(lambda a: a * x_rows + memory, x), ops.total(at) * room
+    def f(x_rows, x, memory, arena, top1):
+        return ops.rows(lambda a: a * x_rows + memory, x), ops.total(arena) * top1
 
     g = engine.gufunc(f, "(),(n),(),(n),()->(n),()")
     status, found = InC(g, tmp_path)(2.0, np.ones(3), 1.0, np.ones(3), 2.0)
     assert status == 0 and found[0].tolist() == [3.0] * 3 and found[1] == 6.0
+    unread = engine.gufunc(lambda x, s: 2.0 * s, "(n),()->()")
+    assert InC(unread, tmp_path, "unread")(np.ones(3), 2.0) == (0, [4.0])
 
 
 # ---------------------------------------------------------------- what is written

@@ -241,27 +241,22 @@ def at_width(f: Gufunc, width: int) -> Gufunc:
 class InC:
     """A function with tables in C, built, and called as one of the engine's is."""
 
-    def __init__(self, f: Gufunc, folder: Path, name: str = "tabled", flags: tuple[str, ...] = ("-O1",)) -> None:
+    def __init__(self, f: Gufunc, folder: Path, name: str = "tabled") -> None:
         export_code(f, folder / f"{name}.c")
-        command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", *flags, "-ffp-contract=off", "-mfma", "-shared", "-fPIC",
-                   f"{name}.c", "-o", f"{name}.so", "-lm"]  # fmt: skip
-        subprocess.run(command, cwd=folder, check=True)
-        self.f, self.go = f, getattr(ctypes.CDLL(str(folder / f"{name}.so")), name)
-        macros = {line.split(" ", 1)[1].split("_MEMORY")[0]: line for line in (folder / f"{name}.h").read_text().splitlines()
-                  if "_MEMORY" in line and line.startswith("#define")}  # fmt: skip
-        (line,) = macros.values()
-        self.formula = line.split(" ", 2)[2] if "(rows)" not in line else line.split(") ", 1)[1]
-        (work,) = (line for line in (folder / f"{name}.h").read_text().splitlines() if "_WORK " in line and line.startswith("#define"))
-        self.work = np.full(int(work.split()[-1]), np.pi)
+        header = (folder / f"{name}.h").read_text()
+        most = f"{name.upper()}_MEMORY" + "(rows)" * (f"{name.upper()}_MEMORY(rows)" in header)
+        (folder / f"{name}_sizes.c").write_text(f'#include "{name}.h"\nsize_t {name}_memory(size_t rows) {{ return {most} + 0 * rows; }}\n'
+                                                f"size_t {name}_work(void) {{ return {name.upper()}_WORK; }}\n")
+        command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-ffp-contract=off", "-mfma", "-shared", "-fPIC"]
+        subprocess.run([*command, f"{name}.c", f"{name}_sizes.c", "-o", f"{name}.so", "-lm"], cwd=folder, check=True)
+        library = ctypes.CDLL(str(folder / f"{name}.so"))
+        self.f, self.go, self.most = f, library[name], library[f"{name}_memory"]
+        self.most.restype = ctypes.c_size_t
+        self.work = np.full(library[f"{name}_work"](), np.pi)
 
     def memory(self, rows: int) -> int:
         """Doubles that are enough for tables of so many rows."""
-        text = self.formula.replace("(size_t)", "")
-        if "?" in text:
-            before, (least, known) = text.split("((")[0], (text.split("> ")[1].split(" ?")[0], text.rsplit(": ", 1)[1].rstrip(")"))
-            assert least == known
-            text = f"{before}{max(rows, int(known))})"
-        return int(eval(text.replace("(rows)", str(rows)), {"__builtins__": {}}))
+        return int(self.most(ctypes.c_size_t(rows)))
 
     def __call__(self, *x: Any, memory: int | None = None, room: int = 1000) -> tuple[int, list[Array]]:
         """What it returns, and its results; nothing beyond what it is lent is touched."""
