@@ -66,8 +66,8 @@ def test_plain_interpreted_compiled_and_c_are_the_same(f, tmp_path):
             assert same(found, expected), n
 
 
-@pytest.mark.parametrize(("f", "argument", "sized"), [(exact.energy, 0, False), (exact.strain, 0, False), (exact.mixed, 3, False),
-                                                      (exact.mixed, 0, True)])  # fmt: skip
+@pytest.mark.parametrize(("f", "argument", "sized"), [(exact.energy, 0, False), (exact.mixed, 3, False),
+                                                      (exact.strain, 0, True)])  # fmt: skip
 def test_derivatives(f, argument, sized, tmp_path):
     """Sums of tables, numbers of rows as rows; and arrays of known sizes as tables."""
     signature, x, sizes = exact.DERIVED[f]
