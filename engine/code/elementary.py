@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.code import vectors
+from engine.code import memory, vectors
 from engine.code.translate import FUNCTIONS, TYPES, Expressions, decimal
 from engine.compiler import exponentials, vecmath
 
@@ -77,13 +77,13 @@ static void angles_of(const double *restrict x, double *restrict s, double *rest
 NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
          "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),
          "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of"), "angles_of": ("sincos_near",),
-         **dict.fromkeys(vectors.TYPE.values(), ()),
+         **dict.fromkeys(vectors.TYPE.values(), ()), **memory.NEEDS,
          **{name: (vectors.TYPE[n],) for name, (_, n) in vectors.FUNCTIONS.items()}}  # fmt: skip
 
 
 def definition(name: str) -> str:
     """C of one of the functions."""
-    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES,
+    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES, **memory.TEXTS,
              **{kind: vectors.type_of(n) for n, kind in vectors.TYPE.items()}}  # fmt: skip
     if name in known:
         return known[name]

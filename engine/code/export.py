@@ -8,6 +8,7 @@ from typing import Any
 from engine.checks import path_of, shown, writable, writing
 from engine.code.exported import WRITER
 from engine.code.functions import ExportError
+from engine.code.memory import with_tables
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
 from engine.code.sources import exported
@@ -23,7 +24,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     Beside it come a header, ``NAME.h``, which says what arguments and results are, and a self-test with the engine's own results:
     ``NAME_test.c``, or of WebAssembly ``NAME_test.mjs`` for Node.js. The function takes its arguments, then where its results go: numbers
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
-    and asks <math.h> alone.
+    and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
+    memory that the caller lends, which may turn out too small; so are results of several rows. They are written as C only.
 
     Parameters
     ----------
@@ -40,8 +42,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 
     Raises
     ------
-    ExportError : nothing that is compiled, no name in C, a suffix or a target that there is not, a path that cannot be written, or a
-        file there, its header or its self-test, that somebody else wrote
+    ExportError : nothing that is compiled, tables in another format than C, no name in C, a suffix or a target that there is not, a path
+        that cannot be written, or a file there, its header or its self-test, that somebody else wrote
 
     Examples
     --------
@@ -98,6 +100,8 @@ def write_together(files: dict[Path, bytes]) -> None:
 
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
     """What is in a file, how many doubles the function must be lent, and what the header says of it."""
+    if suffix != ".c" and with_tables(e.program):
+        raise ExportError(f"{e.name} works with tables, which have code in C alone, not in {suffix}; expected a .c")
     if suffix == ".c":
         text, work = source(e)
         return text.encode(), work, ""

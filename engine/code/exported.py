@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import shown
+from engine.checks import EngineError, shown
 from engine.code.functions import ExportError
 from engine.code.reserved import RESERVED, is_taken
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.program import Program, Shape, size
+from engine.compiler.program import Program, Shape, is_table, size
 
 Array = np.ndarray
 #: what is in every file that is written, and says that it may be written anew
 WRITER = "articulated-engine"
 #: samples that a self-test holds, and numbers in all of them
 SAMPLES, NUMBERS = 20, 20_000
+#: what is passed beside a table: how many rows there are, and for how many there is room
+OF_TABLES = ("_rows", "_room")
+
+
 @dataclass(frozen=True)
 class Value:
     """An argument or a result: its name in C, its shape, what it is, and what its entries are (from where on, names).
@@ -39,6 +44,11 @@ class Value:
     def size(self) -> int:
         """Number of entries."""
         return size(self.shape)
+
+    @property
+    def columns(self) -> int:
+        """Numbers in a row of a table; 0 of anything else."""
+        return math.prod(self.shape[1:]) if is_table(self.shape) else 0
 
     @property
     def passed(self) -> bool:
@@ -75,7 +85,7 @@ class Exported:
     def __post_init__(self) -> None:
         if not self.returned:
             raise ExportError(f"{self.summary[0]} has no results; expected some")
-        taken = {self.name, "memory"}                                          # which WebAssembly has
+        taken = {self.name, "memory", "memory_size"}                           # which WebAssembly has, and functions with tables
         self.given, self.results = named(self.given, taken), named(self.results, taken)
 
     @property
@@ -87,6 +97,11 @@ class Exported:
     def returned(self) -> list[Value]:
         """The results that C fills in."""
         return [r for r in self.results if r.size]
+
+    @property
+    def tables(self) -> list[Value]:
+        """The arguments that are tables."""
+        return [a for a in self.given if a.columns]
 
     @functools.cached_property
     def compiled(self) -> Gufunc:
@@ -100,23 +115,38 @@ class Exported:
         return tuple(np.asarray(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     def samples(self) -> list[tuple[list[Array], list[Array]]]:
-        """Arguments and results, those that C has, flat: the same ones each time."""
+        """Arguments and results, those that C has, flat: the same ones each time. There are no results where a number is not that of a
+        row, or tables differ in how many they have."""
         rng = np.random.default_rng(0)
         width = sum(x.size for x in (*self.parameters, *self.returned))
         x, found = self.first or self.draw(rng), []
         for _ in range(max(2, min(SAMPLES, NUMBERS // max(width, 1)))):
-            y = self.call(*x)
+            x, y = self.tried(x, rng)
             found.append(([np.ravel(a) for a, of in zip(x, self.given, strict=True) if of.passed],
-                          [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size]))  # fmt: skip
+                          [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size] if y else []))  # fmt: skip
             x = self.again(x, y) if self.again else self.draw(rng)
         return found
+
+    def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
+        """Arguments and their results; where numbers are to be those of rows, arrays (n) hold such."""
+        try:
+            return x, self.call(*x)
+        except IndexError:
+            least = max(1, min(len(a) for a in x if np.ndim(a)))
+            x = [rng.integers(0, least, len(a)).astype(float) if np.ndim(a) == 1 else a for a in x]
+        except EngineError:
+            return x, ()
+        try:
+            return x, self.call(*x)
+        except (IndexError, EngineError):
+            return x, ()
 
 
 def identifier(name: str, taken: Iterable[str] = ()) -> str:
     """A name in C like one that may be none: other characters become _, and what is taken gets one more."""
     found = re.sub(r"\W", "_", name.replace("⁺", "_next").encode("ascii", "replace").decode().replace("?", "_")) or "_"
     found = f"x{found}" if not found[0].isalpha() else found
-    while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st)\d+|in|out|i", found):
+    while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st|top|columns)\d+|in|out|i", found):
         found += "_"
     return found
 
@@ -134,8 +164,11 @@ def named(values: list[Value], taken: set[str]) -> list[Value]:
     """Values with names that C takes, each once, and none that is taken."""
     found = []
     for value in values:
-        found.append(dataclasses.replace(value, name=identifier(value.name, taken)))
-        taken.add(found[-1].name)
+        name = identifier(value.name, taken)
+        while value.columns and not taken.isdisjoint(f"{name}{end}" for end in OF_TABLES):
+            name = identifier(f"{name}_", taken)
+        found.append(dataclasses.replace(value, name=name))
+        taken |= {name, *(f"{name}{end}" for end in OF_TABLES if value.columns)}
     return found
 
 

@@ -8,12 +8,14 @@ rounds once is the graph's own, and each statement rounds once, so that no compi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine.checks import EngineError
 from engine.code.elementary import NEEDS
 from engine.code.kernels import KINDS
+from engine.code.memory import ARGUMENT, PARAMETER, with_tables
+from engine.code.tables import TABLES, written
 from engine.code.translate import Expressions, decimal
 from engine.code.vectors import TYPE
 from engine.compiler.kernels import Kernel
@@ -44,19 +46,30 @@ class Writer:
         """Name and size of work of the function of a program of another's, written if it is new."""
         if program.key not in self.known:
             name = f"{self.prefix}_f{len(self.known)}"
-            if isinstance(program, Kernel):
+            self.known[program.key] = name, 0
+            if isinstance(program, TABLES):
+                text, work = written(program, name, self.called)
+                self.helpers |= {word for word in re.findall(r"\w+", text) if word in NEEDS}
+                self.known[program.key] = name, work
+                self.text.append(text)
+            elif isinstance(program, Kernel):
                 if type(program) not in KINDS:
                     raise ExportError(f"the operation '{program.name}' has no code in C; expected a kernel of engine.code.kernels")
-                self.known[program.key] = name, 0
                 self.text += [t for t in KINDS[type(program)](program, name) if t not in self.text]
             else:
-                self.known[program.key] = name, 0
                 given = "const double *restrict in, double *restrict out"
                 lines, work = self.body(program, name, given, "in, out", lambda k: f"in[{k}]", lambda k: f"out[{k}]")
                 self.known[program.key] = name, work
-                self.text.append("\n".join([f"static void {name}({given}{', double *restrict work' if work else ''})", "{",
-                                            *unused(lines, ("in", "out")), *lines, "}"]))  # fmt: skip
+                more, passed = passing(program, work)
+                self.text.append("\n".join([f"static void {name}({given}{more})", "{",
+                                            *unused(lines, ("in", "out", *passed)), *lines, "}"]))  # fmt: skip
         return self.known[program.key]
+
+    def called(self, program: Program) -> tuple[Callable[[str, str, str], str], int]:
+        """What calls a function of a program, with where its arguments, its results and its work are, and the size of that work."""
+        name, work = self.function(program)
+        more = [", {}"] * bool(work) + [f", {ARGUMENT}"] * with_tables(program)
+        return lambda given, to, lent: f"{name}({given}, {to}{''.join(more).format(lent)});", work
 
     def body(self, program: Program, name: str, given: str, passed: str, read: Any, write: Any) -> tuple[list[str], int]:
         """Statements of a program, and the size of its work.
@@ -74,9 +87,9 @@ class Writer:
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
         lines: list[str] = []
-        parameters = f"{given}{', double *restrict work' if work else ''}"
+        more, own_names = passing(program, work)
         for s, part in enumerate(parts):
-            body = Body(self, program, made, plan, callees, read)
+            body = Body(self, program, made, plan, read)
             if s == 0 and plan.turned:
                 body.turn(plan)
             for i in part:
@@ -85,10 +98,16 @@ class Writer:
             own = indented(body.lines)
             if len(parts) == 1:
                 return own, work
-            names = re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", passed)) + ["work"] * bool(work)
-            self.text.append("\n".join([f"APART static void {name}_{s}({parameters})", "{", *unused(own, names), *own, "}"]))
-            lines.append(f"    {name}_{s}({passed}{', work' if work else ''});")
+            names = re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", passed)) + own_names
+            self.text.append("\n".join([f"APART static void {name}_{s}({given}{more})", "{", *unused(own, names), *own, "}"]))
+            lines.append(f"    {name}_{s}({', '.join([passed, *own_names])});")
         return lines, work
+
+
+def passing(program: Program, work: int) -> tuple[str, list[str]]:
+    """Further parameters of a program's function, and their names: its work, and the memory of tables."""
+    names = ["work"] * bool(work) + [ARGUMENT] * with_tables(program)
+    return "".join(f", {PARAMETER if n == ARGUMENT else f'double *restrict {n}'}" for n in names), names
 
 
 def unused(lines: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -107,10 +126,10 @@ class Body:
 
     width, D, B = 1, "double", "i1"                                            # for the table of operations: one number at a time
 
-    def __init__(self, writer: Writer, program: Program, made: Laned, plan: Work, callees: dict[int, tuple[str, int]], read: Any) -> None:
+    def __init__(self, writer: Writer, program: Program, made: Laned, plan: Work, read: Any) -> None:
         self.writer, self.program, self.nodes, self.wide = writer, program, made.nodes, made.wide
         self.slot, self.place, self.arguments, self.lent = plan.slot, plan.place, plan.arguments, plan.lent
-        self.callees, self.read = callees, read
+        self.read = read
         self.truths = truth_values(made.nodes)
         self.module = self                                                     # whose functions the table of operations asks for
         self.lines: list[str] = []
@@ -258,10 +277,9 @@ class Body:
 
     def emit_call(self, i: int, node: Node) -> None:
         """A call, a loop, or a branch: what else it is given is passed on only where it is taken."""
-        given, n, (name, work) = operands(node), len(self.program.functions[node[1]].outputs), self.callees[node[1]]
-        own = isinstance(self.program.functions[node[1]], Kernel)
-        a, to = self.arguments, self.place[i]
-        called = f"{name}({self.at(a)}, {self.at(to)}{f', {self.at(self.lent)}' if work and not own else ''});"
+        f = self.program.functions[node[1]]
+        given, n, a, to = operands(node), len(f.outputs), self.arguments, self.place[i]
+        called = self.writer.called(f)[0](self.at(a), self.at(to), self.at(self.lent))
         once = node[0] == "loop" and node[2] == 1
         self.pass_on(given[:n] if once else given, a)
         if node[0] != "loop":
@@ -277,5 +295,16 @@ class Body:
             self.lines += [f"if (work[{a + n - 1}] != 1.0) {{", *indented(inside), "} else {", *indented(copied), "}"]
             return
         back = [f"for (int i = 0; i < {n}; ++i)", f"    work[{a} + i] = work[{to} + i];"]
-        self.lines += [f"for (int64_t turn = 0; turn < {node[2]} && work[{a + n - 1}] != 1.0; ++turn) {{", f"    {called}",
-                       *indented(back), "}", *copied]  # fmt: skip
+        before, kept_tables, go = self.tables_of_passes(i, f) if with_tables(f) else ([], [], "")
+        self.lines += [*before, f"for (int64_t turn = 0; turn < {node[2]} && work[{a + n - 1}] != 1.0{go}; ++turn) {{", f"    {called}",
+                       *indented([*back, *kept_tables]), "}", *copied]  # fmt: skip
+
+    def tables_of_passes(self, i: int, f: Program) -> tuple[list[str], list[str], str]:
+        """Statements before the passes of a loop and after each, so that of a pass only what is passed on is kept; and while what they go
+        on."""
+        top, go = f"const size_t top{i} = arena->top;", " && !arena->state"
+        if not any(f.made):
+            return [top], [f"arena->top = top{i};"], go
+        self.helpers_of("table_keep")
+        columns = f"static const int columns{i}[] = {{{', '.join(map(str, f.made))}}};"
+        return [top, columns], [f"table_keep(arena, top{i}, {self.at(self.arguments)}, columns{i}, {len(f.made)});"], go

@@ -13,7 +13,7 @@ from engine.checks import one_of, shown
 from engine.code.exported import Exported, Value, require_name, results_of
 from engine.code.functions import ExportError
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.program import Program
+from engine.compiler.program import Program, is_table
 from engine.compiler.trace import trace
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
@@ -23,6 +23,8 @@ from engine.simulation.parametrized import Parametrized
 from engine.simulation.robot_function import ARGUMENTS, RobotFunction
 
 PARTS = ("step", "controller")
+#: numbers of rows in samples
+ROWS = (0, 1, 7, 8, 9, 20)
 #: arguments of a control system's functions
 OF_SYSTEMS = {"x": "state", "x0": "state", "u": "controls", "t": "time, s", "dt": "step, s", "delta": "error of a state"}
 
@@ -65,11 +67,19 @@ def of_function(f: Gufunc, name: str, values: Mapping[str, Any]) -> Exported:
         x = f.state.random(rng) if isinstance(f, SystemFunction) else None
         known = {"q": q, "x": x, "x0": x, "t": 0.5, "dt": 0.01} if model or x is not None else {}
         known |= {n: y for n, y in values.items() if np.shape(y) == f.program.shapes_in[f.arguments.index(n)]}
-        return [rng.standard_normal(s) if known.get(n) is None else known[n] for n, s in zip(f.arguments, f.program.shapes_in, strict=True)]
+        return [rng.standard_normal(s) if known.get(n) is None else known[n] for n, s in zip(f.arguments, shapes(f, rng), strict=True)]
 
     of = f" of '{model.name}'" if model else ""
     doc = paragraphs(f.__doc__) if f.__doc__ != Gufunc.__doc__ and "__doc__" in vars(f) else []
     return Exported(f.program, name, given, results_of(f.program), f.strict, [f"{f.name}{of}", *doc], draw)
+
+
+def shapes(f: Gufunc, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """The shapes of a function's arguments, of tables with a number of rows at random: the same where the signature says so."""
+    names = [text.split(",")[0].strip() for text in re.findall(r"\(([^()]*)\)", f.signature.split("->")[0])]
+    tables = [n for n, s in zip(names, f.program.shapes_in, strict=True) if is_table(s)]
+    rows = {n: int(rng.choice(ROWS)) for n in dict.fromkeys(tables)}
+    return [(rows[n], *s[1:]) if is_table(s) else s for n, s in zip(names, f.program.shapes_in, strict=True)]
 
 
 def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple[tuple[int, str, tuple[str, ...]], ...]:

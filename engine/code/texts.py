@@ -9,6 +9,8 @@ import numpy as np
 from engine.code.elementary import SOFT_FMA, needed
 from engine.code.exported import WRITER, Exported, Value
 from engine.code.functions import Writer, unused
+from engine.code.memory import ARGUMENT, DESCRIPTOR, DIFFERENT, NO_ROOM, NO_ROW, with_tables
+from engine.code.memory import needed as needed_memory
 from engine.code.translate import decimal
 from engine.code.vectors import WIDE
 
@@ -16,6 +18,9 @@ from engine.code.vectors import WIDE
 STACK = 512
 #: in every text that is written
 WRITTEN = f"Written by {WRITER} {version(WRITER)}."
+FAILURES = (f"Where it returns more, results hold nothing of use: {NO_ROOM} where memory, or the room for a result, is too small, "
+            f"{NO_ROW} where a number is not that of a row, {DIFFERENT} where tables that go together have different numbers of rows. A "
+            "result that is a table has room for _room rows, and its number of rows is put at _rows, also where that is more.")  # fmt: skip
 #: columns of a comment
 WIDTH = 116
 PREAMBLE = """#include <float.h>
@@ -60,7 +65,10 @@ def comment(*paragraphs: str) -> str:
 
 
 def declared(value: Value, output: bool, restrict: bool = False) -> str:
-    """A parameter of C."""
+    """A parameter of C; of a table with how many rows it has, or for how many there is room and where to say how many there are."""
+    if value.columns:
+        n, array = value.name, f"double *{'restrict ' if restrict else ''}{value.name}"
+        return f"{array}, size_t {n}_room, size_t *{n}_rows" if output else f"const {array}, size_t {n}_rows"
     if not value.shape and not output:
         return f"double {value.name}"
     return f"{'' if output else 'const '}double {value.name}[{'restrict ' if restrict else ''}{value.size}]"
@@ -70,52 +78,84 @@ def prototype(e: Exported, work: int, restrict: bool = False) -> str:
     """The function's head."""
     each = [*(declared(a, False, restrict) for a in e.parameters), *(declared(r, True, restrict) for r in e.returned)]
     lent = [f"double work[{'restrict ' if restrict else ''}{e.name.upper()}_WORK]"] * (work > STACK)
+    lent += [f"double *{'restrict ' if restrict else ''}memory, size_t memory_size"] * with_tables(e.program)
     return f"int {e.name}({', '.join([*each, *lent]) or 'void'})"
 
 
 def element(values: list[Value], k: int) -> str:
     """Number k of arguments or results, as C has it."""
+    tables = 0
     for value in values:
         if k < value.size:
             if value.bound is not None:
                 return decimal(value.bound)
-            return f"{value.name}[{k}]" if value.shape else value.name
+            return f"in[{tables}]" if value.columns else f"{value.name}[{k}]" if value.shape else value.name
+        tables += bool(value.columns)
         k -= value.size
     raise IndexError(k)
 
 
 def source(e: Exported) -> tuple[str, int]:
     """The source, and how many doubles of work the function needs."""
-    writer, own = Writer(e.name), [*e.parameters, *e.returned]
-    given = ", ".join([*(declared(a, False, True) for a in e.parameters), *(declared(r, True, True) for r in e.returned)])
-    lines, work = writer.body(e.program, e.name, given, ", ".join(x.name for x in own), lambda k: element(e.given, k),
+    writer, numbers = Writer(e.name), [[x for x in each if not x.columns] for each in (e.parameters, e.returned)]
+    tables_in, tables_out = e.tables, [r for r in e.returned if r.columns]
+    given = [*(declared(a, False, True) for a in numbers[0]), *["const double *restrict in"] * bool(tables_in),
+             *(declared(r, True, True) for r in numbers[1]), *["double *restrict out"] * bool(tables_out)]  # fmt: skip
+    passed = [*(a.name for a in numbers[0]), *["in"] * bool(tables_in), *(r.name for r in numbers[1]), *["out"] * bool(tables_out)]
+    lines, work = writer.body(e.program, e.name, ", ".join(given), ", ".join(passed), lambda k: element(e.given, k),
                               lambda k: result(e.results, k))  # fmt: skip
-    checks = [f"    for (int i = 0; i < {x.size}; ++i)\n        bad |= !isfinite({x.name}[i]);" if x.shape or x in e.returned else
-              f"    bad |= !isfinite({x.name});" for x in (*(e.parameters if e.strict else ()), *e.returned)]  # fmt: skip
+    checks = [check(x, False) for x in (e.parameters if e.strict else ())] + [check(x, True) for x in numbers[1]]
     room = [f"    double work[{work}];"] * (0 < work <= STACK)
-    body = room + unused([*lines, *checks], [x.name for x in own])
+    end = "    return bad;"
+    if with_tables(e.program):
+        room += given_tables(tables_in, len(tables_out)) + unused(lines, ["in"] * bool(tables_in))
+        checks += [f"    bad |= table_result({ARGUMENT}, out[{k}], {r.columns}, {r.name}, {r.name}_room, {r.name}_rows);"
+                   for k, r in enumerate(tables_out)]  # fmt: skip
+        end = f"    return {ARGUMENT}->state ? {ARGUMENT}->state : bad;"
+        writer.helpers |= {"table_given", *["table_result"] * bool(tables_out)}
+    body = room + unused([*room, *lines, *checks], [x.name for x in (*e.parameters, *e.returned)])
     head = prototype(e, work, True)
     own_functions = needed(writer.helpers)
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
     wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *wide, *soft,
+    moving = ["#include <string.h>"] * with_tables(e.program)
+    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *moving, *wide, *soft,
              *own_functions, *writer.text,
-             "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, "    return bad;", "}"])]  # fmt: skip
+             "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, end, "}"])]  # fmt: skip
     return "\n\n".join(parts) + "\n", work
+
+
+def check(x: Value, output: bool) -> str:
+    """Statements that note whether something of an argument or a result is not finite."""
+    if not x.shape and not output:
+        return f"    bad |= !isfinite({x.name});"
+    counter = f"size_t i = 0; i < {x.name}_rows * {x.columns}" if x.columns else f"int i = 0; i < {x.size}"
+    return f"    for ({counter}; ++i)\n        bad |= !isfinite({x.name}[i]);"
+
+
+def given_tables(tables: list[Value], results: int) -> list[str]:
+    """Statements that make tables of what is given; the first of all is an empty one, in place of those for which there is no room."""
+    counts = [f"in[{len(tables)}]"] * bool(tables) + [f"out[{results}]"] * bool(results)
+    return [*[f"    double {', '.join(counts)};"] * bool(counts), f"    struct arena {ARGUMENT}[1] = {{{{memory, 0, memory_size, 0}}}};",
+            f"    if (memory_size < {DESCRIPTOR})", f"        return {NO_ROOM};", f"    table_given({ARGUMENT}, 0, memory);",
+            *(f"    in[{k}] = table_given({ARGUMENT}, {a.name}_rows, {a.name});" for k, a in enumerate(tables))]  # fmt: skip
 
 
 def result(results: list[Value], k: int) -> str:
     """Result k: results of C are arrays, of one entry where they are numbers."""
+    tables = 0
     for value in results:
         if k < value.size:
-            return f"{value.name}[{k}]"
+            return f"out[{tables}]" if value.columns else f"{value.name}[{k}]"
+        tables += bool(value.columns)
         k -= value.size
     raise IndexError(k)
 
 
 def described(value: Value) -> list[str]:
     """What an argument or a result is, and what its entries are."""
-    shape = f" ({', '.join(map(str, value.shape))})" if value.shape else ""
+    sizes = (f"{value.name}_rows", *value.shape[1:]) if value.columns else value.shape
+    shape = f" ({', '.join(map(str, sizes))})" if sizes else ""
     lines = [f"  {value.name}{shape}{': ' if value.text else ''}{value.text}"]
     for start, what, entries in value.parts:
         lines.append(f"      from [{start}] on: {' '.join(filter(None, (what, ', '.join(entries))))}")
@@ -125,17 +165,32 @@ def described(value: Value) -> list[str]:
 def header(e: Exported, work: int, more: str = "") -> str:
     """The header."""
     upper = e.name.upper()
+    tabled = with_tables(e.program)
     returns = ["Arrays are in C order and must not overlap. It returns 0, or 1 where a result"
-               + (" or an argument" if e.strict else "") + " is not finite.",
+               + (" or an argument" if e.strict else "") + " is not finite.", *[FAILURES] * tabled,
                "It allocates nothing and keeps nothing: calls may go on side by side.", WRITTEN]  # fmt: skip
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
+    if tabled:
+        most = f"{upper}_MEMORY(n) are enough where no table has more than n rows" if e.tables else f"{upper}_MEMORY are enough"
+        lent.append(f"  memory (memory_size): doubles of the caller's for tables, of which nothing is kept; {most}")
     given = [x for a in e.parameters for x in described(a)] + lent
     told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), *(["given", *given] if given else []),
             "returned", *(x for r in e.returned for x in described(r)), *returns]  # fmt: skip
     first = [f"/* {n} at first */\n#define {upper}_INITIAL_{n.upper()} " + row(a).replace("\n", " \\\n") for n, a in e.initial.items()]
-    return "\n".join([comment(*told), f"#ifndef {upper}_H", f"#define {upper}_H", "",
-                      f"#define {upper}_WORK {work if work > STACK else 0}", *first, "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
+    return "\n".join([comment(*told), f"#ifndef {upper}_H", f"#define {upper}_H", "", *["#include <stddef.h>", ""] * tabled,
+                      f"#define {upper}_WORK {work if work > STACK else 0}", *[memory_of(e)] * tabled, *first,
+                      "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
                       f"{prototype(e, work)};", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])  # fmt: skip
+
+
+def memory_of(e: Exported) -> str:
+    """How many doubles of memory are enough, where the longest table that is given has so many rows."""
+    more, each, known = needed_memory(e.program)
+    more += DESCRIPTOR * (1 + len(e.tables))
+    if not e.tables:
+        return f"#define {e.name.upper()}_MEMORY {more + each * known}"
+    rows = f"((rows) > {known} ? (size_t)(rows) : {known})" if known else "(size_t)(rows)"
+    return f"#define {e.name.upper()}_MEMORY(rows) ({more} + {each} * {rows})"
 
 
 def row(x: np.ndarray) -> str:
@@ -152,14 +207,22 @@ def rows(x: list[np.ndarray]) -> str:
 def selftest(e: Exported, work: int) -> str:
     """A program that compares results with the engine's: it prints ok, or which entry differs and by how many units in the last place."""
     samples = e.samples()
-    x, y = ([np.concatenate([np.zeros(0), *sample[k]]) for sample in samples] for k in (0, 1))
-    fine = [np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()) for a, b in zip(x, y, strict=True)]
-    passed, k = list[str](), 0
-    for value in e.parameters:
+    (x, at, rows_in), (y, starts, rows_out) = (padded([s[k] for s in samples], of) for k, of in enumerate((e.parameters, e.returned)))
+    bad = [int(not (np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()))) if found else NO_ROW
+           for a, b, (_, found) in zip(x, y, samples, strict=True)]  # fmt: skip
+    passed, tables, made = list[str](), 0, 0
+    for value, k in zip(e.parameters, at, strict=False):
         passed.append(f"given[k] + {k}" if value.shape else f"given[k][{k}]")
-        k += value.size
-    starts = [int(k) for k in np.cumsum([0, *(r.size for r in e.returned)])]
-    passed += [*(f"found + {start}" for start in starts[:-1]), *(["work"] if work > STACK else [])]
+        if value.columns:
+            passed.append(f"rows[k][{tables}]")
+            tables += 1
+    for value, k, end in zip(e.returned, starts, starts[1:], strict=False):
+        passed.append(f"found + {k}")
+        if value.columns:
+            passed.append(f"{(end - k) // value.columns}, &made[{made}]")
+            made += 1
+    passed += ["work"] * (work > STACK) + ["memory", "sizeof memory / sizeof *memory"] * with_tables(e.program)
+    most = f"{e.name.upper()}_MEMORY{f'({max(map(max, rows_in))})' if tables else ''}"
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded. {WRITTEN}"),
         f'#include "{e.name}.h"', "",
@@ -167,11 +230,39 @@ def selftest(e: Exported, work: int) -> str:
         f"enum {{ SAMPLES = {len(samples)}, RESULTS = {len(y[0])} }};", "",
         f"static const double given[SAMPLES][{max(len(x[0]), 1)}] = {rows(x)};",
         f"static const double expected[SAMPLES][{max(len(y[0]), 1)}] = {rows(y)};",
-        f"static const int bad[SAMPLES] = {{{', '.join(str(int(not good)) for good in fine)}}};",
+        f"static const int bad[SAMPLES] = {{{', '.join(map(str, bad))}}};", *counts("rows", rows_in), *counts("made_rows", rows_out),
         "static const struct { const char *name; int first; } results[] = {",
         *(f'    {{"{r.name}", {start}}},' for r, start in zip(e.returned, starts, strict=False)), "};",
-        *([f"static double work[{e.name.upper()}_WORK];"] if work > STACK else []), "", TEST_HEAD,
-        f"        const int status = {e.name}({', '.join(passed)});", TEST_TAIL.replace("NAME", e.name)])  # fmt: skip
+        *([f"static double work[{e.name.upper()}_WORK];"] if work > STACK else []),
+        *([f"static double memory[{most}];"] if with_tables(e.program) else []), *[f"static size_t made[{made}];"] * bool(made), "",
+        TEST_HEAD, *[CLEAN] * bool(made),
+        f"        const int status = {e.name}({', '.join(passed)});", *[TEST_ROWS.replace("MADE", str(made))] * bool(made),
+        TEST_TAIL.replace("NAME", e.name)])  # fmt: skip
+
+
+def padded(samples: list[list[np.ndarray]], of: list[Value]) -> tuple[list[np.ndarray], list[int], list[list[int]]]:
+    """Samples of arguments or results, flat, tables with room for as many rows as they have in any sample; where each begins; and how
+    many rows tables have, a list a sample."""
+    room = [max((len(s[k]) for s in samples if s), default=0) if value.columns else value.size for k, value in enumerate(of)]
+    each = [s or [np.zeros(0)] * len(of) for s in samples]
+    flat = [np.concatenate([np.zeros(0), *(np.append(a, np.zeros(n - len(a))) for a, n in zip(s, room, strict=True))]) for s in each]
+    rows = [[len(a) // value.columns for a, value in zip(s, of, strict=True) if value.columns] for s in each]
+    return flat, [int(k) for k in np.cumsum([0, *room])], rows
+
+
+def counts(name: str, each: list[list[int]]) -> list[str]:
+    """C of numbers of rows, those of a sample together, if there are tables."""
+    texts = ", ".join("{" + ", ".join(map(str, x)) + "}" for x in each)
+    return [f"static const size_t {name}[SAMPLES][{len(each[0])}] = {{{texts}}};"] if each[0] else []
+
+
+CLEAN = """        for (int i = 0; i < RESULTS; ++i)
+            found[i] = 0.0;"""
+TEST_ROWS = """        for (int i = 0; i < MADE && status < 2; ++i)
+            if (made[i] != made_rows[k][i]) {
+                printf("sample %d: a table of %d rows; expected %d\\n", k, (int)made[i], (int)made_rows[k][i]);
+                ++wrong;
+            }"""
 
 
 TEST_HEAD = """/* doubles as whole numbers in their order */
@@ -193,11 +284,11 @@ int main(void)
     int wrong = 0;
     (void)given;
     for (int k = 0; k < SAMPLES; ++k) {"""
-TEST_TAIL = """        if (status != bad[k]) {
+TEST_TAIL = """        if (bad[k] < 2 ? status != bad[k] : status < bad[k]) {
             printf("sample %d: returned %d; expected %d\\n", k, status, bad[k]);
             ++wrong;
         }
-        for (int i = 0; i < RESULTS; ++i) {
+        for (int i = 0; i < RESULTS && bad[k] < 2; ++i) {
             const double x = found[i], y = expected[k][i];
             int r = (int)(sizeof results / sizeof *results) - 1;
             if (x == y || (isnan(x) && isnan(y)))

@@ -6,6 +6,7 @@ A loop goes into the one behind it if nothing else reads what it makes: its func
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.compiler.expr import Expr, Graph
@@ -83,16 +84,16 @@ def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int
     """The loop of a call with those of the calls ``first``, whose rows it reads, within it; and what it is given."""
     second = part(functions[call[1]], call[2:])
     parts = {a: part(functions[nodes[a][1]], nodes[a][2:]) for a in sorted(first)}
-    sources: dict[tuple[str, tuple[int, ...]], int] = {}                       # how what is read -> columns
+    sources: dict[tuple[str, tuple[int, ...]], Source] = {}                    # how what is read -> one that does
     outside: dict[int, Shape] = {}                                             # node -> its shape
     for p in (*parts.values(), second):
         for s, read in zip(p.loop.sources, p.read, strict=True):
             if p is not second or s.how != "rows" or nodes[read[0]][1] not in first or nodes[read[0]][0] != "get":
-                sources[s.how, read] = s.columns
+                sources[s.how, read] = s
         outside |= dict(zip(p.outside, p.loop.f.shapes_in[p.loop.place :], strict=True))
     places, n = {}, 0
-    for key, m in sources.items():
-        places[key], n = n, n + m
+    for key, s in sources.items():
+        places[key], n = n, n + s.columns
     graph = Graph(RULES)
     x = [graph.input(k) for k in range(n + len(outside))]
     number = dict(zip(outside, x[n:], strict=True))
@@ -116,7 +117,8 @@ def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int
     kept, wanted = live(graph.nodes, y)
     f = Program(kept, wanted, [*[()] * n, *outside.values()], [()] * len(y), graph.functions, second.loop.f.name)
     index = list(dict.fromkeys(i for _, (_, *through) in sources for i in through))
-    own = [Source(how, places[how, read], m, index.index(read[1]) if how == "through" else -1) for (how, read), m in sources.items()]
+    own = [replace(s, place=places[how, read], index=index.index(read[1]) if how == "through" else -1)
+           for (how, read), s in sources.items()]  # fmt: skip
     loop = RowLoop(f, own, len(outside), second.loop.sinks)
     loop.where = next((p.loop.where for p in (second, *parts.values()) if "through" in {s.how for s in p.loop.sources}), second.loop.where)
     return loop, [*(read[0] for _, read in sources), *index, *outside, *second.targets]

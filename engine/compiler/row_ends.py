@@ -10,12 +10,18 @@ from engine.compiler.program import COUNTED, Shape
 @dataclass(frozen=True)
 class Source:
     """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" the loop's
-    table of numbers of that ``index``, or the "numbers" of rows."""
+    table of numbers of that ``index``, or the "numbers" of rows, of a table of ``counted`` columns."""
 
     how: str
     place: int
     columns: int
     index: int = -1
+    counted: int = 1
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the table."""
+        return COUNTED, self.counted if self.how == "numbers" else self.columns
 
 
 @dataclass(frozen=True)

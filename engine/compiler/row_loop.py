@@ -38,7 +38,7 @@ class RowLoop(Kernel):
         self.f, self.sources, self.outside, self.sinks = f, tuple(sources), outside, tuple(sinks)
         self.place = f.n_in - outside                                          # of what comes from outside, among f's inputs
         self.indices = 1 + max((s.index for s in self.sources), default=-1)
-        read = [*((COUNTED, s.columns) for s in self.sources), *[(COUNTED, 1)] * self.indices]
+        read = [*(s.shape for s in self.sources), *[(COUNTED, 1)] * self.indices]
         captured = f.shapes_in[self.place :]
         targets = [(COUNTED, s.columns) for s in self.sinks if s.adds]
         made = [shape for s in self.sinks for shape in s.shapes]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine import ops
-from engine.compiler.bodies import extracted
+from engine.compiler.bodies import columns_of, extracted
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.program import COUNTED, Shape, size
 from engine.compiler.refusals import users_place
@@ -227,7 +227,8 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
     for t in tables:
         m = 1 if t.counting else size(t.shape)
         carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
-        sources.append(Source(t.how, place, m, -1 if t.through is None else [*index].index(t.through.i)))
+        through = -1 if t.through is None else [*index].index(t.through.i)
+        sources.append(Source(t.how, place, m, through, columns_of(g, t.handle.i) if t.counting else 1))
         arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.shape)[()]))
         place, fresh = place + m, fresh + carry
     results = f(*arguments)

@@ -309,6 +309,8 @@ def test_the_verifier_knows_tables_from_numbers():
     wrong = [("call", 0, 1, 0) if i == call else node for i, node in enumerate(program.nodes)]
     with pytest.raises(AssertionError, match="passes x m2; expected m2 x"):
         verify(Program(wrong, program.outputs, program.shapes_in, program.shapes_out, program.functions))
+    wide = trace(lambda x: ops.rows(lambda k, y: k * y, ops.row_numbers(x), ops.rows(lambda y: y @ y, x)), [(COUNTED, 2)])
+    verify(wide)                                                               # rows of any table have numbers, where loops are joined too
     with pytest.raises(AssertionError, match="no m3"):
         verify(Program(program.nodes, program.outputs, program.shapes_in, [(COUNTED, 3)], program.functions))
 

@@ -8,6 +8,7 @@ result is what NumPy's is wherever rounding does not decide it. *Smooth* ones ar
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import pickle
 import sys
@@ -22,12 +23,15 @@ from engine import ops
 from engine.compiler import autodiff, get_threads, interpret, jacobians, machine, set_threads, trace, verify
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.kernels import Kernel
 from engine.compiler.operations import OPERATIONS
-from engine.compiler.program import Program
+from engine.compiler.program import Program, is_table
 from engine.compiler.rewrite import RULES
+from engine.compiler.row_loop import RowLoop
 from engine.compiler.schedule import fused
 from engine.compiler.trace import NumericTracer, calling, pure, recorded
 from tests.compiler.programs import WIDTHS, loop
+from tests.fuzz.tables import HAVE_C, SIGNATURE, InC, Tables, arguments, at_width, flat, lanes, loop_exactly, shaped_as
 from tests.numeric import derivative
 
 Array = np.ndarray
@@ -239,9 +243,11 @@ def exactly(program: Program, inputs: list[Any]) -> list[Any]:
         elif op == "const":
             value.append(args[0] if isinstance(args[0], bool) else np.float64(args[0]))
         elif op == "call":
-            value.append(exactly(program.functions[args[0]], [value[i] for i in args[1:]]))
+            f, given = program.functions[args[0]], [number(value[i]) for i in args[1:]]
+            alone = f.run if isinstance(f, Kernel) else functools.partial(exactly, f)
+            value.append(loop_exactly(f, given, exactly) if isinstance(f, RowLoop) else alone(given))
         elif op == "loop":
-            body, given = program.functions[args[0]], [value[i] for i in args[2:]]
+            body, given = program.functions[args[0]], [number(value[i]) for i in args[2:]]
             n = len(body.outputs)
             for _ in range(args[1]):
                 if given[n - 1] == 1.0:
@@ -252,23 +258,45 @@ def exactly(program: Program, inputs: list[Any]) -> list[Any]:
             value.append(value[args[0]][args[1]])
         else:
             value.append(MEANING.get(op, OPERATIONS[op].numpy)(*[value[i] for i in args]))
-    return [np.float64(value[i]) for i in outputs]
+    return [number(value[i]) for i in outputs]
 
 
-def cancels(f: Function) -> bool:
-    """Return whether the rule x·(c/x) → c is used, which changes last bits."""
-    used = []
+def number(x: Any) -> Any:
+    """A number, or a table."""
+    return x if np.ndim(x) else np.float64(x)
+
+
+@contextlib.contextmanager
+def cancelling() -> Iterator[list[bool]]:
+    """Note whether the rule x·(c/x) → c is used meanwhile, which changes last bits."""
+    used: list[bool] = []
+    rule = RULES["mul"]
 
     def watched(a: Any, b: Any) -> Any:
         for x, y in itertools.permutations((a, b)):
             n = y.g.nodes[y.i] if type(x) is type(y) is Expr else ("",)
             used.extend([True] if n[0] == "div" and n[2] == x.i else [])
-        return RULES["mul"](a, b)
+        return rule(a, b)
 
-    recorded(NumericTracer({**RULES, "mul": watched}), f, [(f.n,)], False)
-    if f.programs:
-        recorded(NumericTracer({**RULES, "mul": watched}), f.inner, [(2,)], False)
+    RULES["mul"] = watched
+    try:
+        yield used
+    finally:
+        RULES["mul"] = rule
+
+
+def cancels(f: Function) -> bool:
+    """Return whether that rule is used in a function."""
+    with cancelling() as used:
+        recorded(NumericTracer(RULES), f, [(f.n,)], False)
+        if f.programs:
+            recorded(NumericTracer(RULES), f.inner, [(2,)], False)
     return bool(used)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Return whether two arrays are equal numbers, zeros of either sign."""
+    return np.shape(a) == np.shape(b) and bool((np.asarray(a) == np.asarray(b)).all())
 
 
 def exact_case(rng: np.random.Generator) -> str:
@@ -286,7 +314,7 @@ def exact_case(rng: np.random.Generator) -> str:
         alone = compiled(rng, program, X)
         require("machine code", alone, [exactly(program, list(x)) for x in X])
         if not cancels(f):                                                     # equal numbers, zeros of either sign
-            require("folded", [interpret(program, x) for x in X], plain, tame, lambda a, b: (a == b).all())
+            require("folded", [interpret(program, x) for x in X], plain, tame, equal)
     return "exact"
 
 
@@ -370,7 +398,53 @@ def smooth_case(rng: np.random.Generator) -> str:
     return "smooth"
 
 
+# ---------------------------------------------------------------- programs with tables
+
+
+def alike_all(what: str, got: Any, wanted: Any, same: Callable[..., bool] = alike) -> None:
+    """Raise for the first result that is not the same as wanted."""
+    for k, (g, w) in enumerate(zip(got, wanted, strict=True)):
+        if not same(g, w):
+            raise AssertionError(f"{what}: result {k} is {np.asarray(g).tolist()}; expected {np.asarray(w).tolist()}")
+
+
+def tabled_case(rng: np.random.Generator, folder: Path) -> str:
+    f = Tables(rng, EXACT)
+    with np.errstate(all="ignore"):
+        with cancelling() as used:
+            g = gufunc_of(f)
+        verify(g.program)
+        widths = {}
+        for width in WIDTHS:
+            with lanes(width):
+                widths[width] = at_width(g, width)
+                widths[width](*arguments(np.random.default_rng(0)))            # compiled while there are so many
+        c = InC(g, folder) if HAVE_C else None
+        for _ in range(4):
+            x = arguments(rng)
+            f.wild = not all(np.isfinite(v).all() for v in x)
+            plain = f(*x)
+            if not f.wild and not used:
+                alike_all("interpreted", interpret(g.program, *x), plain, equal)
+            expected = exactly(g.program, flat(g.program, x))
+            expected = [np.reshape(y, (-1, *s[1:])) if is_table(s) else y for y, s in zip(expected, g.program.shapes_out, strict=True)]
+            for width, h in widths.items():
+                alike_all(f"{width} rows in the lanes", h(*x), expected)
+            if c is not None:
+                status, found = c(*x)
+                assert status == int(not all(np.isfinite(y).all() for y in expected)), f"C returned {status}"
+                alike_all("C", found, expected)
+    return "with tables"
+
+
+def gufunc_of(f: Tables) -> Gufunc:
+    """A function with tables, compiled."""
+    program = trace(f, shaped_as(SIGNATURE))
+    return Gufunc(program, f"{SIGNATURE}->{signature_of(program).split('->')[1]}", [*"xyzijkab"])
+
+
 def case(rng: np.random.Generator, folder: Path) -> str:
-    """Make a program of one of the three kinds, and try it in all its lives."""
+    """Make a program of one of the four kinds, and try it in all its lives."""
     kinds: tuple[Callable[[np.random.Generator], str], ...] = (exact_case, exact_case, rough_case, smooth_case)
-    return kinds[rng.integers(len(kinds))](rng)
+    kind = rng.integers(len(kinds) + 1)
+    return kinds[kind](rng) if kind < len(kinds) else tabled_case(rng, folder)

@@ -1,0 +1,180 @@
+"""Loops over rows in C, and what passes between tables and numbers: ``for`` loops, a row after another, in the compiler's order."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from engine import ops
+from engine.code.kernels import table
+from engine.code.memory import DIFFERENT, PARAMETER, with_tables
+from engine.compiler.program import Program
+from engine.compiler.row_ends import Sink
+from engine.compiler.row_loop import RowLoop
+from engine.compiler.stacks import Constants, Stack, Unstack
+
+#: doubles that a loop keeps on the stack; more than that lie in its work
+LOCAL = 64
+
+
+def function(name: str, work: int, lines: list[str]) -> str:
+    """C of a function of numbers and tables at ``in`` with results at ``out``."""
+    given = f"const double *restrict in, double *restrict out{', double *restrict work' if work else ''}, {PARAMETER}"
+    return "\n".join([f"static void {name}({given})", "{", *(f"    {x}" for x in lines), "}"])
+
+
+def constants(f: Constants, name: str) -> str:
+    """A table of rows that are known."""
+    return f"{table(f'{name}_rows', f.rows)}\n\n" + function(
+        name, 0, ["(void)in;", f"out[0] = table_given(arena, {len(f.rows)}, {name}_rows);"])  # fmt: skip
+
+
+def stack(f: Stack, name: str) -> str:
+    """A table of numbers."""
+    return function(name, 0, ["double *at;", f"out[0] = table_taken(arena, {f.n}, {f.m}, &at);", "if (arena->state)", "    return;",
+                              f"for (int i = 0; i < {f.n * f.m}; ++i)", "    at[i] = in[i];"])  # fmt: skip
+
+
+def unstack(f: Unstack, name: str) -> str:
+    """The numbers of a table."""
+    return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
+                              f"const size_t n = t.rows == {f.n} ? {f.n * f.m} : table_failed(arena, {DIFFERENT});",
+                              "for (size_t i = 0; i < n; ++i)", "    out[i] = t.at[i];"])  # fmt: skip
+
+
+def moved(n: int, to: str, whence: str, how: str = "=") -> list[str]:
+    """Statements that move n numbers that stand side by side, c of them first."""
+    text = re.sub(r"\b0 \+ ", "", f"{to} {how} {whence};")
+    if n == 1:
+        return [re.sub(r"\b1 \* (?=\w)|\b\d \* c \+ | \+ (\d \* )?c(?=[])])", "", text).replace("[c]", "[0]")]
+    return [f"for (int c = 0; c < {n}; ++c)", f"    {text}"]
+
+
+class Loop:
+    """A loop over rows: its statements."""
+
+    def __init__(self, loop: RowLoop, name: str, called: Any) -> None:
+        """``called`` is what calls a function of a program, and how much work that needs."""
+        self.loop, self.name = loop, name
+        sizes = {"row": loop.f.n_in, "made": len(loop.f.outputs), "part": ops.PARTS * sum(s.columns for s in loop.sinks if s.how == "sum")}
+        call, lent = called(loop.f)
+        own = sum(sizes.values())
+        self.work = (own if own > LOCAL else 0) + lent
+        self.lines, at = list[str](), 0
+        for n, size in sizes.items():
+            if size:
+                self.lines.append(f"double *const {n} = work{f' + {at}' if at else ''};" if own > LOCAL else f"double {n}[{size}];")
+            at += size if own > LOCAL else 0
+        self.call = call("row", "made", f"work + {at}" if at else "work") if lent else call("row", "made", "")
+
+    def text(self) -> str:
+        """All of it."""
+        loop = self.loop
+        self.tables()
+        self.begun()
+        inside = self.read() + [self.call]
+        if with_tables(loop.f):                                                # tables of a row are no more at the next
+            self.lines.append("const size_t top = arena->top;")
+            inside = ["arena->top = top;", *inside]
+        k = part = 0
+        for j, s in enumerate(loop.sinks):
+            inside += self.sunk(s, j, k, part)
+            k, part = k + s.results, part + (ops.PARTS * s.columns if s.how == "sum" else 0)
+        self.lines += ["for (size_t r = 0; r < n; ++r) {", *(f"    {x}" for x in inside), "}"]
+        if with_tables(loop.f):
+            self.lines.append("arena->top = top;")
+        self.ended()
+        return function(self.name, self.work, self.lines)
+
+    def tables(self) -> None:
+        """The tables that it is given, and how many rows there are."""
+        loop = self.loop
+        self.lines += [f"const struct table x{k} = table_of(arena, in[{k}]);" for k in range(loop.first)]
+        first = len(loop.sources)
+        rows = [*(f"x{k}.rows" for k, s in enumerate(loop.sources) if s.how != "through"),
+                *(f"x{first + k}.rows" for k in range(loop.indices))]  # fmt: skip
+        same = " && ".join(f"{x} == {rows[0]}" for x in rows[1:])
+        self.lines.append(f"const size_t n = {f'{same} ? {rows[0]} : table_failed(arena, {DIFFERENT})' if same else rows[0]};")
+
+    def begun(self) -> None:
+        """What is made, before the first row; and what is the same for all."""
+        loop, target, k = self.loop, self.loop.first + self.loop.outside, 0
+        for j, s in enumerate(loop.sinks):
+            if s.adds:
+                self.lines.append(f"const struct table t{j} = table_of(arena, in[{target}]);")
+                target += 1
+            if s.how == "chosen":
+                self.lines.append(f"size_t n{j} = 0;")
+            if s.how != "sum":
+                rows = f"t{j}.rows" if s.adds else "n"
+                self.lines += [f"double *y{j};", f"out[{k}] = table_taken(arena, {rows}, {s.columns}, &y{j});"]
+            k += len(s.shapes)
+        if any(s.how != "sum" for s in loop.sinks):
+            self.lines += ["if (arena->state)", "    return;"]
+        for j, s in enumerate(loop.sinks):
+            if s.adds:
+                self.lines += [f"for (size_t i = 0; i < t{j}.rows * {s.columns}; ++i)", f"    y{j}[i] = t{j}.at[i];"]
+        if parts := ops.PARTS * sum(s.columns for s in loop.sinks if s.how == "sum"):
+            self.lines += [f"for (int i = 0; i < {parts}; ++i)", "    part[i] = 0.0;"]
+        if loop.outside:
+            self.lines += moved(loop.outside, f"row[{loop.place} + c]", f"in[{loop.first} + c]")
+
+    def read(self) -> list[str]:
+        """A row of each source."""
+        loop, lines = self.loop, list[str]()
+        first = len(loop.sources)
+        for k in range(loop.indices):
+            own = [f"!table_row(arena, x{first + k}.at[r], x{j}.rows)" for j, s in enumerate(loop.sources) if s.index == k]
+            lines += [f"if ({' || '.join(own)})", "    break;", f"const size_t r{k} = (size_t)x{first + k}.at[r];"]
+        for j, s in enumerate(loop.sources):
+            if s.how == "numbers":
+                lines.append(f"row[{s.place}] = (double)r;")
+            else:
+                r = "r" if s.how == "rows" else f"r{s.index}"
+                lines += moved(s.columns, f"row[{s.place} + c]", f"x{j}.at[{s.columns} * {r} + c]")
+        return lines
+
+    def sunk(self, s: Sink, j: int, k: int, part: int) -> list[str]:
+        """What becomes of a row's results, from number k on, in sink j."""
+        m = s.columns
+        if s.how == "rows":
+            return moved(m, f"y{j}[{m} * r + c]", f"made[{k} + c]")
+        if s.how == "sum":
+            return moved(m, f"part[{part} + {ops.PARTS} * c + r % {ops.PARTS}]", f"made[{k} + c]", "+=")
+        if s.how == "chosen":
+            return [f"if (made[{k}] != 0.0) {{", *(f"    {x}" for x in moved(m, f"y{j}[{m} * n{j} + c]", f"made[{k + 1} + c]")),
+                    f"    ++n{j};", "}"]  # fmt: skip
+        if s.how == "tables":
+            return [f"const struct table a{j} = table_of(arena, made[{k}]);",
+                    f"const size_t m{j} = a{j}.rows == t{j}.rows ? t{j}.rows * {m} : table_failed(arena, {DIFFERENT});",
+                    f"for (size_t i = 0; i < m{j}; ++i)", f"    y{j}[i] += a{j}.at[i];"]  # fmt: skip
+        lines = []
+        for place in range(k, k + s.several * (m + 1), m + 1):
+            lines += [f"if (table_row(arena, made[{place}], t{j}.rows)) {{",
+                      *(f"    {x}" for x in moved(m, f"y{j}[{m} * (size_t)made[{place}] + c]", f"made[{place + 1} + c]", "+=")),
+                      "}"]  # fmt: skip
+        return lines
+
+    def ended(self) -> None:
+        """What is made, after the last row."""
+        k = part = 0
+        for j, s in enumerate(self.loop.sinks):
+            if s.how == "chosen":
+                self.lines.append(f"table_put(arena, (size_t)out[{k}], n{j}, y{j});")
+            if s.how == "sum":
+                self.lines += moved(s.columns, f"out[{k} + c]", f"table_sum(part + {part} + {ops.PARTS} * c)")
+                part += ops.PARTS * s.columns
+            k += len(s.shapes)
+
+
+def written(f: Program, name: str, called: Any) -> tuple[str, int]:
+    """C of a kernel that takes or makes tables, and how much work it needs."""
+    if isinstance(f, RowLoop):
+        loop = Loop(f, name, called)
+        return loop.text(), loop.work
+    kinds: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack}
+    return kinds[type(f)](f, name), 0
+
+
+#: kernels that are written here
+TABLES = (RowLoop, Constants, Stack, Unstack)
