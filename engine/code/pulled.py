@@ -56,7 +56,7 @@ def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
     model = simulator.model
     more = simulator.with_force(Pull(), Pull.released(model))
     step = exported(more, "step", None)
-    functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics, "poses", None), "mass": mass_of(model)}
+    functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics.straight, "poses", None), "mass": mass_of(model)}
     begun = more.start(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
     where = {name.removeprefix("pull."): at.start for name, at in more.plant.parameters.slices.items() if name.startswith("pull.")}
     return Pulled({name: module(e) for name, e in functions.items()}, begun.origin.x, step.initial["p"], where)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -19,17 +21,31 @@ R = TypeVar("R")
 MANY = 32
 #: arguments that have entries of each tree, by where these lie
 OWN = {"q": "q", "v": "v", "vdot": "v", "tau": "v", "armature": "v", "wrenches": "links"}
+#: whether many trees are loops here
+LOOPS = contextvars.ContextVar("loops over trees", default=False)
+
+
+@contextlib.contextmanager
+def loops_over_trees() -> Iterator[None]:
+    """Have many equal trees as loops over them within, in place of a straight line."""
+    token = LOOPS.set(True)
+    try:
+        yield
+    finally:
+        LOOPS.reset(token)
 
 
 def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function of a model, traced, be one of each of its trees in turn, where there are many equal ones: their results (n, …) by
-    kinds are made one by ``whole(model, results)``."""
+    """Let a function of a model, traced within :func:`loops_over_trees`, be one of each of its trees where many are equal: their results
+    (n, …) by kinds are made one by ``whole(model, results)``."""
 
     def decorated(f: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(f)
 
         @functools.wraps(f)
         def of(*args: P.args, **named: P.kwargs) -> R:
+            if not LOOPS.get():
+                return f(*args, **named)
             given = dict(signature.bind(*args, **named).arguments)
             model, *_ = given.values()
             kinds = many_equal_trees(model) if ops.graph_of(*[x for x in given.values() if isinstance(x, np.ndarray)]) else []

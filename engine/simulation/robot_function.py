@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from engine import ops
 from engine.checks import EngineError
 from engine.compiler.trace import Shape
+from engine.dynamics.each_tree import loops_over_trees
 from engine.model import Model
 from engine.model.parameters import NUMBERS, is_number, split
 from engine.simulation.function import Function, units
@@ -61,13 +63,15 @@ def documented(method: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 class RobotFunction(Function, Generic[Arguments, Result]):
     """A compiled function of a model's state: one of a :class:`Robot`'s; ``help`` of one says what it takes and returns."""
 
-    def __init__(self, model: Model, plain: Callable[..., Any], arguments: Sequence[str], name: str, joints: int = 0) -> None:
+    def __init__(self, model: Model, plain: Callable[..., Any], arguments: Sequence[str], name: str, joints: int = 0,
+                 loops: bool = True) -> None:  # fmt: skip
         shapes: dict[str, Shape] = {"q": (model.nq,), "wrenches": (len(model.links), 6), "P": (6,), "point": (3,), "qddot": (joints,),
                                     "qdot": (joints,)}  # fmt: skip
         self.model, self.plain = model, plain
 
         def traced(*x: Any) -> Any:
-            return ops.poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
+            with loops_over_trees() if loops else contextlib.nullcontext():
+                return ops.poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
 
         shapes |= {a: NUMBERS[split(a)[0]].shape for a in arguments if is_number(a)}
         super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)
@@ -83,6 +87,11 @@ class RobotFunction(Function, Generic[Arguments, Result]):
     def __get__(self, instance: Any, owner: Any = None) -> RobotFunction[Arguments, Result]:
         """Return itself: what has a ``__get__`` is a function to ``help``, which then shows its signature and docstring."""
         return self
+
+    @property
+    def straight(self) -> RobotFunction[Arguments, Result]:
+        """The same without loops over trees, for what knows no tables."""
+        return RobotFunction(self.model, self.plain, self.arguments, self.name, loops=False) if self.program.tabled else self
 
     def entry(self, argument: str, where: tuple[int, ...]) -> str:
         if argument == "wrenches":

@@ -17,6 +17,8 @@ EPS = np.finfo(float).eps
 def few(monkeypatch):
     """Loops for few trees too."""
     monkeypatch.setattr(each_tree, "MANY", 4)
+    with each_tree.loops_over_trees():
+        yield
 
 
 def case(model, seed=0):
@@ -87,6 +89,8 @@ def test_many_of_a_robot_by_its_compiled_functions():
     each = alone.aba(q.reshape(40, 7), v.reshape(40, 6), tau.reshape(40, 6))
     assert np.abs(robot.aba(q, v, tau).reshape(40, 6) - each).max() <= 1000 * EPS * np.abs(each).max()
     assert robot.aba(np.stack([q, q]), v, tau).shape == (2, 240)
+    assert robot.aba.program.tabled and not robot.aba.straight.program.tabled
+    assert np.abs(robot.aba.straight(q, v, tau) - robot.aba(q, v, tau)).max() <= 1000 * EPS * np.abs(each).max()
     with pytest.raises(engine.StateError, match=r"box3/floating_base"):
         robot.aba(np.where(np.arange(280) == 21, np.nan, q), v, tau)
 
