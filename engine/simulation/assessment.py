@@ -43,19 +43,26 @@ SYMMETRIC = 1e-9
 SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
 
-def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool) -> tuple[Method, Stiffness | None]:
+def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool, named: bool) -> tuple[Method, Stiffness | None]:
     """Return the method that a plant is flown by in steps of dt, and what of it is stiff: as given, or ROS34PW2 in place of an explicit one
-    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit"."""
+    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit". In "auto" a method that is ``named`` is
+    kept, but for what laws ask for.
+
+    Warns
+    -----
+    SimulationWarning : an explicit method is named, and something is stiff for it; what :func:`warn_of_fast` says
+    """
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
         return method, None
-    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
+    kept = method if named and mode == "auto" and not method.stiff else None
+    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit", kept)
     return (method, None) if stiffness is None else (ROS34PW2, stiffness)
 
 
-def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
+def assessed(plant: Any, dt: float, compiled: bool, forced: bool, kept: Method | None = None) -> Stiffness | None:
     """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
-    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
+    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``, or where an explicit method is ``kept``.
 
     Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median, and the
     fastest of those that laws have in narrow places (:mod:`engine.simulation.steep_places`). Rates are those at the parameters' nominal
@@ -98,12 +105,17 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
+    words = in_words(model, dt, whole, stiff, moving, W, all_K, all_D)
+    if kept is not None and not asked:
+        warn(f"'{model.name}' is stiff for '{kept.name}', which is explicit: {words}; expected steps of {RESOLVED / whole:.2g} s or less, or "
+             "no integrator by name: then the flight is linearly implicit", SimulationWarning)  # fmt: skip
+        return None
     warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
     anywhere, v = moved(model, states)
     looked = [found, others, *(x[None] for _, x, _ in steep), look.slopes(anywhere, at_rest[1])]
     even = all(symmetric(x, n) for x in looked)
     always = even and symmetric(look.slopes(anywhere, np.tile(v, (len(states), 1))), n)
-    return Stiffness(plant, stiff, moving, even, always, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    return Stiffness(plant, stiff, moving, even, always, narrow, words)
 
 
 def symmetric(found: Array, n: int) -> bool:

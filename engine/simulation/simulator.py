@@ -63,7 +63,8 @@ class Simulator(Fixed):
     ----------
     dt : step, s
     integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "rk4", "ros34pw2", "implicit_midpoint", … ("dqvi" is for a single free body: see :mod:`engine.integrate.variational`)
+        "cg3", "rk4", "ros34pw2", "implicit_midpoint", … ("dqvi" is for a single free body); None: "cg4", or "ros34pw2" as
+        ``joint_dynamics`` says. One that is named is kept, with a warning of what it does not resolve
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
@@ -78,8 +79,8 @@ class Simulator(Fixed):
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": damping in flight; stiff stops and dry
         friction as impulses after it (:mod:`engine.contact`): under a share r of its friction a joint creeps at r times 5e-7 rad/s or m/s,
         and its own effort pushes it into a stop by a hundredth of its range at most. Where dampers, springs, servos or laws are too fast
-        for dt, the flight is that of "ros34pw2" (:mod:`engine.simulation.stiffness`). "implicit": that anyway, stops as impulses, and speed
-        limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed over 1e-3 rad/s or m/s. None: nothing.
+        for dt, and no integrator is named, the flight is that of "ros34pw2" (:mod:`engine.simulation.stiffness`). "implicit": that anyway,
+        stops as impulses, and speed limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed over 1e-3 rad/s or m/s. None: nothing.
         True is "auto", False None. ``print(simulator)`` says what was chosen
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
@@ -97,7 +98,7 @@ class Simulator(Fixed):
     the next run or within a tenth of a second of steps: what shall change belongs among the parameters.
     """
 
-    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: ArrayLike = GRAVITY,
+    def __init__(self, model: Model, dt: float = 1e-3, integrator: str | None = None, gravity: ArrayLike = GRAVITY,
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
@@ -106,7 +107,7 @@ class Simulator(Fixed):
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
-        self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
+        self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
         forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
         self.parameters = types.MappingProxyType(checked_parameters(model, with_seeds(parameters or {}, [controller, *forces])))
         self._arguments: dict[str, Any] = {
@@ -133,7 +134,7 @@ class Simulator(Fixed):
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled)
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, mode, compiled, integrator is not None)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)

@@ -69,6 +69,18 @@ def test_what_is_not_stiff_is_as_it_was():
     assert engine.Simulator(rod(), **AWAY).plant.stiffness is None
 
 
+def test_an_integrator_that_is_asked_for_is_kept_and_what_it_does_not_resolve_is_told():
+    """Damping of 1000/s: by steps of 1 ms stable, but not resolved; what is asked to be implicit is, whatever the integrator."""
+    model, asked = rod(damping=4.0), "'rod' is stiff for 'rkmk4', which is explicit: friction, up to 999/s at 'hinge'; expected steps of 0.001 s"
+    with pytest.warns(engine.SimulationWarning, match=asked) as caught:
+        simulator = engine.Simulator(model, 2e-3, "rkmk4", **AWAY)
+    assert len(caught) == 1 and simulator.method.name == "rkmk4" and simulator.plant.stiffness is None
+    assert [engine.Simulator(model, dt, name, joint_dynamics=mode, **AWAY).method.name for dt, name, mode in (
+        (2e-3, None, "auto"), (5e-4, "cg4", "auto"), (2e-3, "rkmk4", "implicit"), (2e-3, "ros34pw2", "auto"))] == [
+        "ros34pw2", "cg4", "ros34pw2", "ros34pw2"]  # fmt: skip
+    assert engine.Simulator(model, 5e-4, **AWAY).method.name == "cg4"
+
+
 def test_a_strong_servo_on_a_light_rod_rests_at_its_target():
     model = rod(damping=0.1)
     servo = GeneralActuator({"hinge": 1.0}, gain=(2000.0, 0.0, 0.0), bias=(0.0, -2000.0, -200.0), name="servo")
