@@ -107,8 +107,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool, kept: Method |
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
     words = in_words(model, dt, whole, stiff, moving, W, all_K, all_D)
     if kept is not None and not asked:
-        warn(f"'{model.name}' is stiff for '{kept.name}', which is explicit: {words}; expected steps of {RESOLVED / whole:.2g} s or less, or "
-             "no integrator by name: then the flight is linearly implicit", SimulationWarning)  # fmt: skip
+        warn(f"'{model.name}' is stiff for '{kept.name}', which is explicit: {words}; expected steps of {RESOLVED / whole:.2g} s or less, "
+             "or no integrator by name: then the flight is linearly implicit", SimulationWarning)  # fmt: skip
         return None
     warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
     anywhere, v = moved(model, states)

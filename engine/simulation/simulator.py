@@ -62,9 +62,8 @@ class Simulator(Fixed):
     Parameters
     ----------
     dt : step, s
-    integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "rk4", "ros34pw2", "implicit_midpoint", … ("dqvi" is for a single free body); None: "cg4", or "ros34pw2" as
-        ``joint_dynamics`` says. One that is named is kept, with a warning of what it does not resolve
+    integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "rkmk4" (with fewer evaluations), "rkmk5", "dqvi" (of a
+        single free body), … One that is named is kept, with a warning of what is stiff for it; None: see ``joint_dynamics``, else "cg4"
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
@@ -79,9 +78,9 @@ class Simulator(Fixed):
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": damping in flight; stiff stops and dry
         friction as impulses after it (:mod:`engine.contact`): under a share r of its friction a joint creeps at r times 5e-7 rad/s or m/s,
         and its own effort pushes it into a stop by a hundredth of its range at most. Where dampers, springs, servos or laws are too fast
-        for dt, and no integrator is named, the flight is that of "ros34pw2" (:mod:`engine.simulation.stiffness`). "implicit": that anyway,
-        stops as impulses, and speed limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed over 1e-3 rad/s or m/s. None: nothing.
-        True is "auto", False None. ``print(simulator)`` says what was chosen
+        for dt, and no integrator is named, the flight is that of "ros34pw2" (:mod:`engine.simulation.stiffness`). "implicit": that
+        anyway, stops as impulses, and speed limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed
+        over 1e-3 rad/s or m/s. None: nothing. True is "auto", False None. ``print(simulator)`` says what was chosen
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
     constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
         Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded

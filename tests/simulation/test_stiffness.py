@@ -71,7 +71,8 @@ def test_what_is_not_stiff_is_as_it_was():
 
 def test_an_integrator_that_is_asked_for_is_kept_and_what_it_does_not_resolve_is_told():
     """Damping of 1000/s: by steps of 1 ms stable, but not resolved; what is asked to be implicit is, whatever the integrator."""
-    model, asked = rod(damping=4.0), "'rod' is stiff for 'rkmk4', which is explicit: friction, up to 999/s at 'hinge'; expected steps of 0.001 s"
+    model = rod(damping=4.0)
+    asked = "'rod' is stiff for 'rkmk4', which is explicit: friction, up to 999/s at 'hinge'; expected steps of 0.001 s"
     with pytest.warns(engine.SimulationWarning, match=asked) as caught:
         simulator = engine.Simulator(model, 2e-3, "rkmk4", **AWAY)
     assert len(caught) == 1 and simulator.method.name == "rkmk4" and simulator.plant.stiffness is None

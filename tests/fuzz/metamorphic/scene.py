@@ -144,8 +144,8 @@ class Scene:
         """The simulator, with some options of its own."""
         given: dict[str, Any] = {
             "dt": self.dt, "integrator": None if self.integrator == "cg4" else self.integrator, "gravity": self.gravity,
-            "controller": self.controller(), "forces": self.forces, "actuators": self.actuators, "joint_dynamics": self.joint_dynamics, "contacts": self.contacts,
-            "constraints": self.constraints, "conserve_momentum": self.conserve_momentum,
+            "controller": self.controller(), "forces": self.forces, "actuators": self.actuators, "contacts": self.contacts,
+            "joint_dynamics": self.joint_dynamics, "constraints": self.constraints, "conserve_momentum": self.conserve_momentum,
         }  # fmt: skip
         return engine.Simulator(self.model, **{**given, **options})
 
