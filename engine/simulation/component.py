@@ -237,6 +237,7 @@ class Component:
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
+    efforts : by joint, the most that it may exert there, N·m or N
     """
 
     name: str = ""
@@ -245,6 +246,7 @@ class Component:
     command: tuple[int, ...] | None = None
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})
+    efforts: Mapping[str, float] = types.MappingProxyType({})
 
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""

@@ -116,7 +116,7 @@ class Simulator(Fixed):
         }  # fmt: skip
         require_acting(controller, forces, actuators)
         mode = mode_of(joint_dynamics)
-        joints = planned(model, self.dt, self.method, mode, forces, self.parameters)
+        joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)

@@ -120,6 +120,20 @@ def test_an_arm_at_its_stops_rests():
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-7, atol=1e-7)
 
 
+PRESSED = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody><body><joint name="hinge" axis="0 1 0" range="-1 0.5" {joint}/>
+<geom type="capsule" size=".01" fromto="0 0 0 0 0 .3" mass=".5"/></body></worldbody>
+<actuator><position name="servo" joint="hinge" kp="400" dampratio="1" gear="2" {actuator}/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("joint", "actuator"), [('actuatorfrcrange="-60 60"', ""), ("", 'forcerange="-30 20"')])
+def test_what_a_servo_may_exert_is_held_by_the_stop_whoever_limits_it(joint, actuator):
+    """60 or 40 N·m, within a hundredth of the range."""
+    model = engine.load(PRESSED.format(joint=joint, actuator=actuator))
+    run = engine.simulator_of(model, contacts=None, controller=lambda t, q, v: {"servo": 3.0}).run([0.5], [0.0], 0.5)
+    pressed = 40.0 if actuator else 60.0
+    np.testing.assert_allclose(run.q[-1, 0] - 0.5, 0.01 * 1.5 * pressed / 60.0, rtol=1e-3)
+
+
 @pytest.mark.filterwarnings("ignore:.*beyond its limits")
 @pytest.mark.parametrize("dt", [4e-3, 1e-2])
 def test_a_servo_with_a_limit_that_strikes_a_stop_makes_no_energy(dt):
