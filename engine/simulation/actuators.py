@@ -40,7 +40,8 @@ class Motor(Component):
     def __init__(self, joint: str, gear: float = 1.0, rotor: float = 0.0, effort: float | None = None,
                  no_load_speed: float = np.inf, name: str = "") -> None:  # fmt: skip
         self.joint, self.gear, self.rotor, self.effort, self.no_load_speed = joint, gear, rotor, effort, no_load_speed
-        self.name, self.efforts = name or f"motor of {joint}", {joint: np.inf if effort is None else effort}
+        self.name = name or f"motor of {joint}"
+        self.efforts = {joint: effort if isinstance(effort, (int, float)) else np.inf}
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)

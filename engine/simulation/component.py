@@ -72,8 +72,8 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
         raise SimulationError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
-#: an argument beyond it has run away
-WILD = 1e100
+#: an argument beyond it has run away; coordinates and velocities, SI units, beyond which a run has failed
+WILD, AWAY = 1e100, 1e30
 #: the mode of a limited force that is within its limits what it asks for
 AS_IT_IS = 9.0
 

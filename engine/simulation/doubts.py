@@ -116,11 +116,12 @@ class Doubts:
     contacts : whose depths are looked at
     meeting : of ideal impacts
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
+    held : periods of the laws that are held between ticks, s, by name
     """
 
     def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
-                 free: Mapping[Tree, int] | None = None) -> None:  # fmt: skip
-        self.model, self.dt, self.limited, self.free = model, dt, limited, free or {}
+                 free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None) -> None:  # fmt: skip
+        self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
@@ -152,6 +153,7 @@ class Doubts:
         def chatters(k: tuple[int, ...]) -> str:
             i = int(turning[k].argmax())
             wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
+            wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
                     "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
                     f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "

@@ -64,16 +64,17 @@ class Process:
     example : parameters p and a state x, of the right sizes
     over : ``over(x)``, which of the states (..., n) stay as they are whatever is called next; none by default
     where : ``where(x)``, what errors on floats say of a state (n) besides the time
+    away : ``away(x)``, which of the states (..., n) have run away though they are finite, and count as those that are not; none by default
     """
 
     together = False
 
     def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
                  example: tuple[Array, Array], over: Callable[[Array], Array] | None = None,
-                 where: Callable[[Array], str] = lambda x: "") -> None:  # fmt: skip
+                 where: Callable[[Array], str] = lambda x: "", away: Callable[[Array], Any] = lambda x: False) -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
-        self.n = len(example[1])
+        self.n, self.away = len(example[1]), away
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
@@ -131,7 +132,7 @@ class Process:
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
         new[~on, ..., 1:] = np.nan
-        good: Array = np.asarray(np.isfinite(new).all(axis=-1))
+        good: Array = np.asarray(np.isfinite(new).all(axis=-1) & ~np.asarray(self.away(new[..., 1 : 1 + self.n])))
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]
