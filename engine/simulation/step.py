@@ -88,7 +88,8 @@ class Step:
         plant, watch = self.plant, self.watch
         free = {} if any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held)
+        stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
