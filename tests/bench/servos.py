@@ -2,7 +2,8 @@
 
 Every servo wants 0.1 rad more than its keyframe, or the configuration in its file, for 2 s, without contacts, at the file's step and twice
 that. Printed are the fastest joint at the end, how far joints end from where steps of a sixteenth end, and how far from MuJoCo's, whose
-steps are 20 µs. ``--without friction limits equality`` takes those out of the file, for both: what MuJoCo has softly.
+steps are 20 µs. ``--without friction limits equality`` takes those out of the file, for both: what MuJoCo has softly; ``--hard`` makes
+it hard in MuJoCo.
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def peer(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
-def theirs(text: str) -> Ends:
-    """Return where MuJoCo's joints of one coordinate end."""
+def theirs(text: str, hard: bool) -> Ends:
+    """Return where MuJoCo's joints of one coordinate end; with what it has softly as hard as its steps allow, if so asked."""
     model, data = peer(text)
+    for refs, imps in (("eq_solref", "eq_solimp"), ("jnt_solref", "jnt_solimp"), ("dof_solref", "dof_solimp")) if hard else ():
+        getattr(model, refs)[:], getattr(model, imps)[:] = (4.0 * SHORT, 1.0), (0.9999, 0.9999, 1e-3, 0.5, 2.0)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 100
     model.opt.timestep, model.opt.integrator = SHORT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     mujoco.mj_step(model, data, round(DURATION / SHORT))
     return {model.joint(j).name: float(data.qpos[model.jnt_qposadr[j]]) for j in range(model.njnt) if model.jnt_type[j] >= 2}
@@ -82,6 +86,7 @@ def apart(a: Ends, b: Ends) -> str:
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("files", nargs="+", type=Path)
+    ask.add_argument("--hard", action="store_true")
     ask.add_argument("--without", nargs="*", choices=SAID, default=[])
     given = ask.parse_args()
     warnings.simplefilter("ignore")
@@ -89,7 +94,7 @@ def main() -> None:
         begun = time.perf_counter()
         try:
             text = text_of(path, given.without)
-            exact, end = ours(text, 1.0 / FINER)[0], theirs(text)
+            exact, end = ours(text, 1.0 / FINER)[0], theirs(text, given.hard)
             for factor in (1.0, 2.0):
                 found, speed, dt, method = ours(text, factor)
                 print(f"{path.stem[-30:]:30} {dt:g} s {method:8} speed {speed:7.1e}  finer {apart(found, exact)}  "
