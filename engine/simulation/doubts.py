@@ -124,7 +124,7 @@ class Doubts:
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
                  stiff: tuple[int, tuple[Tree, ...]] | None = None) -> None:  # fmt: skip
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
-        self.stiff, self.fastest, self.turned = stiff, 0.0, 0.0                # how fast trees turn, rad/s; errors of that, rad
+        self.stiff, self.fastest, self.turned = stiff, 0.0, np.zeros(1)        # how fast trees turn, rad/s; errors of that, rad
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
