@@ -170,7 +170,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
         with np.errstate(all="ignore"):
             while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
                 again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
-                good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
+                good = int(np.append(process.good(again), False).argmin())
                 trail = (*trail, *again[:good])[-TRAIL:]
                 if good:
                     t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
@@ -184,7 +184,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 when = float(t + (k + 1.0) * dt)
                 y = plain.step(t, float(k), dt, p, y)
                 plain.observe(t, k + 1.0, dt, p, y)
-                if not np.isfinite(y).all():
+                if not np.isfinite(y).all() or process.away(y):
                     break
                 last = y
     except NotFinite as found:

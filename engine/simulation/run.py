@@ -132,7 +132,7 @@ class Process:
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
         new[~on, ..., 1:] = np.nan
-        good: Array = np.asarray(np.isfinite(new).all(axis=-1) & ~np.asarray(self.away(new[..., 1 : 1 + self.n])))
+        good = self.good(new)
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]
@@ -150,6 +150,10 @@ class Process:
             raise ended
         return new
 
+    def good(self, records: Array) -> Array:
+        """Return which records (..., m) are of a motion that goes on: finite, and not run away."""
+        return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
+
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """Return records (..., T, m), finite or not."""
         with np.errstate(all="ignore"):
@@ -160,7 +164,7 @@ class Process:
         records: list[Array] = []
         try:
             for count in counts:
-                if records and (self.over(x) or not np.isfinite(records[-1]).all()):
+                if records and (self.over(x) or not self.good(records[-1])):
                     records.append(records[-1])
                     continue
                 for _ in range(int(count)):
