@@ -54,7 +54,7 @@ def campaign_in(file: str) -> tuple[engine.Campaign, dict[str, Any]]:
         sys.path.insert(0, str(folder))                                        # of metrics in modules; processes get it too
     model = engine.load(folder / said["robot"], floating_base=said.get("floating", False))
     note_described(model)
-    simulator = engine.Simulator(model, said.get("dt", 1e-3), said.get("integrator", "cg4"), said.get("gravity", GRAVITY),
+    simulator = engine.Simulator(model, said.get("dt", 1e-3), said.get("integrator"), said.get("gravity", GRAVITY),
                                  parameters=parameters_of(file, model, said))  # fmt: skip
     q0, v0 = (state_of(file, model, kind, said.get(f"{kind}0", {})) for kind in "qv")
     grid = said.get("design") == "grid"

@@ -19,7 +19,8 @@ from engine.identification.columns import motion_of
 from engine.integrate import METHODS
 
 Array = np.ndarray
-Integrator = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.", callback=one_of(METHODS, "integrator "))]
+Integrator = Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; if not given cg4, or ros34pw2 where "
+                        "joints are stiff.", callback=one_of(METHODS, "integrator "))]
 Start = Annotated[str, typer.Option(metavar="WHERE", help="neutral (all zero), random (within the limits), or a file (CSV or recording); "
                                 "if not given as the robot's file has it.")]
 Velocity = Annotated[list[str] | None, typer.Option(metavar="WHAT", help="zero, random (standard normal), or NAME=VALUE (repeatable; the "
@@ -33,7 +34,7 @@ def simulate(
     out: Annotated[str, typer.Option(metavar="FILE", help="The recording to write (HDF5: .h5, .hdf5).")],
     floating: Floating = False,
     dt: Annotated[float | None, typer.Option(metavar="S", help="The step, s; if not given the file's, or 1e-3.", callback=seconds)] = None,
-    integrator: Integrator = "cg4",
+    integrator: Integrator = None,
     gravity: Gravity = None,
     zero_gravity: Weightless = False,
     record_every: Annotated[int, typer.Option(metavar="N", help="Keep every N-th state.", min=1)] = 1,

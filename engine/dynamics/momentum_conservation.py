@@ -221,6 +221,12 @@ def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
     return united(alone)
 
 
+def common_turn(model: Model, tree: Tree, q: Array, v: Array) -> float:
+    """Return how fast a whole tree would turn, rad/s, if all that its angular momentum is a sum of had one direction."""
+    whole = together(model, parted(model, tree), q, v)
+    return float(np.sqrt(whole.turns) / (np.trace(whole.inertia) / 3.0))
+
+
 def united(parts: list[Whole]) -> Whole:
     """Return bodies as one: I = Σ I + m (d·d 1 − d dᵀ), L = Σ l + d × p, with d from the centre of mass to a body's own."""
     mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)

@@ -41,6 +41,7 @@ class Motor(Component):
                  no_load_speed: float = np.inf, name: str = "") -> None:  # fmt: skip
         self.joint, self.gear, self.rotor, self.effort, self.no_load_speed = joint, gear, rotor, effort, no_load_speed
         self.name = name or f"motor of {joint}"
+        self.efforts = {joint: effort if isinstance(effort, (int, float)) else np.inf}
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)

@@ -43,14 +43,24 @@ SYMMETRIC = 1e-9
 SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
 
-def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool) -> tuple[Method, Stiffness | None]:
+def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bool, named: bool) -> tuple[Method, Stiffness | None]:
     """Return the method that a plant is flown by in steps of dt, and what of it is stiff: as given, or ROS34PW2 in place of an explicit one
-    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit"."""
+    where joints are to be dealt with in the ``mode`` "auto", and something is stiff, or "implicit".
+
+    Warns
+    -----
+    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warn_of_fast` says
+    """
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
         return method, None
     stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
-    return (method, None) if stiffness is None else (ROS34PW2, stiffness)
+    if stiffness is None:
+        return method, None
+    if named and mode == "auto" and not method.stiff:
+        warn(f"'{plant.model.name}' is stiff for steps of {dt:g} s by '{method.name}' ({stiffness.words}), and flown by '{ROS34PW2.name}'; "
+             "expected no integrator by name, a smaller dt, or joint_dynamics='explicit'", SimulationWarning)  # fmt: skip
+    return ROS34PW2, stiffness
 
 
 def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:

@@ -72,8 +72,8 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
         raise SimulationError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
-#: an argument beyond it has run away
-WILD = 1e100
+#: an argument beyond it has run away; coordinates and velocities, SI units, beyond which a run has failed
+WILD, AWAY = 1e100, 1e30
 #: the mode of a limited force that is within its limits what it asks for
 AS_IT_IS = 9.0
 
@@ -237,6 +237,7 @@ class Component:
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
+    efforts : by joint, the most that it may exert there, N·m or N
     """
 
     name: str = ""
@@ -245,6 +246,7 @@ class Component:
     command: tuple[int, ...] | None = None
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})
+    efforts: Mapping[str, float] = types.MappingProxyType({})
 
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""

@@ -18,8 +18,7 @@ from engine.spatial import inertia
 Array = np.ndarray
 #: of what a velocity or a state is, or of 1: a change in one step that no method follows
 MOST = 1.0
-
-
+ITS_STATE = "its state"
 #: of the inertias that joints move, each alone: as little as some move together is about none
 LITTLE = 1e-4
 #: of the largest: a part in a direction that counts
@@ -53,11 +52,12 @@ class Watched(Plant):
     Attributes
     ----------
     found : in words, who it is; "" as long as nobody is
+    period : s, for which that is held between its ticks; 0 where it is not
     """
 
     def __init__(self, plant: Plant, dt: float) -> None:
         vars(self).update(vars(plant))
-        self.dt, self.found, self._most = dt, "", MOST
+        self.dt, self.found, self.period, self._most = dt, "", 0.0, MOST
 
     def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
         effects = super().effects(s, m, held)
@@ -67,15 +67,22 @@ class Watched(Plant):
                 e = effects[c.name]
                 self._note(c, s, "the velocities", np.linalg.lstsq(M, e.force(s))[0], s.v)
                 if e.rate is not None:
-                    self._note(c, s, "its state", e.rate, s.states[c.name])
+                    self._note(c, s, ITS_STATE, e.rate, s.states[c.name])
         return effects
 
     def _note(self, c: Component, s: Context, what: str, rate: Any, x: Array) -> None:
         """Take note of a component that changes x in a step by more than anybody did until now, as a share of x."""
-        share = float(self.dt * np.linalg.norm(rate) / max(float(np.linalg.norm(x)), 1.0))
+        law = self._law(c)
+        period = law.period if law is not None and law.called.law.period is not None and what != ITS_STATE else 0.0
+        share = float(max(self.dt, period) * np.linalg.norm(rate) / max(float(np.linalg.norm(x)), 1.0))
         if share > self._most:
-            self._most = share
-            self.found = f"{self._title(c)}, which would change {what} {share:.2g}-fold in a step"
+            self._most, self.period = share, period
+            span = f"the {period:g} s that it is held" if period else "a step"
+            self.found = f"{self._title(c)}, which would change {what} {share:.2g}-fold in {span}"
+
+    def _law(self, c: Component) -> Ticking | None:
+        """Return the law of the user's that acts by a component, if one does."""
+        return c if isinstance(c, Ticking) else self.controller if c.command is not None else None
 
     def _title(self, c: Component) -> str:
         """Return who acts by a component: the function of the user's where it is one, or where one commands it."""

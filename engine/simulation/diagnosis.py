@@ -15,7 +15,7 @@ from engine.checks import warn
 from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import WILD, NotClosed, NotFinite, SimulationWarning
+from engine.simulation.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
 from engine.simulation.culprit import Watched, weightless
 from engine.simulation.law import Ticking
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
@@ -25,6 +25,7 @@ from engine.simulation.stiffness import forces
 Array = np.ndarray
 #: steps that are taken again at once
 PIECE = 1000
+MOST, SMALLER = float(np.finfo(float).max), "a smaller dt or gentler forces"
 #: failures of a batch that are looked into
 BLAMED = 10
 
@@ -47,7 +48,8 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
         light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
         under += f", as {light}" if light else ""
-    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda record: lost(step, record), found, under)
+    wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else SMALLER
+    return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda x: lost(step, x), found, under, wanted)
 
 
 def without_slopes(step: Step, x: Array, stop: Diverged) -> str:
@@ -77,12 +79,13 @@ def without_slopes(step: Step, x: Array, stop: Diverged) -> str:
 
 
 def sentence(stop: Diverged, dt: float, method: Method, turns: tuple[slice, ...], what: Callable[[Array], str], found: Blame | None,
-             under: str = "") -> str:  # fmt: skip
+             under: str = "", wanted: str = SMALLER) -> str:  # fmt: skip
     """Return in words ``what`` of the first bad record (m) stopped being finite, when, and, where that was looked for and found, why: some
-    function's result, or ``under`` whom the motion diverges."""
+    function's result, or ``under`` whom the motion diverges, and what is ``wanted`` instead."""
     bad = found or Blame(stop.x, stop.bad, stop.t, stop.steps)
-    why = f": {reason(found, stop, method, turns, under)}" if found else ""
-    return f"{what(bad.bad)} is no longer finite {bad.when} (dt = {dt:g} s){why}"
+    why = f": {reason(found, stop, method, turns, under, wanted)}" if found else ""
+    lost = "is no longer finite" if not np.isfinite(bad.bad).all() else f"is beyond {AWAY:g}"
+    return f"{what(bad.bad)} {lost} {bad.when} (dt = {dt:g} s){why}"
 
 
 def lost(step: Step, record: Array) -> str:
@@ -91,7 +94,7 @@ def lost(step: Step, record: Array) -> str:
     x = {n: found["x"][at] for n, at in step.layout.slices.items()}
     what = {"configuration": ("q", x["q"]), "velocity": ("v", x["v"]), "acceleration": ("v", found["vdot"])}
     for name, (which, values) in what.items():
-        joints = dict.fromkeys(np.array(model.entries(which))[~np.isfinite(values)])
+        joints = dict.fromkeys(np.array(model.entries(which))[~(np.abs(values) <= (MOST if name == "acceleration" else AWAY))])
         if joints:
             return f"the {name} of " + (f"joint '{next(iter(joints))}'" if len(joints) == 1 else f"{len(joints)} joints")
     if not (np.abs(found["x"][step.places]) <= WILD).all():                    # what follows from it overflows before it does itself
@@ -147,7 +150,7 @@ class Blame(NamedTuple):
         return f"at t = {self.t:.6g} s" if self.steps <= 1 else f"by t = {self.t:.6g} s, {self.steps} steps after the record before"
 
 
-def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...], under: str) -> str:
+def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...], under: str, wanted: str) -> str:
     """Return why a run stopped being finite; ``turns`` is where in a state (n) angular velocities lie."""
     if found.text:
         return found.text
@@ -155,7 +158,7 @@ def reason(found: Blame, stop: Diverged, method: Method, turns: tuple[slice, ...
         turn = max((float(np.linalg.norm(found.last[i])) for i in turns), default=0.0)
         cut = f", even cut into {SUBSTEPS}" if method.takes is FreeBody else ""
         return f"Newton's method did not converge in a step with h|ω| = {stop.dt * turn:.3g}{cut}; expected a smaller dt or gentler forces"
-    return f"the motion diverges{under}; expected a smaller dt or gentler forces"
+    return f"the motion diverges{under}; expected {wanted}"
 
 
 def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
@@ -167,7 +170,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
         with np.errstate(all="ignore"):
             while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
                 again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
-                good = int(np.append(np.isfinite(again).all(axis=1), False).argmin())
+                good = int(np.append(process.good(again), False).argmin())
                 trail = (*trail, *again[:good])[-TRAIL:]
                 if good:
                     t, last = again[good - 1, 0], again[good - 1, 1 : 1 + process.n]
@@ -181,7 +184,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 when = float(t + (k + 1.0) * dt)
                 y = plain.step(t, float(k), dt, p, y)
                 plain.observe(t, k + 1.0, dt, p, y)
-                if not np.isfinite(y).all():
+                if not np.isfinite(y).all() or process.away(y):
                     break
                 last = y
     except NotFinite as found:

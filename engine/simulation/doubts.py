@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.checks import warn
 from engine.contact import ContactLaws
-from engine.dynamics.momentum_conservation import Tree, central_momentum, with_momentum
+from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.component import SimulationWarning
@@ -116,11 +116,15 @@ class Doubts:
     contacts : whose depths are looked at
     meeting : of ideal impacts
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
+    held : periods of the laws that are held between ticks, s, by name
+    stiff : where something is stiff in flight, the order of the method, and the trees that keep their momentum
     """
 
     def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
-                 free: Mapping[Tree, int] | None = None) -> None:  # fmt: skip
-        self.model, self.dt, self.limited, self.free = model, dt, limited, free or {}
+                 free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
+                 stiff: tuple[int, tuple[Tree, ...]] | None = None) -> None:  # fmt: skip
+        self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
+        self.stiff, self.fastest, self.turned = stiff, 0.0, np.zeros(1)        # how fast trees turn, rad/s; errors of that, rad
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
@@ -153,6 +157,7 @@ class Doubts:
         def chatters(k: tuple[int, ...]) -> str:
             i = int(turning[k].argmax())
             wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
+            wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
                     "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
                     f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
@@ -178,7 +183,7 @@ class Doubts:
 
             self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
-            self._errors(t, v, columns["defect"])
+            self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
 
@@ -195,7 +200,7 @@ class Doubts:
         else:                                                                  # the velocity is kept: ω alone turns in the body's axes
             change = np.linalg.norm(np.diff(v[..., :3], axis=-2, prepend=v[..., :1, :3]), axis=-1) / np.diff(t, prepend=t[0] - self.dt)
             turn = self.dt * np.minimum(spin, np.divide(change, spin, out=np.zeros(spin.shape), where=spin > 0.0))
-        off = np.cumsum(turn ** (order + 1) / math.factorial(order + 1) * np.diff(t, prepend=t[0]) / self.dt, axis=-1)
+        off = self._missed(t, turn, order)
 
         def spins(k: tuple[int, ...]) -> str:
             return (f"velocities turn by {turn[k]:.2g} rad in a step (dt = {self.dt:g} s) as seen from the body, and nothing keeps them: "
@@ -203,16 +208,31 @@ class Doubts:
 
         self._note("spin", off > ERROR, t, spins)
 
-    def _errors(self, t: Array, v: Array, defect: Array) -> None:
-        """Note where the steps' errors of momentum (..., T) add up."""
-        model = self.model
+    def _missed(self, t: Array, turn: Array, order: int) -> Array:
+        """Return the errors (..., T) that steps add up to which turn so far (..., T), rad: (h|ω|)^(order+1)/(order+1)! each, about."""
+        return np.cumsum(turn ** (order + 1) / math.factorial(order + 1) * np.diff(t, prepend=t[0]) / self.dt, axis=-1)
+
+    def _errors(self, t: Array, v: Array, defect: Array, q: Array | None = None) -> None:
+        """Note where the steps' errors of momentum (..., T) add up. What stiff forces exchange within a step dies out within it, and has
+        turned all by as much as that is of a step's turn."""
+        roots = [b for b in (self.model.bodies[i] for i in self.model.roots) if b.kind.floats]
+        turn = self.dt * np.max([np.linalg.norm(v[..., b.v][..., :3], axis=-1) for b in roots], axis=0)
+        off = defect
+        if self.stiff is not None and q is not None:
+            order, trees = self.stiff
+            missed = self.turned + self._missed(t, turn, order)
+            self.turned = missed[..., -1:]
+            for x, u in list(zip(q.reshape(-1, *q.shape[-2:]), v.reshape(-1, *v.shape[-2:]), strict=True))[:ROWS]:
+                k = int(np.abs(u).max(axis=-1).argmax())
+                self.fastest = max([self.fastest, *(common_turn(self.model, tree, x[k], u[k]) for tree in trees)])
+            off = np.minimum(defect, defect * self.dt * self.fastest + missed)
 
         def errs(k: tuple[int, ...]) -> str:
-            turn = max(float(np.linalg.norm(v[k][b.v][:3])) for b in (model.bodies[i] for i in model.roots) if b.kind.floats)
-            return (f"the steps' errors of momentum add up to {defect[k]:.2g} of it (dt = {self.dt:g} s, h|ω| = {self.dt * turn:.2g}): it "
-                    "is set right after each step, which hides that energy and attitude are as far off; expected a smaller dt")  # fmt: skip
+            what = "energy and attitude are as far off" if off is defect else f"the attitude is up to {off[k]:.2g} rad off"
+            return (f"the steps' errors of momentum add up to {defect[k]:.2g} of it (dt = {self.dt:g} s, h|ω| = {turn[k]:.2g}): it is set "
+                    f"right after each step, which hides that {what}; expected a smaller dt")  # fmt: skip
 
-        self._note("defect", (defect > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
+        self._note("defect", (off > ERROR) & (self.dt * np.abs(v).max(axis=-1, initial=0.0) > REST), t, errs)
 
     def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far

@@ -56,6 +56,8 @@ class GeneralActuator(Component):
                                   f"{', '.join(DYNAMICS)}")  # fmt: skip
         number(f"{self.name}: time", time, "seconds above 0", above=0.0, error=SimulationError)
         self.state, self.bounds = np.zeros(0 if dynamics == "none" else 1), int(force_range is not None)
+        most = np.inf if self.force_range is None else float(np.abs(self.force_range).max())
+        self.efforts = {joint: most * float(np.abs(gear).max()) if np.any(gear) else 0.0 for joint, gear in self.joints.items()}
 
     def row(self, what: str, x: Any, n: int) -> Array:
         """Return n finite numbers."""

@@ -35,10 +35,10 @@ def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., 
     something joins trees, or there are few of each kind, or something is stiff, which one method flies for all."""
     joined = not arguments["compiled"] or any(arguments[name] for name in JOINING) or {*arguments["parameters"]} - {"gravity"}
     kinds = [] if joined else many_equal_trees(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")                                        # the whole model's are said of all
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         made = [make(trees.first.model, **{**arguments, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
-    if any(map(is_stiff, made, kinds)):
+    if said or any(map(is_stiff, made, kinds)):                                # what is said is said of all
         return ()
     return tuple(Kind(trees, simulator._step) for trees, simulator in zip(kinds, made, strict=True))
 
@@ -102,7 +102,7 @@ class IndependentTrees(Process):
     """
 
     def __init__(self, process: Process, layout: Layout, plant: Plant, kinds: Sequence[Kind]) -> None:
-        super().__init__(process.step, process.observe, True, process.example, process.over, process.where)
+        super().__init__(process.step, process.observe, True, process.example, process.over, process.where, process.away)
         self.layout, self.plant, self.kinds = layout, plant, kinds
         self.states = [Places(self.places(kind)) for kind in kinds]
         self.velocities = [Places([kind.trees.v]) for kind in kinds]

@@ -62,9 +62,11 @@ def mode_of(given: Any) -> str | None:
     return "auto" if given is True else str(given)
 
 
-def planned(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = ()) -> Plan:
+def planned(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = (),
+            actuators: Iterable[Any] = ()) -> Plan:  # fmt: skip
     """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; of ``parameters``
-    "damping.JOINT" acts in flight, and "friction.JOINT" as an impulse whatever its value, or in flight where all does.
+    "damping.JOINT" acts in flight, and "friction.JOINT" as an impulse whatever its value, or in flight where all does. Stops hold the
+    joint's effort, or, where the model limits none, what its ``actuators`` may exert.
 
     Raises
     ------
@@ -90,6 +92,8 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
     rubs, ends = not own, not any(isinstance(c, JointStops) for c in given)
     varied = varied if rubs else frozenset()
     rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
+    most = efforts(actuators)
+    rows = [r if np.isfinite(r.effort) else r._replace(effort=most.get(r.joint, np.inf)) for r in rows]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
     floats = {b.joint.name for b in model.bodies if b.kind.floats}             # what brakes these is momentum that leaves
     after = [without(r) if mode == "explicit" or r.joint in floats else stiff(r, dt) if mode == "auto" else r._replace(damping=0.0)
@@ -133,6 +137,14 @@ def stiff(r: Row, dt: float) -> Row:
     """Return what of a row is too stiff for steps of dt but for damping; speed limits are held where all is asked to be implicit."""
     hard = dt * dt * stiffness(r) * r.agility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
     return r._replace(speed=np.inf, damping=0.0, low=r.low if hard else -np.inf, high=r.high if hard else np.inf)
+
+
+def efforts(actuators: Iterable[Any]) -> dict[str, float]:
+    """Return by joint the most that actuators may exert there together, N·m or N."""
+    found = dict[str, float]()
+    for joint, most in (pair for c in actuators if isinstance(c, Component) for pair in c.efforts.items()):
+        found[joint] = found.get(joint, 0.0) + most
+    return found
 
 
 def stiffness(r: Row) -> Any:

@@ -26,7 +26,8 @@ from engine.simulation.assessment import Look
 from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
 from engine.simulation.constraints import Constraints, Gripper
 from engine.simulation.controller import Controller
-from engine.simulation.forces import CentralGravity, JointSpring, JointStops
+from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops
+from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.impulses import Impulses
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
@@ -340,7 +341,16 @@ class Plant:
     def free(self) -> dict[Tree, int]:
         """The trees whose momentum is no state, though nothing changes it, or weight alone, and how much of it stays then: all six
         entries, or the three of the angular momentum about the centre of mass."""
-        inside = all(isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper)) for c in self.components)
+        floats = [b for b in self.model.bodies if b.kind.floats]
+
+        def between(c: Component) -> bool:
+            if isinstance(c, JointFriction):
+                return not any(x[b.v].any() for x in c.losses.values() for b in floats)
+            if isinstance(c, GeneralActuator):
+                return not c.link and not {b.joint.name for b in floats} & {*c.joints}
+            return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper))
+
+        inside = all(map(between, self.components))
         braked = any(j.damping or j.friction for j in self.model.joints if j.type.floats)
         if self.conserved or not inside or braked or self.contacts:
             return {}

@@ -39,6 +39,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
         warnings.simplefilter("always")
         rows, why = [*range(len(q0))], dict[int, str]()
         try:
+            simulator._unresolved.afresh()
             p, x = simulator._start(q0, v0, parameters)
         except EngineError:
             why = unstartable(simulator, q0, v0, parameters, np.arange(len(q0)))
@@ -46,6 +47,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
             if not rows:
                 return None, rows, why, []
             noted.clear()
+            simulator._unresolved.afresh()
             p, x = simulator._start(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
         step, failures = simulator._step, Failures()
         records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures), lambda done: None)

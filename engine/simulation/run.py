@@ -64,16 +64,17 @@ class Process:
     example : parameters p and a state x, of the right sizes
     over : ``over(x)``, which of the states (..., n) stay as they are whatever is called next; none by default
     where : ``where(x)``, what errors on floats say of a state (n) besides the time
+    away : ``away(x)``, which of the states (..., n) have run away though they are finite, and count as those that are not; none by default
     """
 
     together = False
 
     def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
                  example: tuple[Array, Array], over: Callable[[Array], Array] | None = None,
-                 where: Callable[[Array], str] = lambda x: "") -> None:  # fmt: skip
+                 where: Callable[[Array], str] = lambda x: "", away: Callable[[Array], Any] = lambda x: False) -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
-        self.n = len(example[1])
+        self.n, self.away = len(example[1]), away
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
@@ -143,7 +144,7 @@ class Process:
             some, new = new, np.full((*batch, new.shape[-2], self.record.n), np.nan)
             new[on], new[..., 0] = some, some[0, :, 0] if on.any() else t0 + (k + np.cumsum(counts)) * dt
         new[~on, ..., 1:] = np.nan
-        good: Array = np.asarray(np.isfinite(new).all(axis=-1))
+        good = self.good(new)
         for row in map(tuple, np.argwhere(~good.all(axis=-1) & on)):
             data, first = new[row], int(np.argmin(good[row]))
             last = data[first - 1, 1 : 1 + self.n] if first else x[row]
@@ -161,6 +162,10 @@ class Process:
             raise ended
         return new
 
+    def good(self, records: Array) -> Array:
+        """Return which records (..., m) are of a motion that goes on: finite, and not run away."""
+        return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
+
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """Return records (..., T, m), finite or not."""
         with np.errstate(all="ignore"):
@@ -171,7 +176,7 @@ class Process:
         records: list[Array] = []
         try:
             for count in counts:
-                if records and (self.over(x) or not np.isfinite(records[-1]).all()):
+                if records and (self.over(x) or not self.good(records[-1])):
                     records.append(records[-1])
                     continue
                 for _ in range(int(count)):

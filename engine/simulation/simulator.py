@@ -63,8 +63,8 @@ class Simulator(Fixed):
     Parameters
     ----------
     dt : step, s
-    integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "cf4" and "rkmk4" (order 4, fewer evaluations), "rkmk5",
-        "cg3", "rk4", "ros34pw2", "implicit_midpoint", … ("dqvi" is for a single free body: see :mod:`engine.integrate.variational`)
+    integrator : name of a method of :mod:`engine.integrate`: "cg4" (order 4), "rkmk4" (with fewer evaluations), "rkmk5", "dqvi" (of a
+        single free body), … Of one that is named a warning says where "ros34pw2" flies in its place; None: "cg4", unless something is stiff
     gravity : m/s² in world axes (3)
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
@@ -98,7 +98,7 @@ class Simulator(Fixed):
     the next run or within a tenth of a second of steps: what shall change belongs among the parameters.
     """
 
-    def __init__(self, model: Model, dt: float = 1e-3, integrator: str = "cg4", gravity: ArrayLike = GRAVITY,
+    def __init__(self, model: Model, dt: float = 1e-3, integrator: str | None = None, gravity: ArrayLike = GRAVITY,
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
@@ -107,7 +107,7 @@ class Simulator(Fixed):
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
-        self.dt, self.method = checked_step(dt), method_named(integrator, SimulationError)
+        self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
         forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
         self.parameters = types.MappingProxyType(checked_parameters(model, with_seeds(parameters or {}, [controller, *forces])))
         self._arguments: dict[str, Any] = {
@@ -117,7 +117,7 @@ class Simulator(Fixed):
         }  # fmt: skip
         require_acting(controller, forces, actuators)
         mode = mode_of(joint_dynamics)
-        joints = planned(model, self.dt, self.method, mode, forces, self.parameters)
+        joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)
@@ -134,8 +134,8 @@ class Simulator(Fixed):
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
-        kinds = independent(driven, self._arguments, type(self))
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled)
+        kinds, named = independent(driven, self._arguments, type(self)), integrator is not None
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)

@@ -14,11 +14,12 @@ from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
-from engine.simulation.component import AS_IT_IS, Context, SimulationError, onward
+from engine.simulation.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
+from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 from engine.simulation.plant import LASTING, Plant
 from engine.simulation.run import Process
@@ -110,7 +111,9 @@ class Step:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
         free = {} if any(callable(e.action) for e in watch.events) else plant.free
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free)
+        held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
+        stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
@@ -211,7 +214,7 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where)
+        whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away)
         return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
 
     @functools.cached_property
@@ -285,6 +288,10 @@ class Step:
     def over(self, x: Array) -> Array:
         """Return which whole states (..., n) stay as they are: an event has stopped them."""
         return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
+
+    def away(self, x: Array) -> Array:
+        """Return which whole states (..., n) have run away: no motion is as large."""
+        return np.asarray((np.abs(x[..., self.places]) > AWAY).any(axis=-1))
 
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""

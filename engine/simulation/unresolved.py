@@ -57,9 +57,13 @@ class Unresolved:
 
     def __init__(self, plant: Any, method: Method, dt: float, compiled: bool) -> None:
         self.plant, self.method, self.dt = plant, method, dt
-        self.largest = {name: np.abs(x) for name, x in plant.values.items()}
+        self.afresh()
         plant.look = plant.look if plant.values else None                      # nothing else will ask it
         warn_of_fast_states(plant, method, dt, compiled)
+
+    def afresh(self) -> None:
+        """Forget what was looked at: what is said of parameters depends on them alone then."""
+        self.largest = {name: np.abs(x) for name, x in self.plant.values.items()}
 
     def warn_of(self, given: Mapping[str, Array]) -> None:
         """Warn where forces under parameters (..., *shape) by name are stiff that are explicit."""

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine.campaign import load_campaign
 from engine.campaign import shard as shards
+from engine.checks import EngineWarning
 from tests.campaign.cases import METRICS, SCATTER, campaign
 
 
@@ -62,6 +63,20 @@ def test_a_plot(runs, tmp_path):
     picture = runs.plot(tmp_path / "new" / "scatter.png")
     assert (tmp_path / "new" / "scatter.png").stat().st_size > 20_000 and "60 runs, 0 failed" in picture.get_suptitle()
     assert {axis.get_ylabel() for axis in picture.axes} >= {"swing", "turned", "open"}
+
+
+def test_parameters_that_make_forces_stiff_are_noted_chunk_by_chunk(tmp_path):
+    """Whatever the simulator, or the worker, has looked at before."""
+    arm = engine.Builder("rod")
+    arm.add_link("base"), arm.add_link("rod", inertia=engine.spatial.inertia.box(1.0, (0.1, 0.1, 0.4)))
+    arm.add_joint("hinge", "revolute", "base", "rod", axis=[0, 1, 0])
+    simulator = engine.Simulator(arm.model(), dt=0.01, gravity=(0, 0, 0), controller=lambda t, q, v, gain: -gain * v,
+                                 parameters={"gain": 0.0})  # fmt: skip
+    made = engine.Campaign(simulator, [0.0], [0.1], 0.02, 4, scatter={"gain": [3.0, 0.1, 2.0, 2.5]}, design="grid", chunk=2)
+    with pytest.warns(EngineWarning, match="is stiff with parameter 'gain'") as said:
+        runs = made.run(tmp_path)
+    assert len(said) == 2
+    assert [text.split("(")[0] for text in runs.notes] == [f"'rod' is stiff with parameter 'gain' of up to {x} " for x in (3, 2.5)]
 
 
 def test_what_it_says_of_itself(runs):

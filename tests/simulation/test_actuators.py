@@ -401,9 +401,9 @@ def test_wheels_keep_their_momentum_where_impulses_turn_what_carries_them(losses
     builder.add_link("arm", inertia=inertia.transformed(se3.pose(np.eye(3), np.array([0, 0, 0.5])), inertia.box(10.0, (0.1, 0.1, 1))))
     builder.add_joint("turn", "revolute", "bus", "arm", axis=[1, 0, 0], **losses)
     wheels = ReactionWheels("bus", initial=[0.0, 0.0, 10.0])
-    drift = []
+    drift, method = [], None if "damping" in losses else "rkmk4"
     for dt in (1e-2, 5e-3):
-        simulator = engine.Simulator(builder.model(floating_base=True), dt=dt, gravity=(0, 0, 0), actuators=[wheels], integrator="rkmk4",
+        simulator = engine.Simulator(builder.model(floating_base=True), dt=dt, gravity=(0, 0, 0), actuators=[wheels], integrator=method,
                                      controller=lambda t, q, v: {"tau": np.array([0, 0, 0, 0, 0, 0, 5.0 - 20.0 * v[6]]),
                                                                  "wheels": np.array([0.1, 0.2, 0.05])})  # fmt: skip
         run = simulator.run([1, 0, 0, 0, 0, 0, 0, 0], [0.02, 0.01, 0.03, 0, 0, 0, 0], 20.0, record_every=10)

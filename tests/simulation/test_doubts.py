@@ -1,5 +1,6 @@
 """What is said of a run that went on: steps that are too long, stops that were passed, velocities of nothing, starts outside the limits."""
 
+import re
 import warnings
 
 import numpy as np
@@ -127,6 +128,22 @@ def test_velocities_of_nothing_are_said(tmp_path):
         simulator.run([[0.0], [0.1]], [0.0], 0.1)
 
 
+@pytest.mark.filterwarnings("ignore:.*which nothing does")
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_run_that_runs_away_has_failed_before_its_numbers_overflow(rows):
+    """By e^(100 t): 1e76 rad are reached after 1.8 s, and no number is infinite until 7 s."""
+    simulator = engine.Simulator(pivot(-np.inf, np.inf), dt=1e-2, controller=lambda t, q, v: 1e4 * 0.02 * q, **AWAY)
+    said = r"the velocity of joint 'elbow' is beyond 1e\+30 at t = 0\.\d+ s .*the motion diverges"
+    if rows == 1:
+        with pytest.raises(engine.SimulationError, match=said) as caught:
+            simulator.run([0.1], [0.0], 1.8)
+        assert caught.value.trajectory.failed and 1e25 < np.abs(caught.value.trajectory.v).max() < 1e30
+    else:
+        with pytest.warns(engine.SimulationWarning, match="1 of 2 rollouts") as noted:
+            found = simulator.run([[0.0], [0.1]], [0.0], 1.8)
+        assert found.failed.tolist() == [False, True] and re.search(said, found.reason[1]) and np.isnan(found.q[1, -1, 0]) and noted
+
+
 # ---------------------------------------------------------------- steps too long for what acts
 
 
@@ -137,12 +154,14 @@ def test_a_joint_that_chatters_is_said():
     arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(1.0, [0, 0, 0], 0.01 * np.eye(3)))
     arm.add_joint("elbow", "revolute", "base", "rod", axis=[0, 1, 0], limits=limits)
 
-    def run(gain, dt):
-        simulator = engine.Simulator(arm.model(), dt=dt, controller=engine.Law(lambda t, q, v: -gain * v, stiff=False))
+    def run(gain, dt, **law):
+        simulator = engine.Simulator(arm.model(), dt=dt, controller=engine.Law(lambda t, q, v: -gain * v, **law or {"stiff": False}))
         return simulator.run([0.0], [0.2], 0.2)
 
     with pytest.warns(engine.SimulationWarning, match=r"joint 'elbow' moves at .* and accelerates by .* in a step, more .* it chatters"):
         found = run(200.0, 1e-3)
+    with pytest.warns(engine.SimulationWarning, match="it chatters; .* a shorter period of <lambda>, which is held for 0.001 s, gentler"):
+        run(200.0, 1e-3, period=1e-3)
     assert np.abs(found.v[-1]) > 0.1
     assert run(200.0, 2e-5).warnings == run(5.0, 1e-3).warnings == ()
 

@@ -280,7 +280,8 @@ class Grows(engine.simulation.component.Component):
 @pytest.mark.parametrize(("options", "said"), [
     ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a small"),
     ({"controller": mild, "forces": [stiff]}, "the motion diverges under stiff, which"),
-    ({"controller": Law(held, period=0.05)}, "the motion diverges under held, which"),
+    ({"controller": Law(held, period=0.05)}, r"the motion diverges under held, which would change the velocities \S+-fold in the 0\.05 s "
+     r"that it is held; expected a shorter period than 0\.05 s, or gentler gains"),
     ({"controller": Law(held, period=0.05, python=True)}, "the motion diverges under held, which"),
     ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would change the velocities"),
     ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},

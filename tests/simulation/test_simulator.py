@@ -520,7 +520,7 @@ def test_a_function_that_returns_nan_stops_the_run_and_keeps_the_record():
 def test_divergence_is_reported():
     """A damper far too stiff for the step."""
     simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, joint_dynamics="explicit")
-    with pytest.raises(engine.SimulationError, match="no longer finite"):
+    with pytest.raises(engine.SimulationError, match=r"is beyond 1e\+30 at t = 0\.3 s"):
         simulator.run([0.1], [1.0], 100.0)
 
 
@@ -569,14 +569,14 @@ def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
     with pytest.warns(engine.SimulationWarning, match=r"1 of 3 rollouts of 'pendulum' failed, the others go on; .* The first is \[1\]"):
         found = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 1e4, 0.2]})
     assert found.failed.tolist() == [False, True, False] and list(found.reason[[0, 2]]) == ["", ""]
-    assert re.search(r"at t = 1.3 s .*: the motion diverges under <lambda>, which would .* 5e\+02-fold in a step", found.reason[1])
-    assert np.isfinite(found.q[1, :13]).all() and all(np.isnan(x[1, 13:]).all() for x in (found.q, found.v, found.tau, found.vdot))
+    assert re.search(r"at t = 0.3 s .*: the motion diverges under <lambda>, which would .* 5e\+02-fold in a step", found.reason[1])
+    assert np.isfinite(found.q[1, :3]).all() and all(np.isnan(x[1, 3:]).all() for x in (found.q, found.v, found.tau, found.vdot))
     alone = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 0.2]})
     np.testing.assert_array_equal(found.q[[0, 2]], alone.q)
     assert alone.reason is None and not alone.failed.any()
-    assert len(found.rollout(1)) == 13 and "diverges" in found.rollout(1).reason and len(found.rollout(0)) == 1001
+    assert len(found.rollout(1)) == 3 and "diverges" in found.rollout(1).reason and len(found.rollout(0)) == 1001
     K, _ = found.energy()
-    assert np.isnan(K[1, 13:]).all() and np.isfinite(K[0]).all() and np.isfinite(found.poses()[[0, 2]]).all()
+    assert np.isnan(K[1, 3:]).all() and np.isfinite(K[0]).all() and np.isfinite(found.poses()[[0, 2]]).all()
     with pytest.warns(engine.SimulationWarning, match="1 of 3 rollouts"):
         path = simulator.run([0.1], [1.0], 100.0, parameters={"gain": [0.1, 1e4, 0.2]}, out=tmp_path / "run.h5")
     loaded = engine.load_trajectory(path)
@@ -595,13 +595,13 @@ def test_one_bad_rollout_of_a_batch_is_a_row_with_its_reason(tmp_path):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_why_one_rollout_failed_is_in_its_trajectory_and_in_its_file(tmp_path, compiled):
     simulator = engine.Simulator(pendulum(), dt=0.1, controller=lambda t, q, v: -1e4 * v, compiled=compiled, joint_dynamics="explicit")
-    with pytest.raises(engine.SimulationError, match=r"(no longer finite at|in the step from) t = 1\.3 s") as ended:
+    with pytest.raises(engine.SimulationError, match=r"is beyond 1e\+30 at t = 0\.3 s") as ended:
         simulator.run([0.1], [1.0], 10.0, 4)
     assert ended.value.trajectory.failed and ended.value.trajectory.reason == str(ended.value)
     with pytest.raises(engine.SimulationError, match=r"recorded until then in '.*run.h5'"):
         simulator.run([0.1], [1.0], 10.0, 4, out=tmp_path / "run.h5")
     loaded = engine.load_trajectory(tmp_path / "run.h5")
-    assert loaded.failed and loaded.reason == str(ended.value) and len(loaded) == len(ended.value.trajectory) >= 4
+    assert loaded.failed and loaded.reason == str(ended.value) and len(loaded) == len(ended.value.trajectory) >= 1
 
 
 @pytest.mark.filterwarnings("ignore:.*(which nothing does|is stiff with parameter):engine.SimulationWarning")

@@ -81,6 +81,24 @@ def test_momentum_of_a_floating_hand_stays_to_rounding():
     assert run.signals["stops.force"][-1, -1] < -0.1
 
 
+def test_what_stiff_servos_exchange_of_momentum_is_told_by_what_it_turns():
+    """They exchange half of all momentum in a step, which turns the palm by 2e-4 rad: nothing is told, but where nothing sets it right."""
+    hand = chain((0.02, 0.01), (0.05, 0.04), True, base=0.2)
+    servos, targets = [servo(f"j{k}", 50.0, 1.0) for k in (0, 1)], {"servo of j0": 0.4, "servo of j1": 0.4}
+
+    def run(dt, duration=0.5, **given):
+        simulator = engine.Simulator(hand, dt=dt, actuators=servos, controller=lambda t, q, v: targets, **given, **AWAY)
+        return simulator.run(hand.neutral(), np.zeros(hand.nv), duration, record_every=round(duration / dt / 50))
+
+    found, exact = run(2e-3), run(1e-4)
+    assert found.defect[-1] > 0.3 and found.warnings == () and np.abs(found.q[-1] - exact.q[-1]).max() < 5e-4
+    with pytest.warns(engine.SimulationWarning, match="errors of momentum add up to .*, which hides that the attitude is up to .* rad off"):
+        found = run(1e-2)
+    with pytest.warns(engine.SimulationWarning, match="the momentum, which nothing outside changes, is .* of it off"):
+        found = run(2e-3, conserve_momentum=False)
+    assert np.abs(found.q[-1] - exact.q[-1]).max() > 0.5
+
+
 # ---------------------------------------------------------------- rest
 
 
@@ -118,6 +136,21 @@ def test_an_arm_at_its_stops_rests():
         ends.append(np.append(run.q[-1], run.signals["stops.force"][-1]))
         assert np.abs(run.v[-1]).max() < 1e-9 and run.signals["stops.force"][-1, 2] < -1.0
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-7, atol=1e-7)
+
+
+PRESSED = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
+<worldbody><body><joint name="hinge" axis="0 1 0" range="-1 0.5" {joint}/>
+<geom type="capsule" size=".01" fromto="0 0 0 0 0 .3" mass=".5"/></body></worldbody>
+<actuator><position name="servo" joint="hinge" kp="400" dampratio="1" gear="2" {actuator}/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("joint", "actuator"), [('actuatorfrcrange="-60 60"', ""), ("", 'forcerange="-30 20"')])
+def test_what_a_servo_may_exert_is_held_by_the_stop_whoever_limits_it(joint, actuator):
+    """60 or 40 N·m, within a hundredth of the range."""
+    model = engine.load(PRESSED.format(joint=joint, actuator=actuator))
+    run = engine.simulator_of(model, contacts=None, controller=lambda t, q, v: {"servo": 3.0}).run([0.5], [0.0], 0.5)
+    pressed = 40.0 if actuator else 60.0
+    np.testing.assert_allclose(run.q[-1, 0] - 0.5, 0.01 * 1.5 * pressed / 60.0, rtol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:.*beyond its limits")

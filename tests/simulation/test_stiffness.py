@@ -69,6 +69,19 @@ def test_what_is_not_stiff_is_as_it_was():
     assert engine.Simulator(rod(), **AWAY).plant.stiffness is None
 
 
+def test_where_another_flies_in_place_of_an_integrator_that_is_named_is_told():
+    """Damping of 1000/s: by steps of 2 ms not resolved; what is asked to be implicit is, whatever the integrator, and without a word."""
+    model = rod(damping=4.0)
+    told = r"'rod' is stiff for steps of 0.002 s by 'rkmk4' \(friction, up to 999/s at 'hinge'\), and flown by 'ros34pw2'"
+    with pytest.warns(engine.SimulationWarning, match=told) as caught:
+        simulator = engine.Simulator(model, 2e-3, "rkmk4", **AWAY)
+    assert len(caught) == 1 and simulator.method.name == "ros34pw2"
+    assert [engine.Simulator(model, dt, name, joint_dynamics=mode, **AWAY).method.name for dt, name, mode in (
+        (2e-3, None, "auto"), (5e-4, "cg4", "auto"), (2e-3, "rkmk4", "implicit"), (2e-3, "ros34pw2", "auto"))] == [
+        "ros34pw2", "cg4", "ros34pw2", "ros34pw2"]  # fmt: skip
+    assert engine.Simulator(model, 5e-4, **AWAY).method.name == "cg4"
+
+
 def test_a_strong_servo_on_a_light_rod_rests_at_its_target():
     model = rod(damping=0.1)
     servo = GeneralActuator({"hinge": 1.0}, gain=(2000.0, 0.0, 0.0), bias=(0.0, -2000.0, -200.0), name="servo")

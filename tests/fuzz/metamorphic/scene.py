@@ -143,9 +143,9 @@ class Scene:
     def simulator(self, **options: Any) -> engine.Simulator:
         """The simulator, with some options of its own."""
         given: dict[str, Any] = {
-            "dt": self.dt, "integrator": self.integrator, "gravity": self.gravity, "controller": self.controller(),
-            "forces": self.forces, "actuators": self.actuators, "joint_dynamics": self.joint_dynamics, "contacts": self.contacts,
-            "constraints": self.constraints, "conserve_momentum": self.conserve_momentum,
+            "dt": self.dt, "integrator": None if self.integrator == "cg4" else self.integrator, "gravity": self.gravity,
+            "controller": self.controller(), "forces": self.forces, "actuators": self.actuators, "contacts": self.contacts,
+            "joint_dynamics": self.joint_dynamics, "constraints": self.constraints, "conserve_momentum": self.conserve_momentum,
         }  # fmt: skip
         return engine.Simulator(self.model, **{**given, **options})
 
