@@ -2,10 +2,11 @@
 
 Layers, from the bottom up; a file imports from those named before it only:
 
+- what is said while something is compiled: ``debug``;
 - what operations are: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR),
   ``operations`` (the table);
-- programs: ``refusals`` (what cannot be traced), ``chains`` (a < x < b), ``expr`` (traced scalars in a graph), ``program`` (a graph's
-  nodes and outputs), ``rewrite`` (the rules that fold a graph);
+- programs: ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
+  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph);
 - functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
   arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - functions that are loops, as one node: ``kernels`` (their form), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many

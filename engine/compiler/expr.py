@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import chains
+from engine.compiler import chains, debug
+from engine.compiler.notes import Noted
 from engine.compiler.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.refusals import TraceError, is_ours, refuse, unknown
 
@@ -34,7 +35,7 @@ class Graph:
 
     def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.rules = rules or {}  # operation -> function of the operands that returns something simpler, or None
-        self.nodes: list[Node] = []
+        self.nodes: list[Node] = Noted(lines=True) if debug.level() else []
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name

@@ -16,7 +16,7 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from engine.compiler import arena, exponentials, machine, vecmath
+from engine.compiler import arena, debug, exponentials, machine, vecmath
 from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
@@ -166,17 +166,20 @@ end:
             self.functions[program.key] = name, 0                              # the name is taken
             self.functions[program.key] = name, program.emit(self, name) or 0
         elif program.key not in self.functions:
-            nodes, outputs = fused(program)
+            with debug.stage("fusing"):
+                nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
-            made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
+            with debug.stage("packing"):
+                made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
             self.functions[program.key] = self._emit(program, made, callees)
         return self.functions[program.key]
 
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
-        plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
+        with debug.stage("planning"):
+            plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
         slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import ops
 from engine.collector import uncollected
-from engine.compiler import table
+from engine.compiler import debug, table
 from engine.compiler.bodies import subroutine
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
@@ -131,6 +131,17 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, na
     >>> p.count(), p.shapes_out
     (5, [()])
     """
+    if not debug.level():
+        return traced(fn, shapes, fold, named)
+    seconds: list[float] = []
+    with debug.timed(seconds.append):
+        program = traced(fn, shapes, fold, named)
+    program.seconds = seconds[0]
+    return program
+
+
+def traced(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool, named: bool) -> Program:
+    """:func:`trace`."""
     try:
         return recorded(Tracer(RULES if fold else {}), fn, shapes, named)
     except Exception as error:
@@ -174,8 +185,15 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
     nodes, outputs, functions = fused_loops(*live(graph.nodes, [graph.index(x) for x in scalars]), graph.functions)
     program = Program(nodes, outputs, [tuple(s) for s in shapes], [shape for _, shape in returned], functions, name_of(fn))
-    program.names = names
+    program.names, program.arguments = names, words_of(fn, len(shapes))
     return program
+
+
+def words_of(fn: Callable[..., Any], n: int) -> tuple[str, ...]:
+    """The names of a function's first n arguments, as far as they are known."""
+    method, fn = inspect.ismethod(fn), inspect.unwrap(fn)
+    code = getattr(fn, "__code__", None)
+    return code.co_varnames[: code.co_argcount][method:][:n] if code else ()
 
 
 def pure(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,7 +50,8 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     """
     if isinstance(condition, (bool, np.bool_)):
         return fn() if condition else otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
-    return while_loop(lambda _: (fn(), True), otherwise, 1, logical_not(condition))[0]
+    once = functools.wraps(fn)(lambda _: (fn(), True))         # under the name of what it does
+    return while_loop(once, otherwise, 1, logical_not(condition))[0]
 
 
 def shared(fn: Callable[..., Any], *arguments: Any) -> Any:
