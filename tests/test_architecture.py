@@ -66,7 +66,7 @@ SIMULATION = (
     ("stiffness",), ("assessment",), ("plant", "events", "controllers", "trajectory"),
     ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "unresolved"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
+    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},

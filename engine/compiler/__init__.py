@@ -15,11 +15,11 @@ Layers, from the bottom up; a file imports from those named before it only:
 - tables, of as many rows as there are: ``machine`` (the processor), ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends`` (what
   loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
   ``loop_fusion`` (two as one);
-- transformations: ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their
-  derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of programs), ``trace`` (the program of
-  a function);
-- machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``llvm``
-  (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
+- transformations: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
+  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of
+  programs), ``trace`` (the program of a function);
+- machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory),
+  ``counters`` (of calls, for profiles), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``threads``, ``gufunc``, ``derivative``.
 """
 

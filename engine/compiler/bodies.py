@@ -56,8 +56,8 @@ def columns_of(graph: Graph, i: int) -> int:
 
 
 def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool, name: str) -> tuple[Program, list[int]]:
-    """The program, of that name, of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
-    that it reads, in the order in which it reads them.
+    """The program, of that name, of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the
+    nodes outside that it reads, in the order in which it reads them.
 
     It does not depend on what the graph held before: the same body, traced again, is the same program.
     """

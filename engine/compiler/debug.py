@@ -1,6 +1,6 @@
 """What is compiled, and why, on stderr: set ``ENGINE_DEBUG``.
 
-- 1: a line for each thing that is compiled or found in the cache: why it was not there, the seconds that each stage took, and how large it is;
+- 1: a line for each thing that is compiled or found in the cache: why it was not there, the seconds of each stage, and how large it is;
 - 2: and the seconds of every pass, and each function's nodes;
 - 3: and the program's text, with the lines that made its nodes, and its LLVM IR.
 """

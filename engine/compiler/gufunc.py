@@ -17,6 +17,7 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 from engine.checks import nearest, warn, whole
 from engine.compiler import entry, machine
 from engine.compiler.arena import NO_MEMORY
+from engine.compiler.counters import Counted, Counters
 from engine.compiler.expr import Expr
 from engine.compiler.interp import interpret
 from engine.compiler.program import COUNTED, Program, Shape, is_table, once
@@ -100,6 +101,16 @@ def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) 
     code = machine.Code(key, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
     more = f",(r,{inputs})" * bool(inputs)
     return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
+
+
+@functools.cache
+def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
+    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
+    key = f"counted{machine.width()}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
+    n = len(step.outputs)
+    signature = f"(r),(),(),(),({step.n_in - 3 - n or 'p'}),({n})->(r,{len(observe.outputs)})"
+    return numpy_ufunc(code, "counted_rollout", signature), Counted(code)
 
 
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:

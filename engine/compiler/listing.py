@@ -1,4 +1,4 @@
-"""Programs as text: an operation a line, in the order in which they are made, with the lines of source that made them where these are known.
+"""Programs as text: an operation a line, in the order in which they are made, with the lines that made them where these are known.
 
 Inputs and constants stand where they are read; what is called stands below its first call, further in. Numbers that stand side by side are
 written once: ``x[0…5]``.
@@ -10,7 +10,6 @@ import linecache
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from engine.compiler.notes import NOWHERE, Line, notes_of
@@ -91,11 +90,11 @@ def inputs(program: Any, names: Sequence[str]) -> list[str]:
 
 def results(program: Any, words: Sequence[str], indent: str) -> Iterator[str]:
     """A line for each result; one for all those of a loop's body, which are numbers."""
-    shapes = program.shapes_out
+    shapes: list[Any] = program.shapes_out
     if len(shapes) > 1 and not any(shapes) and not program.names:
         shapes = [(len(shapes),)]
     k = 0
-    for name, shape in zip_longest(program.names, shapes, fillvalue=""):
+    for name, shape in zip(program.names or [""] * len(shapes), shapes, strict=True):
         n = 1 if shape[:1] == (-1,) else math.prod(shape)
         yield f"{indent}{' '.join(filter(None, ('return', name, said(shape))))}: {collapsed(words[k : k + n])}"
         k += n

@@ -170,7 +170,8 @@ def assembled(text: str, host: Any = None) -> bytes:
         builder.getModulePassManager().run(module, builder)
     ffi = llvm().ffi
     emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
-    with ffi.OutputString() as error, debug.share("LLVM's code"):  # as TargetMachine.emit_object, but for llvmlite's lock: a context of its own needs none
+    # as TargetMachine.emit_object, but for llvmlite's lock: a context of its own needs none
+    with ffi.OutputString() as error, debug.share("LLVM's code"):
         buffer = getattr(emit, "_cfn", emit)(host, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))

@@ -5,8 +5,9 @@ Lines are noted where ``ENGINE_DEBUG`` is set, for whoever reads a program's tex
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -41,6 +42,15 @@ class Noted(list[Node]):
     def append(self, node: Node) -> None:
         super().append(node)
         self.notes.append(Note(self.part, *(places(sys._getframe(1)) if self.lines else ())))
+
+    @contextlib.contextmanager
+    def within(self, part: str) -> Iterator[None]:
+        """Note a part of nodes that are made within; the innermost counts."""
+        before, self.part = self.part, part
+        try:
+            yield
+        finally:
+            self.part = before
 
     def __reduce__(self) -> Any:
         return list, ([*self],)                                                # lines of this machine's files stay here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
+from engine.compiler.program import Program
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
+from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
 from engine.simulation.component import AS_IT_IS, Context, SimulationError, onward
@@ -20,9 +23,10 @@ from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.layout import Layout
 from engine.simulation.plant import LASTING, Plant
-from engine.simulation.run import Process
+from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
+from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
 #: passes in which limited forces find their modes
@@ -35,6 +39,7 @@ class Step:
     Parameters
     ----------
     dt : the step, s, of which errors on floats speak
+    parts : whether the parts of its programs are functions of their own, for a profile
     compiled : whether the functions are traced; the plant's acceleration, and what impulses
         leave, are then one function each in the machine code
 
@@ -44,7 +49,7 @@ class Step:
     functions : a fingerprint of what runs as plain Python: a law with python=True and the actions of events, or all functions uncompiled
     """
 
-    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool) -> None:
+    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, parts: bool = False) -> None:
         self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
@@ -58,7 +63,7 @@ class Step:
         if compiled:
             shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (memories,), (plant.parameters.n,)]
             given = [(model.nv,)] * bool(plant.lasts) + [(plant.bounds.n,)] * bool(plant.bounds.n)
-            self.acceleration = calling(trace(plant.acceleration, [*shapes, *given]))
+            self.acceleration = calling(trace(plant.acceleration, [*shapes, *given], parts=parts))
             if plant.stiffness is not None:
                 plant.stiffness.compile()
             if plant.bounds.n:
@@ -66,11 +71,11 @@ class Step:
             resistance = [(len(plant.stiffness.entries),)] if plant.stiffness else []
             if plant.lasts:
                 shapes = [(model.nq,), (model.nv,), (memories,), (plant.parameters.n,), *resistance]
-                self.yielding = calling(trace(self.impulsive.yielding, shapes))
+                self.yielding = calling(trace(self.impulsive.yielding, shapes, parts=parts))
         if compiled and plant.impulses is not None:
             shapes = [(), (model.nq,), (model.nv,), (model.nq,), (model.nv,), (len(plant.conserved), 9), (memories,),
                       (plant.parameters.n,), *resistance]  # fmt: skip
-            self.after = calling(trace(self.impulsive.after, shapes))
+            self.after = calling(trace(self.impulsive.after, shapes, parts=parts))
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
         python = [] if plant.controller is None or not plant.controller.called.law.python else [plant.controller.called.law.fn]
         self.functions = fingerprint(*([*(e.action for e in watch.events), *python] if compiled else all_plain))
@@ -135,7 +140,8 @@ class Step:
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
         stiffness = self.plant.stiffness
-        return () if stiffness is None else (stiffness.resistance(h, self.slopes(t, y, m, p, modes)),)
+        with ops.part("stiffness", y):
+            return () if stiffness is None else (stiffness.resistance(h, self.slopes(t, y, m, p, modes)),)
 
     def slopes(self, t: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> Slopes:
         """Return the slopes of what is stiff at t and y = (q, v, z)."""
@@ -145,7 +151,8 @@ class Step:
     def factored(self, t: Any, x: Array, s: Any, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what a stiff flight begins with at t and x = (q, v, z): see :meth:`Stiffness.factored`."""
         assert self.plant.stiffness is not None
-        return self.plant.stiffness.begun(t, *self.flown(x), m, p, *(modes or (np.zeros(0),)), s)
+        with ops.part("stiffness", x):
+            return self.plant.stiffness.begun(t, *self.flown(x), m, p, *(modes or (np.zeros(0),)), s)
 
     def flown(self, y: Array) -> tuple[Array, Array, Array]:
         """Return q, v and the states that are flown of y = (q, v, z)."""
@@ -169,7 +176,8 @@ class Step:
 
         to = after(dt)
         if self.watch:
-            to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
+            with ops.part("events", y):
+                to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
         return np.concatenate([to, m, e])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
@@ -188,6 +196,13 @@ class Step:
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
         return asked(Process(self.step, self.observe, self.compiled, example, self.over, self._where), self.plant, self.layout)
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        """What is compiled, by name."""
+        if not self.compiled:
+            raise SimulationError(f"the simulator of '{self.plant.model.name}' has no programs; expected one without compiled=False")
+        return dict(zip(("step", "observe"), self.process.programs, strict=True))
 
     @functools.cached_property
     def plain(self) -> Step:
@@ -262,6 +277,21 @@ class Step:
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
         return self.watch.memory.split(x[..., self.layout.slices["events"]])
+
+    def trajectory(self, records: Array, p: Array) -> Trajectory:
+        """Return records (..., T, m) of a run with parameters p as a trajectory."""
+        plant, watch, columns = self.plant, self.watch, self.columns(records)
+        q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
+        t, doubts = times(records), self.doubts(self.dt)
+        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
+        found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
+                           warnings=doubts.texts, names=plant.names, ground=plant.ground)  # fmt: skip
+        if not watch:
+            return found
+        memory = self.watched(records[..., 1 : 1 + self.process.n])
+        if records.ndim > 2:
+            return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
+        return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
