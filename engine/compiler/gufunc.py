@@ -108,8 +108,7 @@ def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
     """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
     key = f"counted{machine.width()}|{step.key}|{observe.key}"
     code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
-    n = len(step.outputs)
-    signature = f"(r),(),(),(),({step.n_in - 3 - n or 'p'}),({n})->(r,{len(observe.outputs)})"
+    signature = f"(r),(),(),(),({step.n_in - 3 - len(step.outputs) or 'p'}),({len(step.outputs)})->(r,{len(observe.outputs)})"
     return numpy_ufunc(code, "counted_rollout", signature), Counted(code)
 
 
