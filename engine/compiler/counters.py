@@ -50,10 +50,10 @@ class Counters:
             f"  {s}.t = load i64, ptr getelementptr (i8, ptr @counts, i64 {place + 8})", f"  {s}.t1 = add i64 {s}.t, {s}.took",
             f"  store i64 {s}.t1, ptr getelementptr (i8, ptr @counts, i64 {place + 8})"]  # fmt: skip
 
-    def clock(self) -> list[str]:
-        """Lines that count what the clock itself takes."""
-        (begin, end), (before, after) = self.begun("", CLOCK_INSIDE), self.begun("", CLOCK_AROUND)
-        return [*before, *begin, *end, *after]
+    def whole(self) -> tuple[list[str], list[str]]:
+        """The lines before and after all that is counted; before it, what the clock itself takes."""
+        (begin, end), (before, after), (first, last) = (self.begun("", what) for what in (CLOCK_INSIDE, CLOCK_AROUND, OUTSIDE))
+        return [*before, *begin, *end, *after, *first], last
 
     def __str__(self) -> str:
         names = " ".join(f"{caller}>{called}" for caller, called in self.places)

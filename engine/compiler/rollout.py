@@ -27,13 +27,12 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
     n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
     m = Module(width, counters)
-    begun, ended = ([], []) if counters is None else counters.begun("", OUTSIDE)
+    begun, ended = ([], []) if counters is None else counters.whole()
     f_step, work_step = m.function(step)
     f_observe, work_observe = m.function(observe)
     D = vector("double", width)
     m.text += [strided(width, gather=True), strided(width, gather=False)]
-    clock = [] if counters is None else counters.clock()
-    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun, *clock]
+    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun]
     writer = GroupWriter(lines, width)
     put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
     N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
@@ -90,8 +89,8 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
         one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
         lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
-    look = m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")
-    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:", *look]
+    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:"]
+    lines += m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")
     writer.block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
@@ -100,8 +99,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
         lines.append(f"  call void @scatter(ptr {where}, i64 {outer[last]}, i64 {lanes}, {core(n_record, step_column)}, ptr {source})")
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {GROUPS * width}", "  br label %rows",
-              "done:", *ended, f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})",
-              "  ret void", "}"]  # fmt: skip
+              "done:", *ended, f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]
     externals = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
     return "\n".join([str(m), *externals, *lines])
 
