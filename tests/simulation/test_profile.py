@@ -58,7 +58,7 @@ def test_it_prints_as_a_table(found):
 
 def test_code_that_counts_computes_the_same(swing):
     """Interpreted: multiply-adds are chosen anew in parts, which is a rounding."""
-    step, observe = in_parts(swing._step, swing._process)
+    step, _ = in_parts(swing._step, swing._process)
     verify(step)
     p, x = swing._process.example
     x = x + 0.3
@@ -69,7 +69,8 @@ def test_code_that_counts_computes_the_same(swing):
 
 def test_iterations_and_points_are_counted():
     """A ball that lies on the ground pushes at one point; what rubs is found by Newton's method."""
-    rest = engine.Simulator(ball(), dt=1e-3, contacts=engine.Contacts(ground=engine.HalfSpace())).profile([*UPRIGHT, 0.0, 0.0, 0.05], np.zeros(6), 0.05)
+    lying = engine.Simulator(ball(), dt=1e-3, contacts=engine.Contacts(ground=engine.HalfSpace()))
+    rest = lying.profile([*UPRIGHT, 0.0, 0.0, 0.05], np.zeros(6), 0.05)
     assert {"broad phase", "narrow phase", "impulses", "impulses: laws", "impulses: Newton's steps", "mass matrix"} <= {*rest.parts}
     assert rest.newton > 0.0 and rest.points == pytest.approx(1.0, abs=0.1)
     assert "contacts that push: " in str(rest) and "Newton's method: " in str(rest)
