@@ -45,7 +45,7 @@ class Program:
     arguments : names of the arguments, as far as they are known
     seconds : that tracing took, but for what it calls, where ``ENGINE_DEBUG`` is set
 
-    ``str(program)`` is its text, an operation a line; where ``ENGINE_DEBUG`` is set while a function is traced, with the lines that made
+    ``str(program)`` is its text, an operation a line; where ``ENGINE_DEBUG`` is 3 while a function is traced, with the lines that made
     them: the user's, and the engine's.
 
     >>> from engine.compiler import trace

@@ -63,7 +63,7 @@ def test_what_is_called_is_written_once_and_every_operation_is():
 
 def test_lines_of_source_are_said_where_they_are_noted_and_change_nothing(monkeypatch):
     plain = trace(halved, [(), ()])
-    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    monkeypatch.setenv("ENGINE_DEBUG", "3")
     noted = trace(halved, [(), ()])
     assert noted.key == plain.key and noted.seconds > 0.0 == plain.seconds
     (line,) = (line for line in str(noted).splitlines() if "= div" in line)
@@ -77,7 +77,7 @@ def test_lines_of_source_are_said_where_they_are_noted_and_change_nothing(monkey
 def test_a_function_of_the_engine_names_its_own_lines_beside_the_users(monkeypatch):
     import engine
 
-    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    monkeypatch.setenv("ENGINE_DEBUG", "3")
     arm = engine.load(engine.example("seven_joint_arm"))
 
     def energy(q):
