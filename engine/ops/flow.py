@@ -13,6 +13,9 @@ from engine.ops.elementwise import graph_of, logical_and, logical_not, logical_o
 from engine.ops.linear import largest, lu_solve
 from engine.ops.structure import structure
 
+#: a part of a computation that nobody profiles
+NOTHING = contextlib.nullcontext()
+
 
 def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
@@ -55,8 +58,8 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     return while_loop(once, otherwise, 1, logical_not(condition))[0]
 
 
-def part(name: str, *values: Any) -> contextlib.AbstractContextManager[None]:
-    """Name a part of a computation with ``values``, for whoever profiles it: what is computed within is the same with it and without.
+def part(name: str, *values: np.ndarray) -> contextlib.AbstractContextManager[None]:
+    """Name a part of a computation with arrays, for whoever profiles it: what is computed within is the same with it and without.
 
     >>> x = np.array([3.0, 4.0])
     >>> with part("length", x):
@@ -64,8 +67,11 @@ def part(name: str, *values: Any) -> contextlib.AbstractContextManager[None]:
     >>> float(length)
     5.0
     """
-    graph = graph_of(*values)
-    return contextlib.nullcontext() if graph is None else graph.part(name)
+    for x in values:
+        if x.dtype == object and (graph := graph_of(x)) is not None:
+            part: contextlib.AbstractContextManager[None] = graph.part(name)
+            return part
+    return NOTHING
 
 
 def shared(fn: Callable[..., Any], *arguments: Any) -> Any:
