@@ -58,8 +58,8 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     return while_loop(once, otherwise, 1, logical_not(condition))[0]
 
 
-def part(name: str, *values: np.ndarray) -> contextlib.AbstractContextManager[None]:
-    """Name a part of a computation with arrays, for whoever profiles it: what is computed within is the same with it and without.
+def part(name: str, *values: Any) -> contextlib.AbstractContextManager[None]:
+    """Name a part of a computation with arrays or tables, for whoever profiles it: what is computed within is the same with it and without.
 
     >>> x = np.array([3.0, 4.0])
     >>> with part("length", x):
@@ -68,7 +68,7 @@ def part(name: str, *values: np.ndarray) -> contextlib.AbstractContextManager[No
     5.0
     """
     for x in values:
-        if x.dtype == object and (graph := graph_of(x)) is not None:
+        if (type(x) is not np.ndarray or x.dtype == object) and (graph := graph_of(x)) is not None:
             part: contextlib.AbstractContextManager[None] = graph.part(name)
             return part
     return NOTHING
