@@ -63,7 +63,7 @@ def part(name: str, *values: Any) -> contextlib.AbstractContextManager[None]:
 
     >>> x = np.array([3.0, 4.0])
     >>> with part("length", x):
-    ...     length = sqrt(x @ x)
+    ...     length = np.sqrt(x @ x)
     >>> float(length)
     5.0
     """

@@ -64,12 +64,14 @@ def test_equal_parts_are_two_and_what_one_has_computed_is_not_computed_again():
         with ops.part("right", x):
             b = np.sin(x[1]) * x[0] + 1.0
             again = np.sin(x[0])
-        return a + b + again
+        with ops.part("third", x):
+            c = np.sin(x[2]) * x[0] + 1.0
+        return a + b + c + again
 
-    whole, parts = trace(fn, [(2,)]), trace(fn, [(2,)], parts=True)
-    assert sorted(parts_of(parts)) == ["left", "right"] and parts.count() == whole.count()
-    assert interpret(parts, [0.3, 0.7]) == interpret(whole, [0.3, 0.7])
-    assert trace(fn, [(2,)]) == whole and not parts_of(whole)                  # nothing is left behind
+    whole, parts = trace(fn, [(3,)]), trace(fn, [(3,)], parts=True)
+    assert sorted(parts_of(parts)) == ["left", "right", "third"] and parts.count() == whole.count()
+    assert interpret(parts, [0.3, 0.7, -0.2]) == interpret(whole, [0.3, 0.7, -0.2])
+    assert trace(fn, [(3,)]) == whole and not parts_of(whole)                  # nothing is left behind
 
 
 def test_loops_and_branches_are_cut_inside():
